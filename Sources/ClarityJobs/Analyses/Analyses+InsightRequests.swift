@@ -14,9 +14,8 @@ extension Analyses {
             // The number is part of the encrypted value's row identity, and may become part of an
             // insight's provisional id: no other request ever gets it.
             let number =
-                try connection.first(
-                    "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'"
-                ) { $0.integer(0) } ?? 1
+                try connection.integer(
+                    "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'") ?? 1
             let sealed = sealer.seal(
                 matter.sealedForm, for: Analyses.identity(number, analysis.id))
             try connection.run(
@@ -35,9 +34,8 @@ extension Analyses {
     /// Returns whether an insight of the analysis was already requested.
     public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
         try store.access { connection in
-            try connection.first(
-                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id)
-            ) { $0.integer(0) } != nil
+            try connection.integer(
+                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id)) != nil
         }
     }
 
@@ -60,10 +58,9 @@ extension Analyses {
         of request: KeptInsightRequest
     ) throws(HealthStoreError) -> InsightMatter? {
         try store.access { connection in
-            let found = try connection.first(
+            let found = try connection.blob(
                 "SELECT sealed FROM insight_requests WHERE id = ? AND sealed IS NOT NULL",
-                .integer(request.id)
-            ) { $0.blob(0) }
+                .integer(request.id))
             guard let sealed = found else { return nil }
             let identity = Analyses.identity(request.id, request.analysis)
             guard let matter = InsightMatter(sealedForm: try sealer.open(sealed, for: identity))
@@ -161,9 +158,6 @@ extension Analyses {
     }
 
     private static func identity(_ request: Int64, _ analysis: Int64) -> RowIdentity {
-        var identity = RowIdentity("insight_requests", label: String(request))
-        identity.append(request)
-        identity.append(analysis)
-        return identity
+        RowIdentity("insight_requests", number: request, analysis)
     }
 }

@@ -82,9 +82,7 @@ extension Analyses {
     }
 
     private static func identity(of day: CivilDay) -> RowIdentity {
-        var identity = RowIdentity("minutes", label: String(day.daysSince1970))
-        identity.append(Int64(day.daysSince1970))
-        return identity
+        RowIdentity("minutes", number: Int64(day.daysSince1970))
     }
 }
 

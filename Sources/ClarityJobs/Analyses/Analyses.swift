@@ -175,10 +175,9 @@ public struct Analyses: Sendable {
     ) throws(HealthStoreError) {
         try store.change { connection in
             let names = states.map { "'\($0)'" }.joined(separator: ", ")
-            try connection.forEach(
+            try connection.run(
                 "UPDATE analyses SET \(settings) WHERE id = ? AND state IN (\(names))",
-                values + [.integer(analysis.id)]
-            ) { _ in }
+                with: values + [.integer(analysis.id)])
             guard connection.changes > 0 else { return }
             if sent {
                 try store.audit.record(
@@ -193,10 +192,8 @@ public struct Analyses: Sendable {
     }
 
     private static func identity(of analysis: KeptAnalysis) -> RowIdentity {
-        var identity = RowIdentity("analyses", label: String(analysis.id))
-        identity.append(analysis.id)
-        identity.append(Int64(analysis.lastDay.daysSince1970))
-        return identity
+        RowIdentity(
+            "analyses", number: analysis.id, Int64(analysis.lastDay.daysSince1970))
     }
 }
 

@@ -44,12 +44,11 @@ extension Analyses {
             // One query for each kind, because the index begins with the kind.
             for kind in SampleKind.allCases {
                 counts[kind] =
-                    try connection.first(
+                    try connection.integer(
                         """
                         SELECT count(*) FROM outbox WHERE kind = ? AND start_s >= ? AND start_s < ?
                         """, .text(kind.rawValue), .integer(start.secondsSince1970),
-                        .integer(end.secondsSince1970)
-                    ) { $0.integer(0) } ?? 0
+                        .integer(end.secondsSince1970)) ?? 0
             }
             return counts
         }

@@ -150,12 +150,11 @@ struct HealthRestore {
             EXISTS (SELECT 1 FROM present.batches AS now WHERE now.id = batches.id
                 AND now.state = 'sending' AND now.sends = batches.sends)
             """
-        let underWay = try connection.first(
+        let underWay = try connection.integer(
             """
             SELECT count(*) FROM outbox JOIN batches ON batch_id = batches.id
             WHERE outbox.state = 'sending' \(knows ? "AND NOT \(isSameBatch)" : "")
-            """
-        ) { $0.integer(0) }
+            """)
         settling.doubtful = underWay ?? 0
         // A batch in flight has a send count of its own.
         try connection.run(

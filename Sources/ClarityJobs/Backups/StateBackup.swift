@@ -144,7 +144,7 @@ extension HealthStore {
             for (table, name) in [
                 ("outbox", "samples"), ("metrics", "metrics"), ("insights", "insights"),
             ] {
-                let count = try connection.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
+                let count = try connection.integer("SELECT count(*) FROM \(table)")
                 counts[name] = count ?? 0
             }
             return counts

@@ -158,10 +158,11 @@ extension Cache {
                 .integer(span.upperBound.secondsSince1970),
             ]
         ) { row in
-            let columns = SampleRow(
-                kind: kind.rawValue, start: row.integer(1), end: row.integer(2), tag: row.blob(3))
-            guard let sample = columns.opened(row.blob(4), sealer) else {
-                damaged.append(SealingError(table: "outbox", row: String(row.integer(0))))
+            let stored = SampleRow(
+                id: row.integer(0), kind: kind.rawValue, start: row.integer(1),
+                end: row.integer(2), tag: row.blob(3), sealed: row.blob(4))
+            guard let sample = stored.opened(sealer) else {
+                damaged.append(SealingError(table: "outbox", row: String(stored.id)))
                 return
             }
             guard failure == nil else { return }

@@ -140,7 +140,7 @@ public struct Cache: Sendable {
     /// Returns the number of rows in a table.
     public func count(of table: CachedTable) throws(HealthStoreError) -> Int64 {
         try store.access { connection in
-            try connection.first("SELECT count(*) FROM \(table.rawValue)") { $0.integer(0) } ?? 0
+            try connection.integer("SELECT count(*) FROM \(table.rawValue)") ?? 0
         }
     }
 

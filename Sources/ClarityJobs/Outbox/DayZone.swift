@@ -54,7 +54,7 @@ extension Outbox {
     }
 
     private func keptDayZone(_ connection: Connection) throws -> DayZone? {
-        let found = try connection.first("SELECT sealed FROM day_zone") { $0.blob(0) }
+        let found = try connection.blob("SELECT sealed FROM day_zone")
         guard let sealed = found, sealer.opens(sealed, for: Outbox.dayZoneRow) else {
             return nil
         }

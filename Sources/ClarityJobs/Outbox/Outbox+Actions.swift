@@ -79,15 +79,14 @@ extension Outbox {
             selection, Outbox.retriable, Outbox.isDiscarded(false), .requeued,
             "sent again by a person"
         ) { connection, ids in
-            try connection.forEach(
+            try connection.run(
                 """
                 UPDATE outbox SET state = 'queued', failures = 0, batch_id = NULL, reason = NULL,
                     hold = NULL, doubts = doubts + coalesce(
                         (SELECT min(sends, 1) FROM batches WHERE id = batch_id), 0)
                 WHERE id IN (\(ids))
-                """
-            ) { _ in }
-            try connection.forEach("DELETE FROM server_words WHERE id IN (\(ids))") { _ in }
+                """)
+            try connection.run("DELETE FROM server_words WHERE id IN (\(ids))")
         }
     }
 
@@ -104,15 +103,9 @@ extension Outbox {
             Outbox.discardedReason
         ) { connection, ids in
             let rows = try connection.all(
-                "SELECT id, kind, start_s, end_s, tag FROM outbox WHERE id IN (\(ids))"
-            ) {
-                (
-                    $0.integer(0),
-                    SampleRow(
-                        kind: $0.text(1), start: $0.integer(2), end: $0.integer(3), tag: $0.blob(4))
-                )
-            }
-            for (id, row) in rows {
+                "SELECT \(SampleRow.Column.list) FROM outbox WHERE id IN (\(ids))",
+                map: SampleRow.init)
+            for row in rows {
                 // An empty value is encrypted like any other, so that the row opens when the master
                 // key is changed.
                 try connection.run(
@@ -120,9 +113,9 @@ extension Outbox {
                     UPDATE outbox SET state = 'rejected', failures = 0, hold = NULL, reason = ?,
                         sealed = ? WHERE id = ?
                     """, .text(Outbox.discardedReason),
-                    .blob(sealer.seal([], for: row.identity)), .integer(id))
+                    .blob(sealer.seal([], for: row.identity)), .integer(row.id))
             }
-            try connection.forEach("DELETE FROM server_words WHERE id IN (\(ids))") { _ in }
+            try connection.run("DELETE FROM server_words WHERE id IN (\(ids))")
         }
     }
 
@@ -137,7 +130,7 @@ extension Outbox {
             try connection.run("DELETE FROM sources")
             // A reading does not merge a day again unless a source's contribution has changed.
             try mergeAllDaysAgain(connection)
-            try connection.forEach("DELETE FROM outbox WHERE id IN (\(ids))") { _ in }
+            try connection.run("DELETE FROM outbox WHERE id IN (\(ids))")
             try countRemoved(Int64(connection.changes), connection)
         }
     }

@@ -78,26 +78,16 @@ extension Outbox {
     ) throws -> (removed: Int64, setAside: Int64) {
         let members = try connection.all(
             """
-            SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
+            SELECT \(SampleRow.Column.list) FROM outbox
             WHERE batch_id = ? AND state = ? AND as_of_s NOT NULL ORDER BY id
             """, .integer(batch), .text(state)
-        ) { found in
-            (
-                id: found.integer(0), kind: SampleKind(rawValue: found.text(1)),
-                start: found.integer(2), end: found.integer(3),
-                tag: OutboxPortion.Row.tag(of: found, 4),
-                source: SampleRow(
-                    kind: found.text(1), start: found.integer(2), end: found.integer(3),
-                    tag: found.blob(4)
-                ).opened(found.blob(5), sealer)?.source
-            )
-        }
+        ) { (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.rawValue)) }
         var retired: (removed: Int64, setAside: Int64) = (0, 0)
-        for member in members {
-            guard let kind = member.kind else { continue }
+        for (member, tag) in members {
+            guard let kind = SampleKind(rawValue: member.kind) else { continue }
             let formers = try formers(
-                at: AggregateTime(kind: kind, start: member.start, end: member.end),
-                tag: member.tag, source: member.source, connection)
+                at: AggregateTime(kind: kind, start: member.start, end: member.end), tag: tag,
+                source: member.opened(sealer)?.source, connection)
             guard let own = formers.first(where: { $0.id == member.id }),
                 formers.contains(where: { $0.isLater(than: own) })
             else { continue }
@@ -134,8 +124,9 @@ extension Outbox {
                 guard asOf != nil, time.matches(start: start, end: end) else { return nil }
                 if !time.isWhole, !found.isNull(7) {
                     let sample = SampleRow(
-                        kind: time.kind.rawValue, start: start, end: end, tag: found.blob(3)
-                    ).opened(found.blob(7), sealer)
+                        id: found.integer(0), kind: time.kind.rawValue, start: start, end: end,
+                        tag: found.blob(3), sealed: found.blob(7)
+                    ).opened(sealer)
                     if let sample, sample.source != source { return nil }
                 }
             }

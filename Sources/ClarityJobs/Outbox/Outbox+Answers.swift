@@ -54,10 +54,9 @@ extension Outbox {
             try connection.run(
                 "UPDATE batches SET sends = min(sends, 1) WHERE id = ?", .integer(batch.id))
             settlement.doubled =
-                try connection.first(
+                try connection.integer(
                     "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
-                    .integer(batch.id)
-                ) { $0.integer(0) } ?? 0
+                    .integer(batch.id)) ?? 0
             return settlement
         }
     }
@@ -185,10 +184,9 @@ extension Outbox {
 
     /// Whether a sample is set aside because of its failures.
     private func isGivenUp(_ row: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(
+        try connection.integer(
             "SELECT 1 FROM outbox WHERE id = ? AND state = 'setAside' AND failures >= ?",
-            .integer(row), .integer(Int64(OutboxState.failureLimit))
-        ) { $0.integer(0) } != nil
+            .integer(row), .integer(Int64(OutboxState.failureLimit))) != nil
     }
 
     /// Releases every batch that no other living attempt is sending, as `release` does one batch.
@@ -286,9 +284,8 @@ extension Outbox {
         of batch: Int64, lastArrived: Bool, _ connection: Connection
     ) throws {
         let sends =
-            try connection.first(
-                "SELECT sends FROM batches WHERE id = ?", .integer(batch)
-            ) { $0.integer(0) } ?? 0
+            try connection.integer(
+                "SELECT sends FROM batches WHERE id = ?", .integer(batch)) ?? 0
         let doubts = lastArrived ? sends : sends - 1
         guard doubts > 0 else { return }
         try connection.run(
@@ -298,11 +295,10 @@ extension Outbox {
 
     /// Whether this send of the batch is still the last one and has not been settled.
     func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
-        try connection.first(
+        try connection.integer(
             """
             SELECT state = 'sending' AND owner IS ? AND attempts = ? FROM batches WHERE id = ?
-            """, .integer(batch.owner), .integer(Int64(batch.attempts)), .integer(batch.id)
-        ) { $0.integer(0) } == 1
+            """, .integer(batch.owner), .integer(Int64(batch.attempts)), .integer(batch.id)) == 1
     }
 
     /// Settles the samples that an answer names.
@@ -352,13 +348,12 @@ extension Outbox {
         _ row: Int64, _ settlement: inout Settlement, _ connection: Connection
     ) throws {
         let limit = Int64(OutboxState.failureLimit)
-        let failures = try connection.first(
+        let failures = try connection.integer(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = iif(failures + 1 < ?, 'queued', 'setAside')
             WHERE id = ? AND state = 'sending' RETURNING failures
-            """, .text(Outbox.failedReason), .integer(limit), .integer(row)
-        ) { $0.integer(0) }
+            """, .text(Outbox.failedReason), .integer(limit), .integer(row))
         guard let failures else { return }
         if failures < limit {
             settlement.requeued += 1

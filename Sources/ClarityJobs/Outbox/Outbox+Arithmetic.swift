@@ -15,7 +15,7 @@ public struct OutboxArithmetic: Hashable, Sendable {
     /// How many are in progress, or were when their process ended.
     public var open: Int64 = 0
     /// The rows by their states.
-    public var account = OutboxAccount()
+    public var account = OutboxCounts()
     public var doubled = DoubledSamples()
     /// The samples that wait for a person.
     public var review: [OutboxReviewEntry] = []
@@ -25,8 +25,19 @@ public struct OutboxArithmetic: Hashable, Sendable {
 
     /// Whether all three sums hold.
     public var isBalanced: Bool {
-        counts.isBalanced && account.isBalanced && counts.rows == account.samples
+        counts.isBalanced && account.isBalanced && counts.rows == account.total
     }
+}
+
+/// The samples that the backend may have stored more than once.
+public struct DoubledSamples: Hashable, Sendable {
+    /// How many samples.
+    public var samples: Int64 = 0
+    /// The most surplus copies that there may be.
+    public var copies: Int64 = 0
+
+    /// Creates empty counts.
+    public init() {}
 }
 
 extension Outbox {
@@ -41,10 +52,38 @@ extension Outbox {
                 sums.interrupted += row.interrupted
                 if row.state == "open" { sums.open += 1 }
             }
-            sums.account = try account(connection)
+            sums.account = try counts(connection)
             sums.doubled = try doubled(connection)
             sums.review = try review(connection)
             return sums
         }
+    }
+
+    /// Counts the samples that the backend may have stored more than once, because an unanswered
+    /// send was followed by another send.
+    ///
+    /// The backend has an accepted sample once, and at most once more for each other send. It has
+    /// any other sample at most as often as the sample was sent without an answer.
+    public func possiblyDoubled() throws(HealthStoreError) -> DoubledSamples {
+        try store.access { connection in try doubled(connection) }
+    }
+
+    func doubled(_ connection: Connection) throws -> DoubledSamples {
+        let found = try connection.first(
+            """
+            SELECT count(*), coalesce(sum(extra), 0) FROM (
+                SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed'))
+                    AS extra
+                FROM outbox WHERE doubts > 0 AND state <> 'sending'
+                UNION ALL
+                SELECT doubts + sends - 1
+                FROM outbox JOIN batches ON batch_id = batches.id
+                WHERE outbox.state = 'sending'
+            ) WHERE extra > 0
+            """
+        ) { ($0.integer(0), $0.integer(1)) }
+        var doubled = DoubledSamples()
+        (doubled.samples, doubled.copies) = found ?? (0, 0)
+        return doubled
     }
 }

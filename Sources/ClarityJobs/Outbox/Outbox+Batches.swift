@@ -152,12 +152,11 @@ extension Outbox {
         var fewest: [SampleKind: Int64] = [:]
         for kind in kinds {
             fewest[kind] =
-                try connection.first(
+                try connection.integer(
                     """
                     SELECT min(failures) FROM outbox
                     WHERE state = 'queued' AND kind = ? AND failures <= ?
-                    """, .text(kind.rawValue), .integer(most)
-                ) { $0.optionalInteger(0) } ?? nil
+                    """, .text(kind.rawValue), .integer(most))
         }
         return fewest
     }
@@ -176,7 +175,7 @@ extension Outbox {
         var order = SendingOrder(
             newest: try queued(kinds, failures, "DESC", ofKind, connection),
             oldest: try queued(kinds, failures, "ASC", ofKind, connection))
-        let last = try connection.first("SELECT max(id) FROM batches") { $0.integer(0) } ?? 0
+        let last = try connection.integer("SELECT max(id) FROM batches") ?? 0
         let wanted = order.fill(
             limit, batch: last + 1, types: rules.types, perType: rules.perType)
         let chosen = rules.choose(wanted.map(\.kind), limit: limit).map { wanted[$0].row }
@@ -221,13 +220,9 @@ extension Outbox {
         _ row: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection
     ) throws -> Sample? {
         let found = try connection.first(
-            "SELECT kind, start_s, end_s, tag, sealed FROM outbox WHERE id = ?", .integer(row)
-        ) {
-            SampleRow(
-                kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
-            ).opened($0.blob(4), sealer)
-        }
-        guard let sample = found ?? nil else {
+            "SELECT \(SampleRow.Column.list) FROM outbox WHERE id = ?", .integer(row),
+            map: SampleRow.init)
+        guard let sample = found?.opened(sealer) else {
             try setAsideDamaged(row, connection)
             return nil
         }
@@ -293,16 +288,15 @@ extension Outbox {
         var damaged: [Int64] = []
         try connection.forEach(
             """
-            SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
+            SELECT \(SampleRow.Column.list) FROM outbox
             WHERE batch_id = ? AND state = 'sending' ORDER BY id
             """, [.integer(id)]
-        ) { row in
-            let sample = SampleRow(
-                kind: row.text(1), start: row.integer(2), end: row.integer(3), tag: row.blob(4))
-            if let sample = sample.opened(row.blob(5), sealer) {
-                members.append((row.integer(0), sample))
+        ) { found in
+            let row = SampleRow(found)
+            if let sample = row.opened(sealer) {
+                members.append((row.id, sample))
             } else {
-                damaged.append(row.integer(0))
+                damaged.append(row.id)
             }
         }
         for row in damaged { try setAsideDamaged(row, connection) }

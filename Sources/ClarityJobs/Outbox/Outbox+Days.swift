@@ -49,10 +49,9 @@ extension Outbox {
         try store.change { connection in
             let tag = entryTag(entry)
             for key in keys {
-                let kept = try connection.first(
+                let kept = try connection.blob(
                     "SELECT sealed FROM contributions WHERE kind = ? AND period = ? AND tag = ?",
-                    .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(tag)
-                ) { $0.blob(0) }
+                    .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(tag))
                 let bytes = try kept.map { try opened($0, key, tag) }
                 guard let new = try update(key, bytes) else { continue }
                 try connection.run(
@@ -178,8 +177,6 @@ extension Outbox {
     }
 
     private func entryTag(_ entry: String) -> [UInt8] {
-        var identity = RowIdentity("contributions")
-        identity.append(entry)
-        return sealer.tag(identity.bytes, count: 16)
+        sealer.tag(RowIdentity("contributions", label: nil, text: entry).bytes, count: 16)
     }
 }

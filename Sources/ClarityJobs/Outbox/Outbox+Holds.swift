@@ -65,19 +65,16 @@ extension Outbox {
                 var rows: [(id: Int64, isTaken: Bool)] = []
                 try connection.forEach(
                     """
-                    SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
+                    SELECT \(SampleRow.Column.list) FROM outbox
                     WHERE hold = ? AND id > ? ORDER BY id LIMIT ?
                     """, [.text(hold.rawValue), .integer(last), .integer(Outbox.portion)]
-                ) { row in
-                    let sample = SampleRow(
-                        kind: row.text(1), start: row.integer(2), end: row.integer(3),
-                        tag: row.blob(4)
-                    ).opened(row.blob(5), sealer)
-                    let isTaken = sample.map { sample in
+                ) { found in
+                    let row = SampleRow(found)
+                    let isTaken = row.opened(sealer).map { sample in
                         rules.first { $0.types[sample.kind] != nil }
                             .map { $0.judge(sample) == nil } ?? false
                     }
-                    rows.append((row.integer(0), isTaken ?? false))
+                    rows.append((row.id, isTaken ?? false))
                 }
                 for row in rows where row.isTaken {
                     try connection.run(
@@ -99,7 +96,7 @@ extension Outbox {
         var total: Int64 = 0
         while true {
             let count = try store.change { connection in
-                try connection.forEach(sql, values + [.integer(Outbox.portion)]) { _ in }
+                try connection.run(sql, with: values + [.integer(Outbox.portion)])
                 return Int64(connection.changes)
             }
             total += count
@@ -131,9 +128,8 @@ extension Outbox {
         _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
     ) throws -> [OutboxDraw.Refused: Int64] {
         guard !rules.resends else { return [:] }
-        let sends = try connection.first(
-            "SELECT sends FROM batches WHERE id = ?", .integer(id)
-        ) { $0.integer(0) }
+        let sends = try connection.integer(
+            "SELECT sends FROM batches WHERE id = ?", .integer(id))
         return sends ?? 0 > 0 ? try hold(id, connection, at: now) : [:]
     }
 
@@ -189,9 +185,8 @@ extension Outbox {
     func dissolve(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {
-        let attempts = try connection.first(
-            "SELECT attempts FROM batches WHERE id = ?", .integer(id)
-        ) { $0.integer(0) }
+        let attempts = try connection.integer(
+            "SELECT attempts FROM batches WHERE id = ?", .integer(id))
         if attempts ?? 0 > 0 {
             try record(.sent, batch: id, detail: "nobody answered", connection)
         }

@@ -202,9 +202,8 @@ struct RestoredDuplicates {
 
     init(_ connection: Connection) throws(SQLiteError) {
         until =
-            try connection.first(
-                "SELECT max(until_s) FROM restorations WHERE is_doubtful = 1"
-            ) { $0.optionalInteger(0) } ?? nil
+            try connection.integer(
+                "SELECT max(until_s) FROM restorations WHERE is_doubtful = 1")
     }
 
     /// The column to add at the end of an INSERT; empty if nothing is to be marked.

@@ -99,9 +99,8 @@ extension Outbox {
     }
 
     private func isOpen(_ upload: OpenUpload, _ connection: Connection) throws -> Bool {
-        try connection.first(
+        try connection.integer(
             "SELECT state = ? FROM batches WHERE id = ?",
-            .text(upload.isGivenUp ? "unconfirmed" : "accepted"), .integer(upload.id)
-        ) { $0.integer(0) } == 1
+            .text(upload.isGivenUp ? "unconfirmed" : "accepted"), .integer(upload.id)) == 1
     }
 }

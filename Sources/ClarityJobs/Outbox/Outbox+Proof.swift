@@ -80,7 +80,7 @@ extension Outbox {
                 .reasons, "refused days and nights", counts[.madeRefused],
                 sum(reasons.madeRefused))
         }
-        proof.rows = try connection.first("SELECT count(*) FROM outbox") { $0.integer(0) } ?? 0
+        proof.rows = try connection.integer("SELECT count(*) FROM outbox") ?? 0
         guard proof.rows != all.rows else { return }
         proof.add(
             .rows,

@@ -60,17 +60,16 @@ extension Outbox {
             ]
             var told = ReadingReasons()
             told += reasons
-            try connection.forEach(
+            try connection.run(
                 """
                 UPDATE readings SET state = 'ended', interrupted = 0, finished_at_ms = ?, sealed = ?,
                     \(names.map { "\($0.rawValue) = ?" }.joined(separator: ", "))
                 WHERE id = ? AND state IN ('open', 'interrupted')
                 """,
-                [
+                with: [
                     .instant(store.clock.now),
                     .blob(sealer.seal(told.sealedForm, for: .reading(reading.id))),
-                ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)]
-            ) { _ in }
+                ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)])
             if connection.changes == 0 { try endSummedUp(reading, counts, told, connection) }
             if let noted { try note(noted.path, noted.stamp, noted.reading, connection) }
         }
@@ -101,7 +100,7 @@ extension Outbox {
     }
 
     private func rowWithoutSource(_ connection: Connection) throws -> LedgerRow? {
-        try connection.first("SELECT id FROM readings WHERE tag IS NULL") { $0.integer(0) }
+        try connection.integer("SELECT id FROM readings WHERE tag IS NULL")
             .flatMap { try ledgerRow($0, connection) }
     }
 
@@ -146,13 +145,12 @@ extension Outbox {
         _ counts: ReadingCounts, to id: Int64?, _ connection: Connection
     ) throws -> Bool {
         let names = ReadingCounts.Name.allCases
-        try connection.forEach(
+        try connection.run(
             """
             UPDATE readings SET
                 \(names.map { "\($0.rawValue) = \($0.rawValue) + ?" }.joined(separator: ", "))
             WHERE \(id == nil ? "tag IS NULL" : "id = ?")
-            """, names.map { .integer(counts[$0]) } + (id.map { [.integer($0)] } ?? [])
-        ) { _ in }
+            """, with: names.map { .integer(counts[$0]) } + (id.map { [.integer($0)] } ?? []))
         return connection.changes > 0
     }
 
@@ -166,9 +164,8 @@ extension Outbox {
             """, .integer(Outbox.readingsKept)
         ) { ($0.integer(0), $0.blob(1)) }
         for (id, tag) in old {
-            let sum = try connection.first(
-                "SELECT id FROM readings WHERE state = 'sum' AND tag = ?", .blob(tag)
-            ) { $0.integer(0) }
+            let sum = try connection.integer(
+                "SELECT id FROM readings WHERE state = 'sum' AND tag = ?", .blob(tag))
             guard let sum else {
                 try connection.run("UPDATE readings SET state = 'sum' WHERE id = ?", .integer(id))
                 continue
@@ -183,9 +180,7 @@ extension Outbox {
         ) { $0.integer(0) }
         guard !sources.isEmpty else { return }
         try count(ReadingCounts(), of: nil, connection)
-        let rest = try connection.first("SELECT id FROM readings WHERE tag IS NULL") {
-            $0.integer(0)
-        }
+        let rest = try connection.integer("SELECT id FROM readings WHERE tag IS NULL")
         guard let rest else { return }
         for id in sources { try merge(id, into: rest, connection) }
     }
@@ -207,9 +202,7 @@ extension Outbox {
     }
 
     private func readingTag(_ source: String) -> [UInt8] {
-        var identity = RowIdentity("readings")
-        identity.append(source)
-        return sealer.tag(identity.bytes, count: 16)
+        sealer.tag(RowIdentity("readings", label: nil, text: source).bytes, count: 16)
     }
 }
 
@@ -270,8 +263,6 @@ extension Outbox {
 
 extension RowIdentity {
     fileprivate static func reading(_ id: Int64) -> RowIdentity {
-        var row = RowIdentity("readings", label: String(id))
-        row.append(id)
-        return row
+        RowIdentity("readings", number: id)
     }
 }

@@ -130,9 +130,7 @@ extension Outbox {
 
     /// A keyed hash, because a path can contain a person's name.
     private func sourceTag(_ path: String) -> [UInt8] {
-        var identity = RowIdentity("sources")
-        identity.append(path)
-        return sealer.tag(identity.bytes, count: 16)
+        sealer.tag(RowIdentity("sources", label: nil, text: path).bytes, count: 16)
     }
 }
 

@@ -54,13 +54,8 @@ extension Outbox {
         if withValue {
             sample =
                 try connection.first(
-                    "SELECT kind, start_s, end_s, tag, sealed FROM outbox WHERE id = ?",
-                    .integer(id)
-                ) {
-                    SampleRow(
-                        kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
-                    ).opened($0.blob(4), sealer)
-                } ?? nil
+                    "SELECT \(SampleRow.Column.list) FROM outbox WHERE id = ?", .integer(id),
+                    map: SampleRow.init)?.opened(sealer)
             try store.audit.record(.read, [entry.kind: 1], detail: "shown to a person", connection)
         }
         return OutboxSample(
@@ -86,9 +81,8 @@ extension Outbox {
     }
 
     private func words(of id: Int64, _ connection: Connection) throws -> String? {
-        let found = try connection.first(
-            "SELECT sealed FROM server_words WHERE id = ?", .integer(id)
-        ) { $0.blob(0) }
+        let found = try connection.blob(
+            "SELECT sealed FROM server_words WHERE id = ?", .integer(id))
         let row = RowIdentity.words(id)
         guard let found, sealer.opens(found, for: row) else { return nil }
         return String(decoding: try sealer.open(found, for: row), as: UTF8.self)
@@ -105,8 +99,6 @@ extension Outbox {
 
 extension RowIdentity {
     fileprivate static func words(_ id: Int64) -> RowIdentity {
-        var row = RowIdentity("server_words", label: String(id))
-        row.append(id)
-        return row
+        RowIdentity("server_words", number: id)
     }
 }

@@ -264,7 +264,7 @@ public struct KeyRotation {
     /// Checkpoints and truncates the write-ahead log: its pages hold values that the former key
     /// decrypts.
     private func emptyLog(_ connection: Connection) throws {
-        let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
+        let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
         guard isHeld == 0 else {
             throw HealthStoreError.rotation(.logInUse, path: file.path)
         }

@@ -189,14 +189,14 @@ public struct Sessions: Sendable {
     ///   nothing proves whose data it is.
     private func owner(_ connection: Connection) throws -> String? {
         let row = RowIdentity("owner")
-        guard let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) })
+        guard let sealed = try connection.blob("SELECT sealed FROM owner")
         else { return nil }
         if sealer.opens(sealed, for: row) {
             return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
         }
         let kept = RowIdentity("session")
         guard
-            let session = try connection.first("SELECT sealed FROM session", map: { $0.blob(0) }),
+            let session = try connection.blob("SELECT sealed FROM session"),
             sealer.opens(session, for: kept),
             let user = Session(sealedForm: try sealer.open(session, for: kept))?.userID
         else { throw SealingError(row) }
@@ -213,7 +213,7 @@ public struct Sessions: Sendable {
 
     /// Decrypts the only row of a table; `nil` if there is none.
     private func opened(_ table: String, _ connection: Connection) throws -> [UInt8]? {
-        let sealed = try connection.first("SELECT sealed FROM \(table)") { $0.blob(0) }
+        let sealed = try connection.blob("SELECT sealed FROM \(table)")
         return try sealed.map { try sealer.open($0, for: RowIdentity(table)) }
     }
 

@@ -45,7 +45,7 @@ extension HealthStore {
         try access { connection in
             for (table, _) in HealthStore.wipedTables {
                 let query = "SELECT 1 FROM \(table) LIMIT 1"
-                if try connection.first(query, map: { $0.integer(0) }) != nil { return true }
+                if try connection.integer(query) != nil { return true }
             }
             return false
         }

@@ -135,9 +135,8 @@ public struct Audit: Sendable {
     func prune(through number: Int64, _ connection: Connection) throws -> Int64 {
         var head = try AuditHead.current(connection, sealer)
         let end = min(number, head.uploadedNumber)
-        let hash = try connection.first(
-            "SELECT hash FROM audit WHERE number = ?", .integer(end)
-        ) { $0.blob(0) }
+        let hash = try connection.blob(
+            "SELECT hash FROM audit WHERE number = ?", .integer(end))
         guard end > head.anchorNumber, let hash else { return 0 }
         try connection.run("DELETE FROM audit WHERE number <= ?", .integer(end))
         let removed = Int64(connection.changes)

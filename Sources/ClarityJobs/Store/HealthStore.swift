@@ -124,7 +124,7 @@ public final class HealthStore: @unchecked Sendable {
         // Checked first, so that a file that is not ours stays unchanged.
         _ = try HealthSchema.migrations.version(of: connection)
         // Set only if it differs (2 is incremental), because SQLite writes it each time.
-        if try connection.first("PRAGMA auto_vacuum", map: { $0.integer(0) }) != 2 {
+        if try connection.integer("PRAGMA auto_vacuum") != 2 {
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         }
         try connection.useWriteAheadLog()
@@ -139,7 +139,7 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Copies the log into the file and truncates the log; waits for readers.
     static func emptyLog(_ connection: Connection) throws(SQLiteError) {
-        let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
+        let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
         // SQLITE_BUSY, which this pragma returns as a row.
         if isHeld == 1 { throw SQLiteError(code: 5, message: "another process reads the database") }
     }

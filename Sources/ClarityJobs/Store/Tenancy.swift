@@ -13,7 +13,7 @@ struct Tenancy: Hashable, Sendable {
 
     /// Reads the current tenancy.
     init(_ connection: Connection) throws(SQLiteError) {
-        number = try connection.first("SELECT number FROM tenancy") { $0.integer(0) } ?? 1
+        number = try connection.integer("SELECT number FROM tenancy") ?? 1
     }
 
     /// Checks that this tenancy is still the current one.

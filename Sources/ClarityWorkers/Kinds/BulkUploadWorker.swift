@@ -20,7 +20,7 @@ public struct BulkUploadWorker: KindWorker {
         let broken = try reading.run(try options.sources(now: context.clock.now))
         do {
             if let need = try plan.limits.need(
-                context.store.outbox.account().waiting, context.order.conditions)
+                context.store.outbox.counts().waiting, context.order.conditions)
             {
                 throw need
             }
@@ -40,10 +40,10 @@ public struct BulkUploadWorker: KindWorker {
     }
 
     private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
-        let account = try context.store.outbox.account()
+        let account = try context.store.outbox.counts()
         // Contacts the backend only if there may be something to send. Samples that are set aside
         // or rejected count, because the current rules may accept them.
-        let mayWait = account.waiting + account.setAside + account.rejected > 0
+        let mayWait = account.waiting + account[.setAside] + account[.rejected] > 0
         // Checks the session before the dialect is detected: without a session that is useless.
         if account.waiting > 0 { _ = try await context.client.session() }
         let rules =
@@ -87,8 +87,8 @@ extension WorkContext {
     /// its samples stay where they are.
     func noteAccount() throws(HealthStoreError) {
         guard !isRehearsal else { return }
-        let account = try store.outbox.account()
-        guard account.samples > 0 else { return }
+        let account = try store.outbox.counts()
+        guard account.total > 0 else { return }
         note("the outbox: \(account)")
         let doubled = try store.outbox.possiblyDoubled()
         guard doubled.samples > 0 else { return }

@@ -55,8 +55,7 @@ struct UploadPass {
         ]
         for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
         count(try context.store.outbox.sortOut(by: rules))
-        let waiting = try context.store.outbox.counts()
-        total = waiting[.queued] + waiting[.sending]
+        total = try context.store.outbox.counts().waiting
         guard total > 0 else { return }
         let user = try await context.client.session().userID
         while true {

@@ -126,6 +126,6 @@ import Testing
 
         let backlog = try store.outbox.backlog()
 
-        #expect(backlog.waiting == 2 && backlog.accepted == 1 && backlog.forPerson == 4)
+        #expect(backlog.waiting == 2 && backlog[.accepted] == 1 && backlog.forPerson == 4)
     }
 }

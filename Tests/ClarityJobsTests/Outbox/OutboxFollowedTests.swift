@@ -44,7 +44,7 @@ import Testing
         #expect(try store.outbox.release(batch, reason: "broke", at: noon) == 0)
 
         #expect(try store.outbox.states() == [.queued: 3])
-        #expect(try store.outbox.account().isBalanced)
+        #expect(try store.outbox.counts().isBalanced)
         #expect(try sent(by: store, rules) == rest)
     }
 
@@ -95,7 +95,7 @@ import Testing
 
         #expect(setAside == 1)
         #expect(try store.outbox.states() == [.queued: 3, .setAside: 1])
-        #expect(try store.outbox.account().isBalanced)
+        #expect(try store.outbox.counts().isBalanced)
         #expect(
             try store.outbox.review().map(\.reason)
                 == ["it may have arrived, and a later value has followed it"])

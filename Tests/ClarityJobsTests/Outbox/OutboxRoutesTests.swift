@@ -89,7 +89,7 @@ import Testing
         #expect(again.route == rules.route)
         #expect(rules.fits(again.samples))
         #expect(try folder.open().outbox.counts()[.rejected] == 0)
-        #expect(try folder.open().outbox.account().waiting == 3)
+        #expect(try folder.open().outbox.counts().waiting == 3)
     }
 
     @Test func `a smaller batch size leaves a batch that was made as it is`() throws {

@@ -114,7 +114,7 @@ import Testing
         #expect(sums.counts[.made] == 4 && sums.counts[.madeQueued] == 1)
         #expect(sums.counts[.madeReplaced] == 1 && sums.counts[.madeCorrected] == 1)
         #expect(sums.counts[.madeKnown] == 1 && sums.counts[.rowsRemoved] == 1)
-        #expect(sums.counts.rows == 1 && sums.account.samples == 1)
+        #expect(sums.counts.rows == 1 && sums.account.total == 1)
         #expect(try store.outbox.prove().findings == [])
     }
 
@@ -155,7 +155,7 @@ import Testing
         let old = try store.outbox.arithmetic()
         _ = try store.outbox.enqueue(heartRates(0..<1))
 
-        #expect(old.isBalanced && old.counts[.rowsBefore] == 2 && old.account.samples == 2)
+        #expect(old.isBalanced && old.counts[.rowsBefore] == 2 && old.account.total == 2)
         #expect(try store.outbox.arithmetic().counts.rows == 3)
         #expect(try store.outbox.prove().findings == [])
     }

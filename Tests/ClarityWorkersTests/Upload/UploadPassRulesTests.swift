@@ -253,7 +253,7 @@ import Testing
 
             #expect(outcome == APIError.unavailable(status: 409).outcome)
             #expect(reports.tally["samples_known"] == 0)
-            #expect(try bench.store().outbox.account().waiting == 4)
+            #expect(try bench.store().outbox.counts().waiting == 4)
         }
     }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxAccountTests {
+@Suite struct OutboxCountsTests {
     private let folder = StateFolder()
 
     @Test func `every sample is in exactly one place of the sum`() throws {
@@ -24,7 +24,7 @@ import Testing
             at: noon)
         _ = try store.outbox.nextBatch(limit: 2, at: noon)
 
-        let account = try store.outbox.account()
+        let account = try store.outbox.counts()
 
         #expect(account.isBalanced)
         #expect(
@@ -36,10 +36,10 @@ import Testing
     @Test func `an empty outbox is balanced, and a sample in no place is noticed`() throws {
         let store = try folder.open()
 
-        #expect(try store.outbox.account() == OutboxAccount())
-        #expect(OutboxAccount().isBalanced)
-        var account = OutboxAccount()
-        account.samples = 1
+        #expect(try store.outbox.counts() == OutboxCounts())
+        #expect(OutboxCounts().isBalanced)
+        var account = OutboxCounts()
+        account.total = 1
         #expect(!account.isBalanced)
     }
 }
