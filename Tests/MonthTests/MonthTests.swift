@@ -91,7 +91,8 @@ import Testing
         #expect(account[.accepted] + account[.setAside] + account.waiting == 0, "\(text)")
         #expect(account[.unconfirmed] > 0 || account[.stored] > 0, "\(text)")
         #expect(
-            account[.confirmed] + account[.stored] + account[.unconfirmed] == samples - 1, "\(text)")
+            account[.confirmed] + account[.stored] + account[.unconfirmed] == samples - 1, "\(text)"
+        )
         #expect(try await world.sandbox.count("samples") == samples - 1, "\(text)")
         #expect(try await world.sandbox.count("doubled") == 0, "\(text)")
         let metrics = try await world.sandbox.count("metrics")

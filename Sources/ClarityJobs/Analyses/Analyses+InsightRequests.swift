@@ -35,7 +35,8 @@ extension Analyses {
     public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
         try store.access { connection in
             try connection.integer(
-                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id)) != nil
+                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id))
+                != nil
         }
     }
 

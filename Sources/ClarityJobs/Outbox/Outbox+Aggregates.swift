@@ -81,7 +81,9 @@ extension Outbox {
             SELECT \(SampleRow.Column.list) FROM outbox
             WHERE batch_id = ? AND state = ? AND as_of_s NOT NULL ORDER BY id
             """, .integer(batch), .text(state)
-        ) { (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.rawValue)) }
+        ) {
+            (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.rawValue))
+        }
         var retired: (removed: Int64, setAside: Int64) = (0, 0)
         for (member, tag) in members {
             guard let kind = SampleKind(rawValue: member.kind) else { continue }

@@ -103,6 +103,7 @@ public struct KeyStatus: Hashable, Sendable {
     private static func count(
         _ table: String, _ connection: Connection, upTo number: Int64
     ) throws -> Int64 {
-        try connection.integer("SELECT count(*) FROM \(table) WHERE rowid <= ?", .integer(number)) ?? 0
+        try connection.integer("SELECT count(*) FROM \(table) WHERE rowid <= ?", .integer(number))
+            ?? 0
     }
 }

@@ -130,7 +130,8 @@ struct Resealing {
         } else if state.row == head.lastNumber, state.formerHash == head.lastHash {
             head.lastHash =
                 try connection.blob(
-                    "SELECT hash FROM audit WHERE number = ?", .integer(head.lastNumber)) ?? head.lastHash
+                    "SELECT hash FROM audit WHERE number = ?", .integer(head.lastNumber))
+                ?? head.lastHash
         }
         try head.write(connection, next)
         return formerHash
