@@ -103,7 +103,7 @@ struct StateFile {
     }
 
     func sizeBytes() throws(HealthStoreError) -> Int64 {
-        try asking { () throws(SQLiteError) in try connection().sizeBytes() }
+        try HealthStore.describing(path) { try connection().sizeBytes() }
     }
 
     /// Copies the file into a folder.
@@ -114,7 +114,7 @@ struct StateFile {
     /// Copies the file to a new file and returns the version of its schema.
     func copy(to target: String, form: SchemaForm?) throws -> Int {
         try DurableFile.make(target)
-        return try asking { () throws(SQLiteError) in
+        return try HealthStore.describing(path) {
             try connection().writeCopy(to: target, form: form)
         }
     }
@@ -123,16 +123,6 @@ struct StateFile {
     /// written.
     private func connection() throws(SQLiteError) -> Connection {
         try Connection(path: path, access: .readWrite)
-    }
-
-    private func asking<Result>(
-        _ body: () throws(SQLiteError) -> Result
-    ) throws(HealthStoreError) -> Result {
-        do throws(SQLiteError) {
-            return try body()
-        } catch {
-            throw HealthStore.described(error, path)
-        }
     }
 }
 

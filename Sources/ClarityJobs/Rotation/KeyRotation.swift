@@ -185,11 +185,7 @@ public struct KeyRotation {
             throw .key(error)
         }
         guard newKey != .made else { throw .lostKey(path: file.path) }
-        do {
-            return (try givenKey(), nil)
-        } catch {
-            throw HealthStore.described(error, file.path)
-        }
+        return try HealthStore.describing(file.path) { (try givenKey(), nil) }
     }
 
     /// Returns the new key of a rotation that begins now, once it is durably on disk.

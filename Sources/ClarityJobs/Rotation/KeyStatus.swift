@@ -44,14 +44,12 @@ public struct KeyStatus: Hashable, Sendable {
             // The status reports an interrupted rotation.
             guard case .rotationUnfinished = error else { throw error }
         }
-        do {
+        return try HealthStore.describing(file.path) {
             let copy = try Connection(path: "")
             try DatabaseCopy(of: file.path, draftsIn: temporaryFolder(environment))
                 .copy(into: copy)
             try HealthSchema.migrations.migrate(copy)
             return try KeyStatus(copy, file, found.place)
-        } catch {
-            throw HealthStore.described(error, file.path)
         }
     }
 

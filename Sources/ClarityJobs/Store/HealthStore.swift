@@ -148,11 +148,7 @@ public final class HealthStore: @unchecked Sendable {
     func access<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
-        do {
-            return try lock.withLock { _ in try body(connection) }
-        } catch {
-            throw HealthStore.described(error, path)
-        }
+        try HealthStore.describing(path) { try lock.withLock { _ in try body(connection) } }
     }
 
     /// Runs `body` in a transaction that sees one state of the file; `body` must not write.
@@ -167,10 +163,8 @@ public final class HealthStore: @unchecked Sendable {
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         guard looking.withLock({ _ in lookout != nil }) else { return try access(body) }
-        do {
-            return try looking.withLock { _ in try body(openLookout()) }
-        } catch {
-            throw HealthStore.described(error, path)
+        return try HealthStore.describing(path) {
+            try looking.withLock { _ in try body(openLookout()) }
         }
     }
 
@@ -184,28 +178,23 @@ public final class HealthStore: @unchecked Sendable {
     /// Opens the connection for `look`, or closes it. A rehearsal gets none, because no second
     /// connection can see its private file.
     func setLookout(_ isThere: Bool) throws(HealthStoreError) {
-        do {
+        try HealthStore.describing(path) {
             try looking.withLock { _ in
                 lookout =
                     isThere && share != nil
                     ? try Connection(path: path, access: .readWrite) : nil
             }
-        } catch {
-            throw HealthStore.described(error, path)
         }
     }
 
     /// Returns the owner of the batches that this store sends.
     func uploadOwner() throws(HealthStoreError) -> UploadOwner {
-        do {
-            return try sender.withLock { owner in
-                if let owner { return owner }
-                let drawn = try UploadOwner(lockedBy: share)
+        try HealthStore.describing(path) {
+            try sender.withLock { owner in
+                let drawn = try owner ?? UploadOwner(lockedBy: share)
                 owner = drawn
                 return drawn
             }
-        } catch {
-            throw HealthStore.described(error, path)
         }
     }
 
@@ -249,10 +238,12 @@ public final class HealthStore: @unchecked Sendable {
     }
 
     /// Returns the master key for a state directory's file. If there is neither a key nor a store,
-    /// it calls `make` for a new key.
+    /// it calls `make` for a new key, which by default creates the key's file.
     static func key(
         of file: HealthFile, _ environment: [String: String],
-        orElse make: (MasterKeySource) throws(MasterKeyError) -> MasterKey
+        orElse make: (MasterKeySource) throws(MasterKeyError) -> MasterKey = {
+            source throws(MasterKeyError) in try source.create()
+        }
     ) throws(HealthStoreError) -> MasterKey {
         let source = MasterKeySource(stateDirectory: file.directory, environment: environment)
         // Checked before the key is looked for. In the other order, if another process made the key
@@ -265,6 +256,17 @@ public final class HealthStore: @unchecked Sendable {
             throw .key(error)
         }
         throw .lostKey(path: file.path)
+    }
+
+    /// Runs `body` and throws its errors as errors about the file at `path`.
+    static func describing<Result>(
+        _ path: String, _ body: () throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw described(error, path)
+        }
     }
 
     static func described(_ error: any Error, _ path: String) -> HealthStoreError {
