@@ -25,18 +25,18 @@ struct AggregateRuling: Hashable {
         var isShifted = false
         var state: OutboxState
         /// The number of sends of it that got no answer and may have arrived.
-        var doubts: Int64
+        var possibleSends: Int64
         /// The instant as of which it is true, in seconds since 1970; `nil` for a measurement,
         /// which is only here if `isSame`.
         var asOf: Int64?
 
         /// Whether the backend does not have the value, and must not get it after a later one.
         fileprivate var isOutdated: Bool {
-            [.queued, .rejected, .setAside].contains(state) && doubts == 0
+            [.queued, .rejected, .setAside].contains(state) && possibleSends == 0
         }
         /// Whether it is possibly sent and would be resent, although the later value has its own
         /// row.
-        fileprivate var isDoubtful: Bool { state == .queued && doubts > 0 }
+        fileprivate var isPossiblySent: Bool { state == .queued && possibleSends > 0 }
 
         /// Whether this value supersedes the other's: it is true as of a later instant, or of the
         /// same instant and has the larger id.
@@ -68,7 +68,7 @@ struct AggregateRuling: Hashable {
     /// The rows of former values to remove.
     var removed: [Int64] = []
     /// The possibly sent rows of former values to set aside for a person.
-    var doubtful: [Int64] = []
+    var possiblySent: [Int64] = []
     /// Whether the value gets a new row.
     var needsRow = false
 
@@ -86,7 +86,7 @@ struct AggregateRuling: Hashable {
         let same = formers.first(where: \.isSame)
         let others = formers.filter { !$0.isSame }
         var outdated = others.filter(\.isOutdated).map(\.id)
-        doubtful = others.filter(\.isDoubtful).map(\.id)
+        possiblySent = others.filter(\.isPossiblySent).map(\.id)
         moved = same?.id
         if same != nil {
             fate = outdated.isEmpty ? .known : .replaced

@@ -13,7 +13,7 @@ public enum OutboxHold: String, CaseIterable, Hashable, Sendable {
     case future
     /// The sample is possibly sent, and resending could store it twice. It is set aside for a
     /// person.
-    case doubt
+    case possiblySent = "doubt"
 
     /// The state of such a sample: `rejected` if something is wrong with it, `setAside` if it
     /// waits.

@@ -28,7 +28,7 @@ extension Outbox {
             source: aggregate.source, connection)
         let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
         for id in ruling.removed { try remove(id, connection) }
-        for id in ruling.doubtful { try setAsideFollowed(id, connection) }
+        for id in ruling.possiblySent { try setAsideFollowed(id, connection) }
         if let id = ruling.moved {
             // The row of a measurement has no `as_of_s` and stays without one.
             try connection.run(
@@ -48,11 +48,11 @@ extension Outbox {
             // These words were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
-            let doubtful = try RestoredDuplicates(connection)
+            let duplicates = try RestoredDuplicates(connection)
             try connection.run(
                 """
-                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s\(doubtful.column))
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6\(doubtful.value))
+                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s\(duplicates.column))
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6\(duplicates.value))
                 """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
                 .blob(row.tagBytes), sealed, .integer(aggregate.asOf))
         }
@@ -93,7 +93,7 @@ extension Outbox {
             guard let own = formers.first(where: { $0.id == member.id }),
                 formers.contains(where: { $0.isLater(than: own) })
             else { continue }
-            if own.doubts == 0 {
+            if own.possibleSends == 0 {
                 try remove(member.id, connection)
                 retired.removed += 1
             } else {
@@ -138,7 +138,7 @@ extension Outbox {
                 // A state that a later version added counts as `sending`, so that the row is not
                 // touched.
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
-                doubts: found.integer(5), asOf: asOf)
+                possibleSends: found.integer(5), asOf: asOf)
         }.compactMap { $0 }
     }
 

@@ -23,7 +23,7 @@ extension Outbox {
     ) throws(HealthStoreError) -> Settlement {
         try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
-            try carryDoubts(of: batch.id, lastArrived: false, connection)
+            try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend took it", connection)
             var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
             let reason = processingID == nil ? "the backend named no processing" : nil
@@ -82,7 +82,7 @@ extension Outbox {
     ) throws(HealthStoreError) {
         try store.change { connection in
             guard try isSending(batch, connection) else { return }
-            try carryDoubts(of: batch.id, lastArrived: false, connection)
+            try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "it was stopped on its way", connection)
             _ = try retireFollowed(in: batch.id, "sending", connection)
             try connection.run(
@@ -105,7 +105,7 @@ extension Outbox {
     ) throws(HealthStoreError) -> Settlement {
         try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
-            try carryDoubts(of: batch.id, lastArrived: false, connection)
+            try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
             let settlement = try settleNamed(batch, [], rejected, words, connection)
             try regroup([try sending(batch, connection)], batch, connection, at: now)
@@ -136,7 +136,7 @@ extension Outbox {
     ) throws(HealthStoreError) -> Settlement {
         try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
-            try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
+            try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
             var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
             let rest = try sending(batch, connection)
@@ -171,7 +171,7 @@ extension Outbox {
     ) throws(HealthStoreError) -> Int64 {
         try store.change { connection in
             guard try isSending(batch, connection) else { return 0 }
-            try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
+            try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             let setAside =
                 try sendBack(batch.id, from: "sending", reason, at: now, connection).setAside
             guard let words, setAside > 0 else { return setAside }
@@ -205,7 +205,7 @@ extension Outbox {
             .map(\.0)
             var setAside: Int64 = 0
             for batch in batches {
-                try carryDoubts(of: batch, lastArrived: batch != answered.id, connection)
+                try carryPossibleSends(of: batch, lastArrived: batch != answered.id, connection)
                 let sentBack = try sendBack(
                     batch, from: "sending", reason, at: now, connection)
                 setAside += sentBack.setAside
@@ -280,17 +280,17 @@ extension Outbox {
     ///
     /// - Parameter lastArrived: whether the last send counts too: it may have arrived, and no
     ///   answer settled it.
-    func carryDoubts(
+    func carryPossibleSends(
         of batch: Int64, lastArrived: Bool, _ connection: Connection
     ) throws {
         let sends =
             try connection.integer(
                 "SELECT sends FROM batches WHERE id = ?", .integer(batch)) ?? 0
-        let doubts = lastArrived ? sends : sends - 1
-        guard doubts > 0 else { return }
+        let possible = lastArrived ? sends : sends - 1
+        guard possible > 0 else { return }
         try connection.run(
             "UPDATE outbox SET doubts = doubts + ? WHERE batch_id = ? AND state = 'sending'",
-            .integer(doubts), .integer(batch))
+            .integer(possible), .integer(batch))
     }
 
     /// Whether this send of the batch is still the last one and has not been settled.

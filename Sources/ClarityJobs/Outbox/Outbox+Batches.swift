@@ -275,7 +275,7 @@ extension Outbox {
         let (timestamp, attempts, sends) = found ?? (now, 1, 1)
         return OutboxBatch(
             id: id, clientTimestamp: timestamp, route: rules.route, attempts: attempts,
-            doubts: max(0, sends - (rules.isIdempotent ? 0 : 1)),
+            possibleSends: max(0, sends - (rules.isIdempotent ? 0 : 1)),
             samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number)
     }
 

@@ -105,7 +105,9 @@ extension Outbox {
     }
 
     /// The reason given for a possibly sent sample that is not resent.
-    static var doubtReason: String { "it may have arrived, and sending it again could double it" }
+    static var possiblySentReason: String {
+        "it may have arrived, and sending it again could double it"
+    }
 
     /// Sets the samples of a possibly sent batch aside for a person instead of resending them.
     ///
@@ -136,13 +138,13 @@ extension Outbox {
     private func hold(
         _ id: Int64, _ connection: Connection, at now: Instant
     ) throws -> [OutboxDraw.Refused: Int64] {
-        let refusal = BatchRules.Refusal(.doubt, Outbox.doubtReason)
+        let refusal = BatchRules.Refusal(.possiblySent, Outbox.possiblySentReason)
         var held: [OutboxDraw.Refused: Int64] = [:]
         for member in try members(of: id, connection) {
             held[.init(member.sample.kind, refusal), default: 0] += 1
         }
         try record(.sent, batch: id, detail: "nobody answered", connection)
-        try carryDoubts(of: id, lastArrived: true, connection)
+        try carryPossibleSends(of: id, lastArrived: true, connection)
         try connection.run(
             """
             UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
@@ -170,7 +172,7 @@ extension Outbox {
     ) throws -> Bool {
         let members = try members(of: id, connection)
         guard !members.isEmpty, !rules.fits(members.map(\.sample)) else { return true }
-        try carryDoubts(of: id, lastArrived: true, connection)
+        try carryPossibleSends(of: id, lastArrived: true, connection)
         for member in members {
             guard let refusal = rules.judge(member.sample) else { continue }
             try keepBack(member.row, refusal, connection)
@@ -190,7 +192,7 @@ extension Outbox {
         if attempts ?? 0 > 0 {
             try record(.sent, batch: id, detail: "nobody answered", connection)
         }
-        try carryDoubts(of: id, lastArrived: true, connection)
+        try carryPossibleSends(of: id, lastArrived: true, connection)
         _ = try retireFollowed(in: id, "sending", connection)
         try connection.run(
             """

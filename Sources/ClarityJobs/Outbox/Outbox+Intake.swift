@@ -112,11 +112,11 @@ extension Outbox {
     ) throws -> Int64 {
         guard !portion.rows.isEmpty else { return 0 }
         let before = connection.totalChanges
-        let doubtful = try RestoredDuplicates(connection)
+        let duplicates = try RestoredDuplicates(connection)
         try connection.withStatement(
             """
-            INSERT INTO outbox (kind, start_s, end_s, tag, sealed\(doubtful.column))
-            VALUES (?1, ?2, ?3, ?4, ?5\(doubtful.value))
+            INSERT INTO outbox (kind, start_s, end_s, tag, sealed\(duplicates.column))
+            VALUES (?1, ?2, ?3, ?4, ?5\(duplicates.value))
             ON CONFLICT DO NOTHING
             """
         ) { statement in

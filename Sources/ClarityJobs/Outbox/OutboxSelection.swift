@@ -67,7 +67,7 @@ public struct OutboxEntry: Hashable, Sendable {
     /// The batch that the sample is in.
     public let batch: Int64?
     /// The number of sends that got no answer and may have arrived.
-    public let doubts: Int64
+    public let possibleSends: Int64
     /// The instant as of which a day, a night or another aggregate is true; `nil` for a
     /// measurement.
     public let asOf: Instant?
@@ -87,7 +87,7 @@ public struct OutboxEntry: Hashable, Sendable {
         hold = row.optionalText(6).flatMap(OutboxHold.init(rawValue:))
         reason = row.optionalText(7)
         batch = row.optionalInteger(8)
-        doubts = row.integer(9)
+        possibleSends = row.integer(9)
         asOf = row.optionalInteger(10).map { Instant(secondsSince1970: $0) }
     }
 }

@@ -74,7 +74,7 @@ public struct OutboxBatch: Sendable, PrivateValue {
     public let attempts: Int
     /// The number of earlier sends that may have arrived; 0 if the backend has always deduplicated
     /// it.
-    public let doubts: Int
+    public let possibleSends: Int
     /// The samples in the order in which they are sent.
     public let samples: [Sample]
     /// Their rows, in the same order.

@@ -109,7 +109,7 @@ import Testing
         let settling = try restore(backup, isHeld: isHeld)
 
         #expect(before == kept)
-        #expect(settling.doubtful == 4 && settling.held == 0)
+        #expect(settling.possiblySent == 4 && settling.onHold == 0)
         #expect(
             try rows() == [
                 "distance rejected - 0", "heart_rate rejected range 1",
@@ -126,7 +126,7 @@ import Testing
 
         let settling = try restore(backup)
 
-        #expect(settling.doubtful == 0)
+        #expect(settling.possiblySent == 0)
         #expect(try rows() == kept)
     }
 }

@@ -52,6 +52,6 @@ import Testing
 
         #expect(before == nil)
         #expect(after?.id == batch.id)
-        #expect(after?.doubts == 1)
+        #expect(after?.possibleSends == 1)
     }
 }

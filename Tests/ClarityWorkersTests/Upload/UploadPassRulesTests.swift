@@ -238,7 +238,7 @@ import Testing
         #expect(try bench.states() == [.sending: 5])
         let next = try bench.store().outbox.nextBatch(
             limit: 100, rules: [rules()], at: bench.clock.now)
-        #expect(next.batch?.doubts == 0)
+        #expect(next.batch?.possibleSends == 0)
         #expect(next.batch?.samples.count == 5)
     }
 

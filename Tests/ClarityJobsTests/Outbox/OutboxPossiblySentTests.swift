@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests unanswered uploads to a backend that does not deduplicate.
-@Suite struct OutboxDoubtTests {
+@Suite struct OutboxPossiblySentTests {
     private let folder = StateFolder()
     private let open = testRules(.samples, isIdempotent: false)
     private let holding = testRules(.samples, isIdempotent: false, resends: false)
@@ -32,7 +32,7 @@ import Testing
 
         let count = try store().outbox.settle(batch, processingID: "p", at: noon).doubled
 
-        #expect(batch.doubts == 0)
+        #expect(batch.possibleSends == 0)
         #expect(count == 0)
         #expect(try doubled() == [0, 0])
     }
@@ -47,7 +47,7 @@ import Testing
         let count = try store().outbox.settle(third, processingID: "p", at: noon).doubled
 
         #expect(alone == [0, 0])
-        #expect(third.doubts == 2)
+        #expect(third.possibleSends == 2)
         #expect(count == 3)
         #expect(try doubled() == [3, 6])
         try store().outbox.confirm(store().outbox.openUploads()[0], at: noon)
@@ -71,7 +71,7 @@ import Testing
 
         let again = try batch(open)
 
-        #expect(again.doubts == 0)
+        #expect(again.possibleSends == 0)
         #expect(again.attempts == 2)
         #expect(try store().outbox.settle(again, processingID: "p", at: noon).doubled == 0)
     }
