@@ -50,3 +50,115 @@ public struct AppleHealthExport: Sendable {
         return try reading.run(each)
     }
 }
+
+/// The longest tag that is read: 16 MiB.
+let longestTag = 16 << 20
+
+/// Feeds a scanner from a source, through one window of memory.
+///
+/// The window has 256 KiB and grows only for a longer tag, up to `tagLimit`; a tag that is still
+/// longer is skipped.
+struct ExportReading<Mapper: ExportHandler> {
+    private let source: any ByteSource
+    private let tagLimit: Int
+    private let progress: ((SourceProgress) throws -> Void)?
+    private var scanner: ExportScanner<Mapper>
+    private var window: ByteWindow
+    private var bytesRead: Int64 = 0
+
+    init(
+        source: any ByteSource, mapper: Mapper, windowSize: Int = 1 << 18,
+        tagLimit: Int = longestTag, progress: ((SourceProgress) throws -> Void)? = nil
+    ) {
+        self.source = source
+        self.tagLimit = tagLimit
+        self.progress = progress
+        scanner = ExportScanner(mapper: mapper)
+        window = ByteWindow(capacity: min(windowSize, tagLimit))
+    }
+
+    /// Reads to the end of the source, or to where it breaks off.
+    ///
+    /// - Throws: the errors of `progress` and `each`, unchanged, and nothing else.
+    mutating func run(_ each: SampleTaker) throws -> SourceReport {
+        var broken: ByteSourceBreak?
+        var unfinished = 0
+        reading: while true {
+            do throws(ByteSourceBreak) {
+                let count = try source.read(into: window.free)
+                guard count > 0 else { break reading }
+                window.append(count)
+                bytesRead += Int64(count)
+            } catch {
+                broken = error
+                break reading
+            }
+            try progress?(
+                SourceProgress(
+                    bytesRead: bytesRead, bytesTotal: source.total, recordsRead: scanner.records))
+            // An unfinished tag is lexed from its beginning, so wait until it has doubled.
+            // Otherwise a long tag in small pieces would cost the square of its length.
+            guard window.isFull || window.bytes.count >= 2 * unfinished else { continue }
+            window.remove(try scanner.consume(window.bytes, each))
+            unfinished = window.bytes.count
+            if window.isFull, !window.grow(upTo: tagLimit) {
+                try scanner.abandonTag(window.bytes, each)
+                window.remove(window.bytes.count)
+            }
+        }
+        window.remove(try scanner.consume(window.bytes, each))
+        var report = try scanner.finish(
+            rest: window.bytes.count, isBroken: broken != nil, each)
+        report.attachments = source.attachments
+        if let broken {
+            report.brokeAt = SourceBreak(
+                byteOffset: bytesRead, reason: broken.reason, isOfDisk: broken.isOfDisk)
+        }
+        return report
+    }
+}
+
+/// The piece of the text that is in memory: filled at its end, consumed at its front.
+final class ByteWindow {
+    private var storage: UnsafeMutableRawBufferPointer
+    private var count = 0
+
+    init(capacity: Int) {
+        storage = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit { storage.deallocate() }
+
+    /// The bytes that were read and not yet consumed; valid until the window changes.
+    var bytes: Bytes {
+        Bytes(start: storage.baseAddress?.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+
+    /// The room behind `bytes`.
+    var free: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: storage[count...])
+    }
+
+    var isFull: Bool { count == storage.count }
+
+    /// Counts `added` bytes of `free` as read.
+    func append(_ added: Int) { count += added }
+
+    /// Removes the first `consumed` bytes and moves the rest to the front.
+    func remove(_ consumed: Int) {
+        guard consumed > 0, let base = storage.baseAddress else { return }
+        count -= consumed
+        base.copyMemory(from: base + consumed, byteCount: count)
+    }
+
+    /// Doubles the room, to at most `limit`; returns `false` if it already has that size.
+    func grow(upTo limit: Int) -> Bool {
+        guard storage.count < limit else { return false }
+        let larger = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: min(storage.count * 2, limit), alignment: 16)
+        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+        storage.deallocate()
+        storage = larger
+        return true
+    }
+}
