@@ -41,3 +41,11 @@ public enum APICall: String, CaseIterable, Hashable, Sendable {
         }
     }
 }
+
+/// The methods that the client uses.
+public enum HTTPMethod: String, Sendable {
+    case get = "GET"
+    case post = "POST"
+    case put = "PUT"
+    case delete = "DELETE"
+}
