@@ -76,7 +76,7 @@ let package = Package(
             "ClarityClient",
             [
                 "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler",
+                "ClarityScheduler", "JSON",
             ]),
         library(
             "ClaritySources",
@@ -137,7 +137,7 @@ let package = Package(
             "ClarityClientTests",
             [
                 "ClarityClient", "ClarityTransport", "ClarityContract", "ClarityJobs",
-                "ClaritySystem", "ClarityScheduler",
+                "ClaritySystem", "ClarityScheduler", "JSON",
             ]),
         tests(
             "ClaritySourcesTests",

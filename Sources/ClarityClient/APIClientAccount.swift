@@ -19,15 +19,12 @@ extension APIClient {
         let body = try await answer(to: .register) { requests, token throws(APIError) in
             try requests.request(.register, registration.values, token: token)
         }
-        return try AnswerReader(.register).registration(body)
+        return try AnswerReader(.register).read(body, RegistrationResult.init)
     }
 
     /// Returns the profile of the account that is logged in.
     public func me() async throws(APIError) -> UserProfile {
-        let body = try await answer(to: .me) { requests, token throws(APIError) in
-            try requests.me(token: token)
-        }
-        return try AnswerReader(.me).profile(body)
+        try await read(.me, as: UserProfile.init)
     }
 
     /// Changes the account's name or e-mail address; `nil` leaves it unchanged.
@@ -40,7 +37,7 @@ extension APIClient {
         let body = try await answer(to: .updateMe) { [values] requests, token throws(APIError) in
             try requests.request(.updateMe, values, token: token)
         }
-        return try AnswerReader(.updateMe).profile(body)
+        return try AnswerReader(.updateMe).read(body, UserProfile.init)
     }
 
     /// Confirms the e-mail address with the code that was mailed to it.
@@ -92,21 +89,21 @@ struct Grant {
     var user: UserProfile
     var accessToken: Secret
     var refreshToken: Secret
-    var tokens: TokensWire
+    var tokens: SessionTokens
 }
 
 extension APIClient {
     /// Reads the answer to a login; finds the user by other means if the answer does not name one.
     func grant(by answer: HTTPResponse) async throws(APIError) -> Grant {
-        let wire = try AnswerReader(.login).decode(LoginWire.self, from: answer.body)
-        if wire.tokens == nil, wire.secondFactorToken != nil { throw .secondFactorRequired }
-        guard let tokens = wire.tokens else { throw .decoding("login: `tokens` is missing") }
+        let login = try AnswerReader(.login).read(answer.body, LoginAnswer.init)
+        if login.tokens == nil, login.secondFactorToken != nil { throw .secondFactorRequired }
+        guard let tokens = login.tokens else { throw .decoding("login: `tokens` is missing") }
         guard let refreshToken = tokens.refreshToken else {
-            let place = wire.isBare ? "" : "tokens."
+            let place = login.isBare ? "" : "tokens."
             throw .decoding("login: `\(place)refresh_token` is missing")
         }
         let accessToken = Secret(tokens.accessToken)
-        let user = try await owner(of: accessToken, named: wire.user?.profile)
+        let user = try await owner(of: accessToken, named: login.user)
         return Grant(
             user: user, accessToken: accessToken, refreshToken: Secret(refreshToken),
             tokens: tokens)
@@ -120,7 +117,7 @@ extension APIClient {
         var fault = APIError.decoding("login: it does not say who logged in")
         do throws(APIError) {
             let answer = try await exchange(requests.me(token: token))
-            let user = try AnswerReader(.me).profile(answer.body)
+            let user = try AnswerReader(.me).read(answer.body, UserProfile.init)
             if TokenSubject.isUsable(user.userID) { return user }
         } catch .cancelled {
             throw .cancelled
@@ -134,5 +131,46 @@ extension APIClient {
         }
         guard let subject = TokenSubject.read(token) else { throw fault }
         return UserProfile(userID: subject, email: nil)
+    }
+}
+
+/// The data of a new account; each backend gets the fields that it has.
+public struct Registration: PrivateValue {
+    public var email: String
+    public var password: Secret
+    public var firstName: String?
+    public var lastName: String?
+    public var displayName: String?
+    public var phoneNumber: String?
+    /// Whether the user accepts the terms and the privacy policy.
+    public var acceptsTerms: Bool
+
+    /// Creates a registration.
+    public init(
+        email: String, password: Secret, firstName: String? = nil, lastName: String? = nil,
+        displayName: String? = nil, phoneNumber: String? = nil, acceptsTerms: Bool = false
+    ) {
+        self.email = email
+        self.password = password
+        self.firstName = firstName
+        self.lastName = lastName
+        self.displayName = displayName
+        self.phoneNumber = phoneNumber
+        self.acceptsTerms = acceptsTerms
+    }
+
+    /// The fields that have a value.
+    var values: [BodyField: APIRequests.FieldValue] {
+        var values: [BodyField: APIRequests.FieldValue] = [
+            .email: .text(email), .password: .secret(password),
+            .termsAccepted: .flag(acceptsTerms), .privacyPolicyAccepted: .flag(acceptsTerms),
+        ]
+        for (field, text) in [
+            (BodyField.firstName, firstName), (.lastName, lastName), (.displayName, displayName),
+            (.phoneNumber, phoneNumber),
+        ] {
+            if let text { values[field] = .text(text) }
+        }
+        return values
     }
 }

@@ -1,6 +1,7 @@
 public import ClarityContract
 public import ClarityJobs
 public import ClarityScheduler
+import JSON
 
 /// A recording of steps, one count for each minute.
 public struct StepRecording: PrivateValue {
@@ -48,7 +49,7 @@ public struct StepRecording: PrivateValue {
                 for minute in minutes { json.element(minute.steps) }
             }
             json.array("timestamps") { json in
-                for minute in minutes { json.element(minute.start) }
+                for minute in minutes { json.field(nil, minute.start) }
             }
             if !metadata.isEmpty {
                 json.object("user_metadata") { json in
@@ -132,34 +133,22 @@ extension APIClient {
     /// The client does not repeat the request after an error that leaves open whether it arrived.
     public func analyse(_ recording: StepRecording) async throws(APIError) -> Analysis {
         let content = try recording.body(try await requests.dialect.analysisLimits)
-        return try await analysis(.analyseSteps, content)
+        return try await read(.analyseSteps, body: content, as: Analysis.init)
     }
 
     /// Requests an analysis of a movement recording, under the same rule as for steps.
     public func analyse(_ recording: ActigraphyRecording) async throws(APIError) -> Analysis {
         let content = try recording.body(try await requests.dialect.analysisLimits)
-        return try await analysis(.analyseActigraphy, content)
+        return try await read(.analyseActigraphy, body: content, as: Analysis.init)
     }
 
     /// Returns the state of an analysis; `Analysis.State.notFound` is a state, not an error.
     public func analysis(_ id: String) async throws(APIError) -> Analysis {
-        let body = try await answer(to: .analysis) { requests, token throws(APIError) in
-            try requests.request(.analysis, id: id, token: token)
-        }
-        return try AnswerReader(.analysis).analysis(body)
+        try await read(.analysis, id: id, as: Analysis.init)
     }
 
     /// Returns the health of the backend's analysis service.
     public func actigraphyHealth() async throws(APIError) -> ServiceHealth {
         try await health(.actigraphyHealth)
-    }
-
-    private func analysis(
-        _ call: APICall, _ content: [UInt8]
-    ) async throws(APIError) -> Analysis {
-        let body = try await answer(to: call) { requests, token throws(APIError) in
-            try requests.request(call, body: content, token: token)
-        }
-        return try AnswerReader(call).analysis(body)
     }
 }

@@ -66,24 +66,41 @@ extension APIClient {
     }
 
     private func remembered() throws(APIError) -> String? {
-        try memorised("read") { try memory.dialect(of: base) }
+        try store("read", of: "dialect") { try memory.dialect(of: base) }
     }
 
     private func remember(_ name: String) throws(APIError) {
-        try memorised("keep") { try memory.remember(name, of: base) }
+        try store("keep", of: "dialect") { try memory.remember(name, of: base) }
+    }
+}
+
+extension Dialect {
+    /// Returns the dialect that an answer at `greetingPath` identifies.
+    ///
+    /// - Throws: `APIError.dialectUnknown` for an answer that fits no dialect. Outages and rate
+    ///   limits do not get here: the caller has already turned them into errors.
+    static func shown(by response: HTTPResponse) throws(APIError) -> Dialect {
+        switch response.status {
+        case 200..<300:
+            let service = service(in: response.body)
+            guard let service, let dialect = all.first(where: { $0.greeting == .service(service) })
+            else { throw .dialectUnknown }
+            return dialect
+        case 404:
+            guard let dialect = all.first(where: { $0.greeting == .nothing }) else {
+                throw .dialectUnknown
+            }
+            return dialect
+        default: throw .dialectUnknown
+        }
     }
 
-    private func memorised<Value>(
-        _ verb: String, _ body: () throws -> Value
-    ) throws(APIError) -> Value {
-        do {
-            return try body()
-        } catch let failure as Failure {
-            throw .store(failure)
+    /// Returns the name that a service gives itself in a greeting; `nil` if it gives none.
+    private static func service(in body: [UInt8]) -> String? {
+        do throws(APIError) {
+            return try AnswerReader(.greeting).read(body, ServiceHealth.init).service
         } catch {
-            // The error's own text could contain anything.
-            let type = type(of: error)
-            throw .store(Failure(.disk, "cannot \(verb) the dialect: error of type `\(type)`"))
+            return nil
         }
     }
 }

@@ -1,5 +1,6 @@
 public import ClarityContract
 public import ClarityJobs
+import JSON
 
 /// The input for an insight.
 public struct InsightRequest: PrivateValue {
@@ -60,11 +61,7 @@ extension APIClient {
     /// arrived. The answer is either the finished insight, or names the one that the backend is
     /// still making.
     public func generateInsight(_ request: InsightRequest) async throws(APIError) -> Insight {
-        let content = try request.body()
-        let body = try await answer(to: .generateInsight) { requests, token throws(APIError) in
-            try requests.request(.generateInsight, body: content, token: token)
-        }
-        return try AnswerReader(.generateInsight).insight(body)
+        try await read(.generateInsight, body: request.body(), as: Insight.init)
     }
 
     /// Returns whether the backend can return a full insight by its id.
@@ -79,10 +76,7 @@ extension APIClient {
 
     /// Returns one insight in full.
     public func insight(_ id: String) async throws(APIError) -> Insight {
-        let body = try await answer(to: .insight) { requests, token throws(APIError) in
-            try requests.request(.insight, id: id, token: token)
-        }
-        return try AnswerReader(.insight).insight(body)
+        try await read(.insight, id: id, as: Insight.init)
     }
 
     /// Returns a page of a user's insights.
@@ -95,7 +89,7 @@ extension APIClient {
         let body = try await answer(to: .insightHistory) { requests, token throws(APIError) in
             try requests.insightsPage(user: user, limit: limit, offset: offset, token: token)
         }
-        return try AnswerReader(.insightHistory).insights(body)
+        return try AnswerReader(.insightHistory).read(body, InsightsPage.init)
     }
 
     /// Returns the health of the backend's insight service.
@@ -109,9 +103,6 @@ extension APIClient {
     }
 
     func health(_ call: APICall) async throws(APIError) -> ServiceHealth {
-        let body = try await answer(to: call) { requests, token throws(APIError) in
-            try requests.request(call, token: token)
-        }
-        return try AnswerReader(call).health(body)
+        try await read(call, as: ServiceHealth.init)
     }
 }

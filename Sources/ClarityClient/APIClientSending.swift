@@ -2,6 +2,7 @@ public import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTransport
+import JSON
 
 extension APIClient {
     /// Makes a call and returns the body of its answer.
@@ -22,6 +23,17 @@ extension APIClient {
             try await self.session()
         }
         return try await authorized(build(requests, session.accessToken), by: session).body
+    }
+
+    /// Makes a call whose request has nothing but an id or a body, and reads its answer.
+    func read<Value>(
+        _ call: APICall, id: String = "", body: [UInt8]? = nil,
+        as value: (JSONPart) throws(JSONPart.Fault) -> Value
+    ) async throws(APIError) -> Value {
+        let answer = try await answer(to: call) { requests, token throws(APIError) in
+            try requests.request(call, id: id, body: body, token: token)
+        }
+        return try AnswerReader(call).read(answer, value)
     }
 
     /// Makes sure that the dialect is known and that there is a session, so that a later error is

@@ -1,6 +1,6 @@
 public import ClarityContract
 public import ClarityJobs
-import ClarityScheduler
+public import ClarityScheduler
 import ClarityTransport
 
 // The session is renewed before it expires, by one process at a time, and replaced by a new login
@@ -76,7 +76,7 @@ extension APIClient {
         do throws(APIError) {
             let response = try await exchange(requests.refresh(session.refreshToken))
             let reader = AnswerReader(call: "session renewal")
-            let tokens = try reader.decode(RefreshWire.self, from: response.body).tokens
+            let tokens = try reader.read(response.body, SessionTokens.init(renewed:))
             renewed = session.renewed(by: tokens, life: life(of: tokens), at: clock.now)
         } catch {
             return try await afterRefusal(of: session, error)
@@ -106,7 +106,7 @@ extension APIClient {
             return try await logInAgain(orElse: .sessionEnded)
         }
         guard let status = error.troubleStatus else {
-            if error.isTold { try note(reason, isTrouble: false) }
+            if error.isRecorded { try note(reason, isTrouble: false) }
             throw error
         }
         guard try note(reason, isTrouble: true)?.isLasting(at: now) == true else { throw error }
@@ -153,7 +153,7 @@ extension APIClient {
         session.expiresAt - clock.now > APIClient.renewalMargin
     }
 
-    func life(of tokens: TokensWire) -> Duration {
+    func life(of tokens: SessionTokens) -> Duration {
         // At most a year, so that a number that the server made up cannot overflow an instant.
         .milliseconds(Int64(min(max(tokens.expiresIn, 0), 365 * 86_400) * 1000))
     }
@@ -168,7 +168,10 @@ extension APIClient {
         }
     }
 
-    func store<Value>(_ verb: String, _ body: () throws -> Value) throws(APIError) -> Value {
+    /// Returns the result of `body`, which reads or changes what is stored of `part`.
+    func store<Value>(
+        _ verb: String, of part: String = "session", _ body: () throws -> Value
+    ) throws(APIError) -> Value {
         do {
             return try body()
         } catch let failure as Failure {
@@ -176,7 +179,7 @@ extension APIClient {
         } catch {
             // The error's own text could contain anything.
             let type = type(of: error)
-            throw .store(Failure(.disk, "cannot \(verb) the session: error of type `\(type)`"))
+            throw .store(Failure(.disk, "cannot \(verb) the \(part): error of type `\(type)`"))
         }
     }
 }
@@ -185,7 +188,7 @@ extension Session {
     /// Returns the session with new tokens. A backend that does not replace the refresh token may
     /// return the same one or none.
     fileprivate func renewed(
-        by tokens: TokensWire, life: Duration, at now: Instant
+        by tokens: SessionTokens, life: Duration, at now: Instant
     ) -> Session {
         var session = self
         session.accessToken = Secret(tokens.accessToken)
@@ -207,7 +210,7 @@ extension APIError {
     }
 
     /// Whether the session's record notes the error: not a cancellation, nor a fault of our store.
-    fileprivate var isTold: Bool {
+    fileprivate var isRecorded: Bool {
         switch self {
         case .cancelled, .store: false
         default: true
@@ -221,4 +224,51 @@ extension APIError {
         default: false
         }
     }
+}
+
+/// The e-mail address and password of a login.
+public struct LoginCredentials: Hashable, Sendable, PrivateValue {
+    public var email: String
+    public var password: Secret
+
+    /// Creates credentials.
+    public init(email: String, password: Secret) {
+        self.email = email
+        self.password = password
+    }
+}
+
+/// Stores the session for all processes, and counts their logins.
+public protocol SessionStore: Sendable {
+    /// Returns the stored session; `nil` if there is none.
+    func load() throws -> Session?
+    /// Stores the session of a login in place of any other; it is durable on return.
+    ///
+    /// `isAgain` marks a login that replaces a session that has ended. Such a login must not undo a
+    /// logout: this throws if somebody has logged out in the meantime.
+    func save(_ session: Session, at now: Instant, isAgain: Bool) throws
+    /// Stores `renewed` in place of `old`. Returns `false`, with nothing changed, if `old` is no
+    /// longer the stored session.
+    func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool
+    /// Removes a session that the backend has ended. Returns `false` if it is no longer stored.
+    func remove(_ session: Session, because reason: String, at now: Instant) throws -> Bool
+    /// Removes the session, if there is one, and the record of who logged in.
+    func clear() throws
+    /// Locks the session for renewal, as long as the returned object lives. Returns `nil` while
+    /// another process holds the lock.
+    func lock() throws -> (any AnyObject & Sendable)?
+    /// Records a renewal or login that failed.
+    ///
+    /// `isTrouble` adds it to the consecutive renewals that met an error of the backend. Returns
+    /// the state of that series.
+    func noteRefusal(
+        _ reason: String, isTrouble: Bool, at now: Instant
+    ) throws -> SessionRecord.Trouble?
+    /// Asks for permission to log in. A granted login is recorded before this returns.
+    func reserveLogin(email: String, at now: Instant) throws -> LoginReservation
+    /// Removes a login from the count.
+    func withdrawLogin(_ number: Int64) throws
+    /// Returns the credentials to log in with after the session has ended; `nil` if a person has
+    /// to.
+    func credentials() throws -> LoginCredentials?
 }

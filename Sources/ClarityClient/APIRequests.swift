@@ -1,6 +1,7 @@
 public import ClarityContract
 public import ClarityJobs
 public import ClarityTransport
+import JSON
 
 /// Builds every request that the client sends, without side effects: a dry run prints the same
 /// ones.

@@ -2,6 +2,7 @@ import ClarityClient
 public import ClarityTransport
 public import ClarityContract
 public import ClarityJobs
+import JSON
 import Synchronization
 
 /// Shows each request instead of sending it, and answers as a backend that has no data and accepts

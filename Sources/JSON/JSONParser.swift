@@ -12,21 +12,41 @@ public struct JSONFault: Error, Hashable, Sendable {
     }
 }
 
-/// Parses one JSON text (RFC 8259) and nothing after it.
+/// Reads a JSON text (RFC 8259), as one value or from its front, part by part.
 ///
-/// It is strict: it refuses a byte order mark, comments, trailing commas, raw control characters,
+/// Values are read strictly: the parser refuses comments, trailing commas, raw control characters,
 /// invalid UTF-8, half a surrogate pair, and numbers that do not fit in a double. Arrays and
-/// objects nest at most 64 deep.
-public struct JSONParser {
-    private static let deepest = 64
+/// objects nest at most 64 deep. In the parts that are skipped, it checks only brackets and
+/// strings, and nothing becomes a value.
+public struct JSONParser: Sendable {
+    /// The most bytes of a part that becomes one value.
+    public static let largestPart = 64 << 10
 
     private let bytes: [UInt8]
-    private var position = 0
+    private let deepest: Int
+    private var limit: Int
+    /// The byte that is read next, counted from 0.
+    public private(set) var position = 0
     private var depth = 0
+    /// Whether another part of the enclosing array or object precedes this position.
+    private var needsComma = false
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8], deepest: Int) {
+        self.bytes = bytes
+        self.deepest = deepest
+        limit = bytes.count
+    }
 
-    /// Returns the value in `bytes`, which may be at most `limit` bytes long (64 MiB by default).
+    /// Starts at the beginning of the text, after its byte order mark if it has one.
+    public init(_ bytes: [UInt8]) { self.init(marked: bytes, deepest: 64) }
+
+    init(marked bytes: [UInt8], deepest: Int) {
+        self.init(bytes, deepest: deepest)
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
+
+    /// Returns the value in `bytes`, which may be at most `limit` bytes long (64 MiB by default)
+    /// and hold nothing else, not even a byte order mark.
     ///
     /// - Throws: `JSONFault` for anything but one valid text within the limits.
     public static func parse(
@@ -35,96 +55,248 @@ public struct JSONParser {
         guard bytes.count <= limit else {
             throw JSONFault(offset: limit, reason: "more than \(limit) bytes")
         }
-        var parser = JSONParser(bytes)
-        parser.skipSpace()
-        let value = try parser.value()
-        parser.skipSpace()
-        if parser.position < bytes.count { throw parser.fault("text after the value") }
+        var parser = JSONParser(bytes, deepest: 64)
+        return try parser.whole()
+    }
+
+    /// The first byte of the next token; `nil` at the end.
+    public var next: UInt8? {
+        mutating get {
+            while let byte = peek, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
+                position += 1
+            }
+            return peek
+        }
+    }
+
+    /// Enters an array (`[`) or an object (`{`).
+    public mutating func enter(_ bracket: Unicode.Scalar) throws(JSONFault) {
+        guard next == UInt8(ascii: bracket) else { throw fault("`\(bracket)` should stand here") }
+        position += 1
+        depth += 1
+        if depth > deepest { throw fault("nested deeper than \(deepest)") }
+        needsComma = false
+    }
+
+    /// Moves to the next element of the array that was entered; leaves it and returns `false` at
+    /// its end.
+    public mutating func nextElement() throws(JSONFault) -> Bool { try nextPart(closing: "]") }
+
+    /// Moves to the next member of the object that was entered and returns its name; leaves the
+    /// object and returns `nil` at its end.
+    public mutating func nextName() throws(JSONFault) -> String? {
+        guard try nextPart(closing: "}") else { return nil }
+        switch next {
+        case nil: throw fault("the text ends where a value should be")
+        case UInt8(ascii: "\""): break
+        default: throw fault("a name should stand here")
+        }
+        let name = try string()
+        guard next == UInt8(ascii: ":") else { throw fault("`:` should stand here") }
+        position += 1
+        return name
+    }
+
+    /// Reads the next value, of at most `largestPart` bytes.
+    public mutating func value() throws(JSONFault) -> JSON { try piece().get() }
+
+    /// Reads the next value, of at most `largestPart` bytes, and moves past it even if the value
+    /// itself is at fault.
+    ///
+    /// - Throws: `JSONFault` if the end of the value cannot be found.
+    public mutating func piece() throws(JSONFault) -> Result<JSON, JSONFault> {
+        var part = try part()
+        guard part.limit - part.position <= JSONParser.largestPart else {
+            return .failure(
+                JSONFault(
+                    offset: part.position + JSONParser.largestPart,
+                    reason: "more than \(JSONParser.largestPart) bytes"))
+        }
+        return Result { () throws(JSONFault) in try part.whole() }
+    }
+
+    /// Skips the next value.
+    public mutating func skip() throws(JSONFault) {
+        var depth = 0
+        repeat {
+            switch next {
+            case nil: throw fault("the text ends where a value should be")
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                position += 1
+                if depth > deepest { throw fault("nested deeper than \(deepest)") }
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                guard depth > 0 else { throw fault("no value starts like this") }
+                depth -= 1
+                position += 1
+            case UInt8(ascii: ","), UInt8(ascii: ":"):
+                guard depth > 0 else { throw fault("no value starts like this") }
+                position += 1
+            case UInt8(ascii: "\""): try skipString()
+            default: skipScalar()
+            }
+        } while depth > 0
+        needsComma = true
+    }
+
+    /// Checks that nothing follows.
+    public mutating func end() throws(JSONFault) {
+        if next != nil { throw fault("text after the value") }
+    }
+}
+
+// MARK: - Parts of a text
+
+extension JSONParser {
+    /// The bytes from the position to the end.
+    var rest: ArraySlice<UInt8> { bytes[position..<limit] }
+
+    /// Skips the next value and returns a parser that stands before it and sees nothing else.
+    mutating func part() throws(JSONFault) -> JSONParser {
+        _ = next
+        var part = self
+        try skip()
+        part.limit = position
+        part.depth = 0
+        return part
+    }
+
+    /// Reads the value at the position, after which nothing may follow.
+    mutating func whole() throws(JSONFault) -> JSON {
+        let value = try parsed()
+        try end()
         return value
     }
 
-    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+    /// Moves past the next value and checks how it is put together, but not whether its texts are
+    /// UTF-8 and its numbers have the right form.
+    mutating func check() throws(JSONFault) {
+        let first = next
+        let start = position
+        switch first {
+        case UInt8(ascii: "{"):
+            try enter("{")
+            while try nextName() != nil { try check() }
+        case UInt8(ascii: "["):
+            try enter("[")
+            while try nextElement() { try check() }
+        default:
+            try skip()
+            let scalar = bytes[start..<position]
+            let isValue =
+                switch first {
+                case UInt8(ascii: "\""): scalar.allSatisfy { $0 >= 0x20 }
+                case let byte? where JSONParser.beginsNumber(byte):
+                    scalar.allSatisfy { "0123456789+-.eE".utf8.contains($0) }
+                default: ["true", "false", "null"].contains { scalar.elementsEqual($0.utf8) }
+                }
+            if !isValue { throw JSONFault(offset: start, reason: "no value starts like this") }
+        }
+    }
+
+    private mutating func nextPart(closing bracket: Unicode.Scalar) throws(JSONFault) -> Bool {
+        let byte = next
+        if byte == UInt8(ascii: bracket) {
+            position += 1
+            depth -= 1
+            needsComma = true
+            return false
+        }
+        if needsComma {
+            guard byte == UInt8(ascii: ",") else {
+                throw fault("`,` or `\(bracket)` should stand here")
+            }
+            position += 1
+        }
+        needsComma = false
+        return true
+    }
+
+    private mutating func skipString() throws(JSONFault) {
+        position += 1
+        while position < limit {
+            switch bytes[position] {
+            case UInt8(ascii: "\""):
+                position += 1
+                return
+            case UInt8(ascii: "\\"): position += 2
+            default: position += 1
+            }
+        }
+        position = limit
+        throw fault("the text ends inside a string")
+    }
+
+    /// Skips a number or a word; at least one byte, so that a stray byte cannot stop the parser.
+    private mutating func skipScalar() {
+        position += 1
+        while position < limit {
+            switch bytes[position] {
+            case 0x20, 0x0A, 0x0D, 0x09, UInt8(ascii: ","), UInt8(ascii: ":"),
+                UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "["), UInt8(ascii: "]"),
+                UInt8(ascii: "\""):
+                return
+            default: position += 1
+            }
+        }
+    }
+}
+
+// MARK: - Values
+
+extension JSONParser {
+    private var peek: UInt8? { position < limit ? bytes[position] : nil }
 
     private func fault(_ reason: String) -> JSONFault {
         JSONFault(offset: position, reason: reason)
     }
 
-    private mutating func skipSpace() {
-        while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
-            position += 1
-        }
-    }
-
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard next == UInt8(ascii: character) else { return false }
+        guard peek == UInt8(ascii: character) else { return false }
         position += 1
         return true
     }
 
-    private mutating func value() throws(JSONFault) -> JSON {
+    private mutating func parsed() throws(JSONFault) -> JSON {
+        let value: JSON
         switch next {
-        case UInt8(ascii: "{"): return try object()
-        case UInt8(ascii: "["): return try array()
-        case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "t"): return try word("true", .bool(true))
-        case UInt8(ascii: "f"): return try word("false", .bool(false))
-        case UInt8(ascii: "n"): return try word("null", .null)
-        case let byte? where byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte):
-            return try number()
+        case UInt8(ascii: "{"):
+            var members: [JSON.Member] = []
+            try enter("{")
+            while let name = try nextName() {
+                members.append(JSON.Member(name: name, value: try parsed()))
+            }
+            value = .object(members)
+        case UInt8(ascii: "["):
+            var elements: [JSON] = []
+            try enter("[")
+            while try nextElement() { elements.append(try parsed()) }
+            value = .array(elements)
+        case UInt8(ascii: "\""): value = .string(try string())
+        case UInt8(ascii: "t"): value = try word("true", .bool(true))
+        case UInt8(ascii: "f"): value = try word("false", .bool(false))
+        case UInt8(ascii: "n"): value = try word("null", .null)
+        case let byte? where JSONParser.beginsNumber(byte): value = try number()
         case nil: throw fault("the text ends where a value should be")
         default: throw fault("no value starts like this")
         }
+        needsComma = true
+        return value
     }
 
     private mutating func word(_ word: String, _ value: JSON) throws(JSONFault) -> JSON {
-        guard bytes[position...].starts(with: word.utf8) else { throw fault("unknown word") }
+        guard rest.starts(with: word.utf8) else { throw fault("unknown word") }
         position += word.utf8.count
         return value
     }
 
-    private mutating func enter() throws(JSONFault) {
-        depth += 1
-        position += 1
-        if depth > JSONParser.deepest { throw fault("nested deeper than \(JSONParser.deepest)") }
-        skipSpace()
-    }
-
-    private mutating func object() throws(JSONFault) -> JSON {
-        try enter()
-        defer { depth -= 1 }
-        var members: [JSON.Member] = []
-        if take("}") { return .object(members) }
-        while true {
-            guard next == UInt8(ascii: "\"") else { throw fault("a name should stand here") }
-            let name = try string()
-            skipSpace()
-            guard take(":") else { throw fault("`:` should stand here") }
-            skipSpace()
-            members.append(JSON.Member(name: name, value: try value()))
-            skipSpace()
-            if take("}") { return .object(members) }
-            guard take(",") else { throw fault("`,` or `}` should stand here") }
-            skipSpace()
-        }
-    }
-
-    private mutating func array() throws(JSONFault) -> JSON {
-        try enter()
-        defer { depth -= 1 }
-        var values: [JSON] = []
-        if take("]") { return .array(values) }
-        while true {
-            values.append(try value())
-            skipSpace()
-            if take("]") { return .array(values) }
-            guard take(",") else { throw fault("`,` or `]` should stand here") }
-            skipSpace()
-        }
+    private static func beginsNumber(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte)
     }
 
     private mutating func digits() -> Int {
         let start = position
-        while let byte = next, (0x30...0x39).contains(byte) { position += 1 }
+        while let byte = peek, (0x30...0x39).contains(byte) { position += 1 }
         return position - start
     }
 
@@ -132,7 +304,7 @@ public struct JSONParser {
         let start = position
         var isWhole = true
         _ = take("-")
-        let leadsWithZero = next == UInt8(ascii: "0")
+        let leadsWithZero = peek == UInt8(ascii: "0")
         let count = digits()
         guard count == 1 || (count > 1 && !leadsWithZero) else { throw fault("no number") }
         if take(".") {
@@ -155,27 +327,36 @@ public struct JSONParser {
     private mutating func string() throws(JSONFault) -> String {
         let start = position
         position += 1
+        // What precedes the last escape; most texts have none, and need no copy.
         var content: [UInt8] = []
-        while let byte = next {
-            position += 1
+        var plain = position
+        while let byte = peek {
             switch byte {
             case UInt8(ascii: "\""):
-                guard let text = String(validating: content, as: UTF8.self) else {
+                let rest = bytes[plain..<position]
+                position += 1
+                let text =
+                    content.isEmpty
+                    ? String(validating: rest, as: UTF8.self)
+                    : String(validating: content + rest, as: UTF8.self)
+                guard let text else {
                     throw JSONFault(offset: start, reason: "the string is not UTF-8")
                 }
                 return text
-            case UInt8(ascii: "\\"): content += try escape()
-            case 0..<0x20:
-                position -= 1
-                throw fault("a control character must be escaped")
-            default: content.append(byte)
+            case UInt8(ascii: "\\"):
+                content += bytes[plain..<position]
+                position += 1
+                content += try escape()
+                plain = position
+            case 0..<0x20: throw fault("a control character must be escaped")
+            default: position += 1
             }
         }
         throw fault("the text ends inside a string")
     }
 
     private mutating func escape() throws(JSONFault) -> [UInt8] {
-        guard let byte = next else { throw fault("the text ends inside a string") }
+        guard let byte = peek else { throw fault("the text ends inside a string") }
         position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
@@ -204,7 +385,7 @@ public struct JSONParser {
     private mutating func fourDigits() throws(JSONFault) -> UInt32 {
         var code: UInt32 = 0
         for _ in 0..<4 {
-            guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+            guard let byte = peek, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
                 throw fault("four hexadecimal digits should stand here")
             }
             position += 1

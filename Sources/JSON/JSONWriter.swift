@@ -4,11 +4,7 @@ extension JSON {
     /// The result may be shown on a terminal. It therefore escapes every control character,
     /// including U+007F to U+009F, and every character that changes the direction of text or
     /// separates lines. A number that is not finite, which JSON cannot express, becomes null.
-    public var bytes: [UInt8] {
-        var writer = JSONWriter(isIndented: false)
-        writer.write(self)
-        return writer.bytes
-    }
+    public var bytes: [UInt8] { JSONWriter(showing: self, isIndented: false).bytes }
 
     /// The value on one line, without spaces; escaped like `bytes`.
     public var line: String { String(decoding: bytes, as: UTF8.self) }
@@ -16,60 +12,120 @@ extension JSON {
     /// The value with each element and member on its own line, indented by two spaces for each
     /// level; escaped like `bytes`.
     public var page: String {
-        var writer = JSONWriter(isIndented: true)
-        writer.write(self)
-        return String(decoding: writer.bytes, as: UTF8.self)
+        String(decoding: JSONWriter(showing: self, isIndented: true).bytes, as: UTF8.self)
     }
 }
 
-/// Writes values according to RFC 8259.
-private struct JSONWriter {
-    var bytes: [UInt8] = []
+/// Writes one JSON document (RFC 8259) into bytes, in the order of the calls.
+///
+/// Equal calls make equal bytes, so a message that is sent again is the same to the byte.
+public struct JSONWriter {
+    public private(set) var bytes: [UInt8] = []
+    private let isShown: Bool
     private let isIndented: Bool
     private var level = 0
+    private var needsComma = false
 
-    init(isIndented: Bool) { self.isIndented = isIndented }
+    /// Creates a writer of a message, with room for `capacity` bytes: without spaces, and with
+    /// escapes only where JSON requires them.
+    public init(capacity: Int = 256) {
+        (isShown, isIndented) = (false, false)
+        bytes.reserveCapacity(capacity)
+    }
 
-    mutating func write(_ value: JSON) {
+    /// Writes a value that may be shown on a terminal.
+    fileprivate init(showing value: JSON, isIndented: Bool) {
+        (isShown, self.isIndented) = (true, isIndented)
+        write(value, nil)
+    }
+
+    public mutating func object(_ key: String? = nil, _ body: (inout JSONWriter) -> Void) {
+        open("{", key)
+        body(&self)
+        close("}")
+    }
+
+    public mutating func array(_ key: String? = nil, _ body: (inout JSONWriter) -> Void) {
+        open("[", key)
+        body(&self)
+        close("]")
+    }
+
+    public mutating func field(_ key: String, _ text: String) {
+        start(key)
+        string(text)
+    }
+
+    public mutating func field(_ key: String, _ flag: Bool) { word(flag ? "true" : "false", key) }
+
+    /// Writes the shortest digits that read back as the same number; the number must be finite.
+    public mutating func field(_ key: String, number: Double) { word(number.description, key) }
+
+    public mutating func field(_ key: String, number: Int) { word(number.description, key) }
+
+    public mutating func null(_ key: String) { word("null", key) }
+
+    public mutating func element(_ number: Int) { word(number.description, nil) }
+
+    /// Writes a text that needs no escape; `append` appends its bytes.
+    ///
+    /// - Parameter key: the name of a member; `nil` for an element.
+    public mutating func plain(_ key: String?, _ append: (inout [UInt8]) -> Void) {
+        start(key)
+        bytes.append(UInt8(ascii: "\""))
+        append(&bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func write(_ value: JSON, _ key: String?) {
         switch value {
-        case .null: bytes += "null".utf8
-        case .bool(let value): bytes += (value ? "true" : "false").utf8
-        case .integer(let value): bytes += String(value).utf8
-        case .number(let value): bytes += (value.isFinite ? String(value) : "null").utf8
-        case .string(let value): write(value)
-        case .array(let values):
-            begin("[")
-            for (index, value) in values.enumerated() {
-                separate(isFirst: index == 0)
-                write(value)
+        case .null: word("null", key)
+        case .bool(let value): word(value ? "true" : "false", key)
+        case .integer(let value): word(value.description, key)
+        case .number(let value): word(value.isFinite ? value.description : "null", key)
+        case .string(let value):
+            start(key)
+            string(value)
+        case .array(let elements):
+            array(key) { json in
+                for element in elements { json.write(element, nil) }
             }
-            end("]", isEmpty: values.isEmpty)
         case .object(let members):
-            begin("{")
-            for (index, member) in members.enumerated() {
-                separate(isFirst: index == 0)
-                write(member.name)
-                bytes += (isIndented ? ": " : ":").utf8
-                write(member.value)
+            object(key) { json in
+                for member in members { json.write(member.value, member.name) }
             }
-            end("}", isEmpty: members.isEmpty)
         }
     }
 
-    private mutating func begin(_ bracket: Unicode.Scalar) {
+    private mutating func word(_ word: String, _ key: String?) {
+        start(key)
+        bytes.append(contentsOf: word.utf8)
+    }
+
+    private mutating func open(_ bracket: Unicode.Scalar, _ key: String?) {
+        start(key)
         bytes.append(UInt8(ascii: bracket))
         level += 1
+        needsComma = false
     }
 
-    private mutating func separate(isFirst: Bool) {
-        if !isFirst { bytes.append(UInt8(ascii: ",")) }
-        breakLine()
-    }
-
-    private mutating func end(_ bracket: Unicode.Scalar, isEmpty: Bool) {
+    private mutating func close(_ bracket: Unicode.Scalar) {
         level -= 1
-        if !isEmpty { breakLine() }
+        // Nothing stands between the brackets of an empty list or object.
+        if needsComma { breakLine() }
         bytes.append(UInt8(ascii: bracket))
+        needsComma = true
+    }
+
+    private mutating func start(_ key: String?) {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = true
+        if level > 0 { breakLine() }
+        if let key {
+            string(key)
+            bytes.append(UInt8(ascii: ":"))
+            if isIndented { bytes.append(UInt8(ascii: " ")) }
+        }
     }
 
     private mutating func breakLine() {
@@ -77,38 +133,62 @@ private struct JSONWriter {
         bytes.append(UInt8(ascii: "\n"))
         bytes += repeatElement(UInt8(ascii: " "), count: level * 2)
     }
+}
 
-    private mutating func write(_ text: String) {
+// MARK: - Texts
+
+extension JSONWriter {
+    private mutating func string(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
+        // A variable, which `withUTF8` needs; it shares the storage of the text.
         var text = text
-        text.withUTF8 { utf8 in
-            var place = 0
-            while place < utf8.count { place += write(utf8[place...]) }
+        text.withUTF8 { text in
+            if needsEscape(text) {
+                var place = 0
+                while place < text.count { place += writeCharacter(text[place...]) }
+            } else {
+                bytes.append(contentsOf: text)
+            }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Whether a byte of `text` may have to be escaped. The loop has no early exit, so that many
+    /// bytes are checked in one step.
+    private func needsEscape(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Every character that only a terminal needs escaped begins at or above U+007F.
+        let end: UInt8 = isShown ? 0x7E : 0xFF
+        var found = false
+        for byte in text {
+            found =
+                found || byte < 0x20 || byte > end || byte == UInt8(ascii: "\"")
+                || byte == UInt8(ascii: "\\")
+        }
+        return found
     }
 
     /// Writes the first character of `rest`, which is valid UTF-8, or only its first byte if the
     /// character needs no escape.
     ///
     /// - Returns: the number of bytes of `rest` that were consumed.
-    private mutating func write(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
+    private mutating func writeCharacter(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
         let (byte, start) = (rest[rest.startIndex], rest.startIndex)
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-        case 0x0A: bytes += #"\n"#.utf8
-        case 0x0D: bytes += #"\r"#.utf8
-        case 0x09: bytes += #"\t"#.utf8
-        case 0..<0x20, 0x7F: escape(UInt16(byte))
+        case 0x0A where isShown: bytes += #"\n"#.utf8
+        case 0x0D where isShown: bytes += #"\r"#.utf8
+        case 0x09 where isShown: bytes += #"\t"#.utf8
+        case 0..<0x20: escape(UInt16(byte))
+        case 0x7F where isShown: escape(UInt16(byte))
         // U+0080 to U+009F.
-        case 0xC2 where rest[start + 1] < 0xA0:
+        case 0xC2 where isShown && rest[start + 1] < 0xA0:
             escape(UInt16(rest[start + 1]))
             return 2
         // The Arabic letter mark.
-        case 0xD8 where rest[start + 1] == 0x9C:
+        case 0xD8 where isShown && rest[start + 1] == 0x9C:
             escape(0x061C)
             return 2
-        case 0xE2:
+        case 0xE2 where isShown:
             let code = 0x2000 | UInt16(rest[start + 1] & 0x3F) << 6 | UInt16(rest[start + 2] & 0x3F)
             guard JSONWriter.turns(code) else {
                 bytes += rest.prefix(3)

@@ -45,7 +45,7 @@ let package = Package(
             "ClarityClient",
             [
                 "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler",
+                "ClarityScheduler", "JSON",
             ]),
         part(
             "ClaritySources",

@@ -1,10 +1,8 @@
-import ClarityScheduler
+import JSON
 import Testing
 
-@testable import ClarityClient
-
-@Suite("JSON bytes")
-struct JSONBytesTests {
+@Suite("Writing JSON messages")
+struct JSONMessageTests {
     @Test(arguments: [
         ("plain", #"{"t":"plain"}"#), ("", #"{"t":""}"#), ("é😀", #"{"t":"é😀"}"#),
         ("a\"b", #"{"t":"a\"b"}"#), ("a\\b", #"{"t":"a\\b"}"#),
@@ -23,18 +21,23 @@ struct JSONBytesTests {
         #expect(String(decoding: writer.bytes, as: UTF8.self) == json)
     }
 
-    @Test func `an instant is written as it describes itself`() {
-        let instants = [
-            Instant(millisecondsSince1970: 0), Instant(millisecondsSince1970: 1_795_158_000_123),
-            Instant(millisecondsSince1970: -62_198_755_200_000),
-            Instant(millisecondsSince1970: 253_402_300_800_000),
-        ]
-        for instant in instants {
-            var writer = JSONWriter()
+    @Test func `what is written is in the order of the calls`() {
+        var writer = JSONWriter()
 
-            writer.object { $0.field("t", instant) }
-
-            #expect(String(decoding: writer.bytes, as: UTF8.self) == "{\"t\":\"\(instant)\"}")
+        writer.object { json in
+            json.array("a") { json in
+                json.element(1)
+                json.array { _ in }
+                json.object { $0.null("n") }
+                json.plain(nil) { $0 += "x".utf8 }
+            }
+            json.field("b", number: 2.0)
+            json.field("c", number: -3)
+            json.field("d", true)
         }
+
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self)
+                == #"{"a":[1,[],{"n":null},"x"],"b":2.0,"c":-3,"d":true}"#)
     }
 }

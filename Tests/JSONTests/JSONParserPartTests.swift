@@ -1,12 +1,10 @@
 import JSON
 import Testing
 
-@testable import ClaritySources
-
-@Suite struct JSONCursorTests {
+@Suite("Reading JSON part by part") struct JSONParserPartTests {
     /// Returns all values of `{"a": ..., "b": [...]}` in the order in which a cursor reads them.
     private func walk(_ text: String) throws(JSONFault) -> [String] {
-        var cursor = JSONCursor(Array(text.utf8))
+        var cursor = JSONParser(Array(text.utf8))
         var met: [String] = []
         try cursor.enter("{")
         while let name = try cursor.nextName() {
@@ -49,15 +47,15 @@ import Testing
     }
 
     @Test func `what is passed over is not read, and nests 64 deep at most`() throws {
-        func nested(_ depth: Int) -> JSONCursor {
-            JSONCursor(
+        func nested(_ depth: Int) -> JSONParser {
+            JSONParser(
                 Array(
                     (String(repeating: "[", count: depth) + String(repeating: "]", count: depth))
                         .utf8))
         }
         var deep = nested(64)
         var tooDeep = nested(65)
-        var odd = JSONCursor(Array("[nix, 01e, }]".utf8))
+        var odd = JSONParser(Array("[nix, 01e, }]".utf8))
 
         try deep.skip()
         #expect(throws: JSONFault(offset: 65, reason: "nested deeper than 64")) {
@@ -70,7 +68,7 @@ import Testing
     }
 
     @Test func `a value that is at fault by itself is gone past`() throws {
-        var cursor = JSONCursor(Array("[nix, 2]".utf8))
+        var cursor = JSONParser(Array("[nix, 2]".utf8))
 
         try cursor.enter("[")
         _ = try cursor.nextElement()
@@ -84,8 +82,8 @@ import Testing
 
     @Test func `a value has at most 64 KiB`() throws {
         let text = "\"\(String(repeating: "a", count: 65_534))\""
-        var fits = JSONCursor(Array(text.utf8))
-        var larger = JSONCursor(Array(" \"a\(text.dropFirst())".utf8))
+        var fits = JSONParser(Array(text.utf8))
+        var larger = JSONParser(Array(" \"a\(text.dropFirst())".utf8))
 
         #expect(try fits.value() == .string(String(repeating: "a", count: 65_534)))
         #expect(throws: JSONFault.self) { try larger.value() }

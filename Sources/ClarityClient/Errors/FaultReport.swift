@@ -1,4 +1,4 @@
-import FoundationEssentials
+import JSON
 
 /// The content of a refusal by the backend: its code, and the metrics, fields and fault codes it
 /// names.
@@ -54,24 +54,24 @@ struct FaultReport {
     /// Reads a refusal's body; a body of any other shape names nothing.
     init(_ body: [UInt8]) {
         guard body.count <= FaultReport.largestBody,
-            let wire = lenient({ try JSONDecoder().decode(Wire.self, from: Data(body)) })
+            let refusal = lenient({ try Refusal(body) })
         else { return }
-        faults = FaultReport(wire.items).faults
-        namesSendingTime = wire.items.prefix(FaultReport.mostFaults).contains { item in
+        faults = FaultReport(refusal.items).faults
+        namesSendingTime = refusal.items.prefix(FaultReport.mostFaults).contains { item in
             [["client_timestamp"], ["body", "client_timestamp"]].contains(item.path)
         }
         isJSON = true
-        code = wire.code.map(FaultReport.name).flatMap { $0 == FaultReport.unnamed ? nil : $0 }
-        sentence = wire.sentence ?? ""
+        code = refusal.code.map(FaultReport.name).flatMap { $0 == FaultReport.unnamed ? nil : $0 }
+        sentence = refusal.sentence ?? ""
         words =
             ServerWords.redacted(sentence)
-            ?? wire.items.prefix(FaultReport.mostFaults).lazy.compactMap(\.words).first
+            ?? refusal.items.prefix(FaultReport.mostFaults).lazy.compactMap(\.words).first
     }
 
     /// Whether the backend's sentence begins with `words`.
     func begins(with words: String) -> Bool { sentence.utf8.starts(with: words.utf8) }
 
-    /// Reads faults that were decoded as part of an answer.
+    /// Reads faults that were read as part of an answer.
     init(_ items: [Item]) {
         faults = items.prefix(FaultReport.mostFaults).compactMap { item in
             let path = item.path
@@ -85,101 +85,56 @@ struct FaultReport {
         }
     }
 
-    /// A fault as it is on the wire.
-    struct Item: Decodable {
+    /// A fault as the backend names it.
+    struct Item {
         let path: [String]
         let code: String
         let words: String?
 
-        private enum CodingKeys: String, CodingKey {
-            case field
-            case loc
-            case code
-            case type
-            case message
-            case msg
-        }
-
-        init(from decoder: any Decoder) throws {
-            let fields = try decoder.container(keyedBy: CodingKeys.self)
-            words =
-                (lenient { try fields.decode(String.self, forKey: .message) }
-                ?? lenient { try fields.decode(String.self, forKey: .msg) })
-                .flatMap(ServerWords.redacted)
-            let parts = lenient { try fields.decode([Part].self, forKey: .loc) }
-            let field = lenient { try fields.decode(String.self, forKey: .field) } ?? ""
-            path = (parts?.map(\.text) ?? [field]).flatMap {
+        init(_ fault: JSONPart) throws(JSONPart.Fault) {
+            // Only an object has names.
+            _ = try fault.names()
+            words = fault.firstText(of: "message", "msg").flatMap(ServerWords.redacted)
+            let parts = lenient {
+                try fault.member("loc").elements().map { part in
+                    try lenient { try String(part.integer()) } ?? part.text()
+                }
+            }
+            path = (parts ?? [fault.firstText(of: "field") ?? ""]).flatMap {
                 $0.split { "[].".contains($0) }.map(String.init)
             }
-            let code =
-                lenient { try fields.decode(String.self, forKey: .code) }
-                ?? lenient { try fields.decode(String.self, forKey: .type) }
-            self.code = FaultReport.name(code ?? "")
+            code = FaultReport.name(fault.firstText(of: "code", "type") ?? "")
         }
     }
 
-    private struct Part: Decodable {
-        let text: String
-
-        init(from decoder: any Decoder) throws {
-            let value = try decoder.singleValueContainer()
-            text =
-                if let number = lenient({ try value.decode(Int.self) }) {
-                    String(number)
-                } else {
-                    try value.decode(String.self)
-                }
-        }
+    /// Reads a list of faults.
+    static func items(_ list: JSONPart) throws(JSONPart.Fault) -> [Item] {
+        try list.elements().map(Item.init)
     }
 
-    private struct Wire: Decodable {
+    private struct Refusal {
         let items: [Item]
         let code: String?
         let sentence: String?
 
-        private enum CodingKeys: String, CodingKey {
-            case validationErrors = "validation_errors"
-            case errors
-            case detail
-            case error
-        }
-
-        init(from decoder: any Decoder) throws {
-            let fields = try decoder.container(keyedBy: CodingKeys.self)
-            func text(_ key: CodingKeys) -> String? {
-                lenient { try fields.decode(String.self, forKey: key) }
+        init(_ body: [UInt8]) throws(JSONPart.Fault) {
+            let answer = try JSONPart(of: body)
+            // Only an object has names.
+            _ = try answer.names()
+            items = ["validation_errors", "errors", "detail"].flatMap { name in
+                lenient { try FaultReport.items(answer.member(name)) } ?? []
             }
-            items = [.validationErrors, .errors, .detail].flatMap { (key: CodingKeys) in
-                lenient { try fields.decode([Item].self, forKey: key) } ?? []
-            }
-            let problems = [
-                lenient { try fields.decode(Problem.self, forKey: .detail) },
-                lenient { try fields.decode(Problem.self, forKey: .error) },
-                lenient { try Problem(from: decoder) },
-            ].compactMap { $0 }
-            code = problems.lazy.compactMap(\.code).first ?? text(.error)
-            sentence = text(.detail) ?? problems.lazy.compactMap(\.sentence).first
-        }
-    }
-
-    /// A problem object, under whichever names it has its parts.
-    private struct Problem: Decodable {
-        let code: String?
-        let sentence: String?
-
-        private enum CodingKeys: String, CodingKey {
-            case code, type, detail, error, message
-        }
-
-        init(from decoder: any Decoder) throws {
-            let fields = try decoder.container(keyedBy: CodingKeys.self)
-            func first(_ keys: CodingKeys...) -> String? {
-                keys.lazy.compactMap { key in
-                    lenient { try fields.decode(String.self, forKey: key) }
-                }.first
-            }
-            code = first(.code, .type)
-            sentence = first(.detail, .error, .message)
+            // A problem, under whichever names it has its parts.
+            let problems =
+                ["detail", "error"].compactMap { name in
+                    lenient { try answer.member(name) }
+                } + [answer]
+            code =
+                problems.lazy.compactMap { $0.firstText(of: "code", "type") }.first
+                ?? answer.firstText(of: "error")
+            sentence =
+                answer.firstText(of: "detail")
+                ?? problems.lazy.compactMap { $0.firstText(of: "detail", "error", "message") }.first
         }
     }
 
@@ -211,9 +166,42 @@ struct FaultReport {
     private static let unnamed = "unnamed"
 }
 
+extension JSONPart {
+    /// Returns the first text under one of the names.
+    fileprivate func firstText(of names: String...) -> String? {
+        names.lazy.compactMap { name in lenient { try member(name).text() } }.first
+    }
+}
+
+/// The backend's words about an upload that it refused, without what could be a value.
+///
+/// They are for the samples that they are about and for nothing else. Nobody knows what words
+/// contain, so descriptions and dumps leave them out.
+package struct RefusalWords: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+    /// The words about each metric that the backend named, by its index in the batch.
+    package private(set) var named: [Int: String] = [:]
+    /// The words about the upload as a whole.
+    package private(set) var whole: String?
+    /// Whether the backend gave a code of its own, and so knew what it refused.
+    package private(set) var hasCode = false
+
+    /// Reads a refusal. A metric may break several rules; the first one that the backend put in
+    /// words counts.
+    init(_ report: FaultReport) {
+        for fault in report.faults where !fault.isDuplicate && named[fault.index] == nil {
+            named[fault.index] = fault.words
+        }
+        whole = report.words
+        hasCode = report.code != nil
+    }
+
+    package var description: String { "words about \(named.count) metrics" }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
 /// Returns the result of `read`, or `nil` if it throws.
 ///
 /// For values that a backend may leave out or write differently, if only their absence follows.
-private func lenient<Value>(_ read: () throws -> Value) -> Value? {
+func lenient<Value>(_ read: () throws -> Value?) -> Value? {
     do { return try read() } catch { return nil }
 }

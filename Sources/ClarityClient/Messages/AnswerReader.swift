@@ -1,8 +1,10 @@
 import ClarityContract
 import ClarityScheduler
-import FoundationEssentials
+import JSON
 
 /// Reads the answers to one call. Errors name the call and the field, never the content.
+///
+/// Only fields that are used are read, and a field that only some dialects have may be missing.
 struct AnswerReader {
     /// The longest cursor that is accepted from a page, in bytes.
     static let longestCursor = 1024
@@ -14,18 +16,16 @@ struct AnswerReader {
 
     init(_ call: APICall) { self.call = call.name }
 
-    /// Decodes a whole answer.
+    /// Reads a whole answer.
     ///
     /// - Throws: `APIError.decoding`.
-    func decode<Wire: Decodable>(
-        _ type: Wire.Type, from body: some Collection<UInt8>
-    ) throws(APIError) -> Wire {
-        do {
-            return try JSONDecoder().decode(type, from: Data(body))
-        } catch let error as DecodingError {
-            throw .decoding("\(call): \(AnswerReader.part(error))")
+    func read<Value>(
+        _ body: [UInt8], _ value: (JSONPart) throws(JSONPart.Fault) -> Value
+    ) throws(APIError) -> Value {
+        do throws(JSONPart.Fault) {
+            return try value(try JSONPart(of: body))
         } catch {
-            throw .decoding("\(call): it is no JSON")
+            throw .decoding("\(call): \(error)")
         }
     }
 
@@ -33,43 +33,12 @@ struct AnswerReader {
     func receipt(
         _ body: [UInt8], from endpoint: UploadEndpoint, count: Int
     ) throws(APIError) -> UploadReceipt {
-        switch endpoint.form {
-        case .metrics: try metricsReceipt(body, count: count)
-        case .healthKit: try samplesReceipt(body, count: count)
+        try read(body) { answer throws(JSONPart.Fault) in
+            switch endpoint.form {
+            case .metrics: try UploadReceipt(metrics: answer, count: count)
+            case .healthKit: try UploadReceipt(samples: answer, count: count)
+            }
         }
-    }
-
-    /// Reads the receipt of an upload that is accepted as a whole. If the backend did not receive
-    /// each sample as one object, the answer is not about this upload.
-    private func samplesReceipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
-        let wire = try decode(SamplesUploadWire.self, from: body)
-        guard wire.received.values.allSatisfy({ (0...count).contains($0) }),
-            wire.received.values.reduce(0, +) == count
-        else { throw .decoding("\(call): `samples_received` is not what was sent") }
-        return UploadReceipt(processingID: wire.uploadID, accepted: count)
-    }
-
-    private func metricsReceipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
-        let wire = try decode(UploadWire.self, from: body)
-        let faults = FaultReport(wire.validationErrors ?? []).faults.filter { $0.index < count }
-        let duplicates = Set(faults.filter(\.isDuplicate).map(\.index))
-        var reasons: [Int: String] = [:]
-        var words: [Int: String] = [:]
-        // A metric may break several rules; keep the first that the backend named.
-        for fault in faults where !duplicates.contains(fault.index) && reasons[fault.index] == nil {
-            reasons[fault.index] = "`\(fault.field)`: \(fault.code)"
-            words[fault.index] = fault.words
-        }
-        guard (0...count).contains(wire.accepted) else {
-            throw .decoding("\(call): `accepted_metrics` is beyond what was sent")
-        }
-        return UploadReceipt(
-            processingID: wire.processingID, accepted: wire.accepted,
-            duplicates: duplicates.sorted(),
-            rejected: reasons.sorted { $0.key < $1.key }.map {
-                .init(index: $0.key, reason: $0.value, words: words[$0.key])
-            },
-            unexplained: max(0, count - wire.accepted - duplicates.count - reasons.count))
     }
 
     /// Reads the progress of an upload.
@@ -82,12 +51,15 @@ struct AnswerReader {
     func processing(
         _ body: [UInt8], whole: Double?, storedWord: String? = nil
     ) throws(APIError) -> ProcessingStatus {
-        let wire = try decode(ProcessingWire.self, from: body)
-        if wire.status == storedWord { return ProcessingStatus(state: .stored, progress: nil) }
-        var progress: Double?
-        if let whole, let share = wire.progress { progress = min(max(share / whole, 0), 1) }
-        return ProcessingStatus(
-            state: ProcessingStatus.State(wire: wire.status), progress: progress)
+        try read(body) { answer throws(JSONPart.Fault) in
+            let status = try answer.member("status").text()
+            let share = try answer["progress"]?.number()
+            if status == storedWord { return ProcessingStatus(state: .stored, progress: nil) }
+            var progress: Double?
+            if let whole, let share { progress = min(max(share / whole, 0), 1) }
+            return ProcessingStatus(
+                state: ProcessingStatus.State(wire: status), progress: progress)
+        }
     }
 
     /// Reads the page that was requested with `cursor`.
@@ -97,98 +69,165 @@ struct AnswerReader {
     func healthData(
         _ body: [UInt8], after cursor: String?, paging: Dialect.Paging = .cursor
     ) throws(APIError) -> HealthDataPage {
-        let wire = try decode(HealthDataPageWire.self, from: body)
-        var next = wire.pagination.hasNext ? wire.pagination.nextCursor : nil
-        if paging == .offset {
-            let count = JSONSlices.elements(of: body, at: ["data"])?.count ?? 0
-            let before = cursor.flatMap { Int($0) } ?? 0
-            next =
-                wire.pagination.hasNext && count > 0
-                ? String(before.addingReportingOverflow(count).partialValue) : nil
-        }
-        // A page that names itself as the next one would be read forever.
-        guard next == nil || next != cursor else {
-            throw .decoding("\(call): `pagination.next_cursor` does not move on")
-        }
-        // The cursor goes into a URL, and into a report of one line if the work stops there.
-        guard next.map({ $0.utf8.count <= AnswerReader.longestCursor }) ?? true else {
-            throw .decoding(
-                "\(call): `pagination.next_cursor` is longer than "
-                    + "\(AnswerReader.longestCursor) bytes")
-        }
-        let (rows, unreadable) = try rows(of: body, at: ["data"]) { bytes throws(APIError) in
-            let row = try decode(HealthDataRowWire.self, from: bytes)
-            return Instant(rfc3339: row.timestamp).map {
-                HealthDataRow(id: row.id, type: row.type, timestamp: $0, json: Array(bytes))
+        try read(body) { answer throws(JSONPart.Fault) in
+            let pagination = try answer.member("pagination")
+            let hasNext = try pagination.member("has_next").flag()
+            let named = try pagination["next_cursor"]?.text()
+            let page = try answer.rows("data", HealthDataRow.init)
+            var next = hasNext ? named : nil
+            if paging == .offset {
+                let count = page.rows.count + page.others
+                let before = cursor.flatMap { Int($0) } ?? 0
+                next =
+                    hasNext && count > 0
+                    ? String(before.addingReportingOverflow(count).partialValue) : nil
             }
+            // A page that names itself as the next one would be read forever.
+            guard next == nil || next != cursor else {
+                throw pagination.fault("does not move on", at: "next_cursor")
+            }
+            // The cursor goes into a URL, and into a report of one line if the work stops there.
+            guard next.map({ $0.utf8.count <= AnswerReader.longestCursor }) ?? true else {
+                throw pagination.fault(
+                    "is longer than \(AnswerReader.longestCursor) bytes", at: "next_cursor")
+            }
+            return HealthDataPage(rows: page.rows, unreadableRows: page.others, nextCursor: next)
         }
-        return HealthDataPage(rows: rows, unreadableRows: unreadable, nextCursor: next)
     }
+}
 
-    /// Reads a page of insights.
-    func insights(_ body: [UInt8]) throws(APIError) -> InsightsPage {
-        let wire = try decode(InsightsPageWire.self, from: body)
-        guard wire.success else { throw .decoding("\(call): `success` is false") }
-        let path = ["data", "insights"]
-        var unfinished: [String] = []
-        let (rows, others) = try rows(of: body, at: path) {
-            bytes throws(APIError) -> InsightRow? in
-            let row = try decode(InsightRowWire.self, from: bytes)
-            guard row.status != "generating" else {
-                unfinished.append(row.id)
-                return nil
-            }
-            return row.generatedAt.flatMap { Instant(rfc3339: $0) }.map {
-                InsightRow(id: row.id, generatedAt: $0, json: Array(bytes))
-            }
-        }
-        return InsightsPage(
-            rows: rows, unreadableRows: others - unfinished.count, unfinished: unfinished,
-            hasMore: wire.data.hasMore)
-    }
-
-    /// Returns the rows that `read` makes of the array's elements, and the number of elements that
+extension JSONPart {
+    /// Returns the rows that `read` makes of a list's elements, and the number of elements that
     /// make none. A malformed element does not hold up the others.
-    private func rows<Row>(
-        of body: [UInt8], at path: [String],
-        _ read: (ArraySlice<UInt8>) throws(APIError) -> Row?
-    ) throws(APIError) -> (rows: [Row], others: Int) {
-        guard let elements = JSONSlices.elements(of: body, at: path) else {
-            throw .decoding("\(call): `\(path.joined(separator: "."))` is not a list")
+    fileprivate func rows<Row>(
+        _ name: String, _ read: (JSONPart) throws(Fault) -> Row?
+    ) throws(Fault) -> (rows: [Row], others: Int) {
+        guard let list = try self[name], list.isList else {
+            throw fault("is not a list", at: name)
         }
-        var rows: [Row] = []
-        for element in elements {
-            do throws(APIError) {
-                if let row = try read(element) { rows.append(row) }
-            } catch {
-                continue
-            }
-        }
+        let elements = try list.elements()
+        let rows = elements.compactMap { element in lenient { try read(element) } }
         return (rows, elements.count - rows.count)
     }
 
-    /// Describes the part of an answer that is at fault. Its path consists of our names and
-    /// indices.
-    private static func part(_ error: DecodingError) -> String {
-        func name(_ path: [any CodingKey]) -> String {
-            path.reduce(into: "") { name, key in
-                if let index = key.intValue {
-                    name += "[\(index)]"
-                } else {
-                    name += (name.isEmpty ? "" : ".") + key.stringValue
-                }
+    /// The part as an instant; `nil` if its text is none.
+    fileprivate func instant() throws(Fault) -> Instant? { Instant(rfc3339: try text()) }
+}
+
+// MARK: - Uploads and health data
+
+extension UploadReceipt {
+    /// Reads the receipt of an upload whose samples are accepted one by one.
+    fileprivate init(metrics answer: JSONPart, count: Int) throws(JSONPart.Fault) {
+        let id = try answer.member("processing_id").text()
+        let accepted = try answer.member("accepted_metrics")
+        let total = try accepted.integer()
+        let items = try answer["validation_errors"].map(FaultReport.items) ?? []
+        let faults = FaultReport(items).faults.filter { $0.index < count }
+        let duplicates = Set(faults.filter(\.isDuplicate).map(\.index))
+        var reasons: [Int: String] = [:]
+        var words: [Int: String] = [:]
+        // A metric may break several rules; keep the first that the backend named.
+        for fault in faults where !duplicates.contains(fault.index) && reasons[fault.index] == nil {
+            reasons[fault.index] = "`\(fault.field)`: \(fault.code)"
+            words[fault.index] = fault.words
+        }
+        guard (0...count).contains(total) else { throw accepted.fault("is beyond what was sent") }
+        self.init(
+            processingID: id, accepted: total, duplicates: duplicates.sorted(),
+            rejected: reasons.sorted { $0.key < $1.key }.map {
+                .init(index: $0.key, reason: $0.value, words: words[$0.key])
+            },
+            unexplained: max(0, count - total - duplicates.count - reasons.count))
+    }
+
+    /// Reads the receipt of an upload that is accepted as a whole. If the backend did not receive
+    /// each sample as one object, the answer is not about this upload.
+    fileprivate init(samples answer: JSONPart, count: Int) throws(JSONPart.Fault) {
+        let id = try answer.member("upload_id").text()
+        // The number of samples received in each list.
+        let received = try answer.member("samples_received")
+        let numbers = try received.names().map { name throws(JSONPart.Fault) in
+            try received.member(name).integer()
+        }
+        guard numbers.allSatisfy({ (0...count).contains($0) }), numbers.reduce(0, +) == count
+        else { throw received.fault("is not what was sent") }
+        self.init(processingID: id, accepted: count)
+    }
+}
+
+extension HealthDataRow {
+    /// Reads a row: a measurement, a whole metric as it was uploaded, or a whole upload.
+    fileprivate init?(_ row: JSONPart) throws(JSONPart.Fault) {
+        let id = try row.member("id", or: "metric_id").text()
+        let type: String
+        if try row.has("metrics") {
+            // The backend has no type for an upload of several types.
+            let types = Set(try row.member("metrics").names())
+            type = types.count == 1 ? types.joined() : "upload"
+        } else {
+            type = try row.member("type", or: "metric_type").text()
+        }
+        guard let timestamp = try row.member("timestamp", or: "created_at").instant() else {
+            return nil
+        }
+        self.init(id: id, type: type, timestamp: timestamp, json: Array(row.bytes))
+    }
+}
+
+// MARK: - Insights and analyses
+
+extension InsightsPage {
+    init(_ answer: JSONPart) throws(JSONPart.Fault) {
+        let success = try answer.member("success")
+        let isSuccess = try success.flag()
+        let data = try answer.member("data")
+        let hasMore = try data.member("has_more").flag()
+        guard isSuccess else { throw success.fault("is false") }
+        var unfinished: [String] = []
+        let (rows, others) = try data.rows("insights") { row throws(JSONPart.Fault) in
+            let id = try row.member("id").text()
+            let date = try row["generated_at"]?.text()
+            // A history may leave the status out.
+            guard try row["status"]?.text() != "generating" else {
+                unfinished.append(id)
+                return nil as InsightRow?
+            }
+            return date.flatMap { Instant(rfc3339: $0) }.map {
+                InsightRow(id: id, generatedAt: $0, json: Array(row.bytes))
             }
         }
-        func described(_ path: [any CodingKey], _ fault: String) -> String {
-            path.isEmpty ? "it \(fault)" : "`\(name(path))` \(fault)"
-        }
-        return switch error {
-        case .keyNotFound(let key, let context):
-            described(context.codingPath + [key], "is missing")
-        case .typeMismatch(_, let context): described(context.codingPath, "has another type")
-        case .valueNotFound(_, let context): described(context.codingPath, "is null")
-        case .dataCorrupted(let context): described(context.codingPath, "is no valid JSON")
-        @unknown default: "it is not understood"
-        }
+        self.init(
+            rows: rows, unreadableRows: others - unfinished.count, unfinished: unfinished,
+            hasMore: hasMore)
+    }
+}
+
+extension Insight {
+    /// Reads an insight that is finished or still being made.
+    init(_ answer: JSONPart) throws(JSONPart.Fault) {
+        let isSuccess = try answer.member("success").flag()
+        let data = try answer.member("data")
+        let state: State =
+            switch try data["status"]?.text() {
+            case "generating": .generating
+            case "failed": .failed
+            default: isSuccess ? .completed : .failed
+            }
+        self.init(
+            id: try data["id"]?.text(), state: state,
+            generatedAt: try data["generated_at"]?.instant(), json: Array(data.bytes))
+    }
+}
+
+extension Analysis {
+    /// Reads the answer to a recording that was sent, or to a request for the state of its
+    /// analysis.
+    init(_ answer: JSONPart) throws(JSONPart.Fault) {
+        let id = try answer.member("analysis_id", or: "processing_id").text()
+        let status = try answer.member("status").text()
+        self.init(
+            id: id, state: State(rawValue: status) ?? .other,
+            isCached: try answer["cached"]?.flag() ?? false, json: Array(answer.bytes))
     }
 }

@@ -1,6 +1,7 @@
 import ClarityContract
 import ClarityJobs
 import ClarityScheduler
+import JSON
 
 extension UploadEndpoint {
     /// Writes a batch in HealthKit's form; every sample must be writable. Each sample goes into the

@@ -1,6 +1,7 @@
 import ClarityContract
 import ClarityJobs
 import ClarityScheduler
+import JSON
 
 extension UploadEndpoint {
     /// Returns the body of the upload of `batch`, in the form of this endpoint.
@@ -119,6 +120,11 @@ extension UploadEndpoint.Field {
 }
 
 extension JSONWriter {
+    /// Writes an instant as RFC 3339 in UTC; as an element if `key` is `nil`.
+    mutating func field(_ key: String?, _ instant: Instant) {
+        plain(key) { instant.append(to: &$0) }
+    }
+
     /// Writes a night without its start and end, and without its unknown values.
     mutating func fields(of night: SleepNight) {
         field("total_sleep_minutes", number: night.totalMinutes)

@@ -10,7 +10,7 @@ struct AutoExportReading {
     /// The number of points between two calls of `progress`.
     private static let stride: Int64 = 1024
 
-    private var cursor: JSONCursor
+    private var cursor: JSONParser
     private let now: Instant
     private let zone: Zone
     private let preferred: [String]
@@ -26,7 +26,7 @@ struct AutoExportReading {
         _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: FoldingRules,
         progress: ((SourceProgress) throws -> Void)? = nil
     ) {
-        cursor = JSONCursor(bytes)
+        cursor = JSONParser(bytes)
         total = Int64(bytes.count)
         self.now = now
         self.writtenAt = writtenAt
@@ -93,7 +93,7 @@ struct AutoExportReading {
             return try cursor.skip()
         }
         var (name, unit): (String?, String?)
-        var points: JSONCursor?
+        var points: JSONParser?
         try cursor.enter("{")
         while let key = try cursor.nextName() {
             switch key {
@@ -184,7 +184,7 @@ struct AutoExportReading {
 
     /// Returns whether all dates of the points that follow are midnights, and otherwise the seconds
     /// that a point covers.
-    private func granularity(_ start: JSONCursor) -> (isDaily: Bool, span: Int64) {
+    private func granularity(_ start: JSONParser) -> (isDaily: Bool, span: Int64) {
         var cursor = start
         var (dates, isDaily, span) = (0, true, Int64(3600))
         var ofHour: Int64?

@@ -62,7 +62,7 @@ public struct HealthAutoExport: Sendable {
     /// Whether a text that begins with `head` is from this app: an object with an object `data`,
     /// which is not always its first member.
     static func isOne(_ head: some Sequence<UInt8>) -> Bool {
-        var cursor = JSONCursor(Array(head))
+        var cursor = JSONParser(Array(head))
         do throws(JSONFault) {
             try cursor.enter("{")
             while let name = try cursor.nextName() {

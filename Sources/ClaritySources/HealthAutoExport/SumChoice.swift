@@ -23,7 +23,7 @@ struct SumChoice {
     private var best: [Span: Int32] = [:]
 
     /// Finds the best source of each time among the points that follow.
-    init(of points: JSONCursor, _ reader: AutoExportPoint, preferred: [String]) {
+    init(of points: JSONParser, _ reader: AutoExportPoint, preferred: [String]) {
         guard case .quantity(let kind) = reader.metric.field, SumChoice.isSum(kind) else { return }
         SumChoice.each(points) { point in
             let name = AutoExportPoint.source(point) ?? ""
@@ -57,7 +57,7 @@ struct SumChoice {
         kind == .meditationMinutes
     }
 
-    private static func each(_ points: JSONCursor, _ body: (JSON) -> Void) {
+    private static func each(_ points: JSONParser, _ body: (JSON) -> Void) {
         var cursor = points
         do throws(JSONFault) {
             try cursor.enter("[")

@@ -10,7 +10,7 @@ struct SampleFile {
     /// The most bytes of a file.
     static let largestFile = 64 << 20
     /// The most bytes of a line or of a list's element.
-    static let longestLine = JSONCursor.largestValue
+    static let longestLine = JSONParser.largestPart
     /// The most faults that are kept; further ones are only counted.
     static let mostFaults = 100
 
@@ -138,7 +138,7 @@ struct SampleFile {
             bytes.replaceSubrange(..<3, with: [0x20, 0x20, 0x20])
         }
         var lines = LineCount(bytes)
-        var cursor = JSONCursor(bytes)
+        var cursor = JSONParser(bytes)
         do {
             if cursor.next == UInt8(ascii: "[") {
                 try cursor.enter("[")
@@ -155,7 +155,7 @@ struct SampleFile {
     }
 
     private mutating func takeElement(
-        _ cursor: inout JSONCursor, _ lines: inout LineCount,
+        _ cursor: inout JSONParser, _ lines: inout LineCount,
         _ each: (Sample, SampleNature) throws -> Void
     ) throws {
         _ = cursor.next

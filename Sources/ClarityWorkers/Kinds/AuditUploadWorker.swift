@@ -2,6 +2,7 @@ import ClarityClient
 import ClarityTransport
 import ClarityContract
 import ClarityJobs
+import JSON
 public import ClarityScheduler
 
 /// Uploads the entries of the audit log to the job's own URL, each once as far as possible.

@@ -94,12 +94,12 @@ enum AnswerProperties {
     ) throws(APIError) {
         let reader = AnswerReader(call)
         switch call {
-        case .register: _ = try reader.registration(body)
+        case .register: _ = try reader.read(body, RegistrationResult.init)
         case .login:
-            let wire = try reader.decode(LoginWire.self, from: body)
-            _ = wire.tokens.flatMap { TokenSubject.read(Secret($0.accessToken)) }
-        case .refresh: _ = try reader.decode(RefreshWire.self, from: body)
-        case .me, .updateMe: _ = try reader.profile(body)
+            let login = try reader.read(body, LoginAnswer.init)
+            _ = login.tokens.flatMap { TokenSubject.read(Secret($0.accessToken)) }
+        case .refresh: _ = try reader.read(body, SessionTokens.init(renewed:))
+        case .me, .updateMe: _ = try reader.read(body, UserProfile.init)
         case .uploadMetrics, .uploadSamples:
             for route in [UploadRoute.metrics, .samples] {
                 guard let endpoint = dialect.endpointIfAny(route) else { continue }
@@ -118,17 +118,17 @@ enum AnswerProperties {
             }
         case .healthData: try page(body, dialect, reader)
         case .analyseSteps, .analyseActigraphy, .analysis:
-            let result = StatusAnswer(try reader.analysis(body))
+            let result = StatusAnswer(try reader.read(body, Analysis.init))
             if case .completed(let found?) = result {
                 try require(found.numbers.values.allSatisfy(\.isFinite), "a number that is none")
             }
         case .insight, .generateInsight:
-            let insight = try reader.insight(body)
+            let insight = try reader.read(body, Insight.init)
             try show(
                 CachedRow(id: insight.id ?? "", type: "insight", timestamp: now, json: insight.json)
             )
         case .insightHistory:
-            let page = try reader.insights(body)
+            let page = try reader.read(body, InsightsPage.init)
             try require(page.unreadableRows >= 0, "fewer than no rows")
             for row in page.rows {
                 try show(
@@ -136,7 +136,7 @@ enum AnswerProperties {
             }
             _ = InsightNames(page.rows.map(\.id))
         case .greeting: _ = try Dialect.shown(by: HTTPResponse(status: 200, body: body))
-        default: _ = try reader.health(body)
+        default: _ = try reader.read(body, ServiceHealth.init)
         }
     }
 

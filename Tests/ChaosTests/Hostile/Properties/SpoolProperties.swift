@@ -1,6 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 import Glibc
+import JSON
 
 @testable import ClarityContract
 @testable import ClarityClient
@@ -92,11 +93,20 @@ enum SpoolProperties {
                 do throws(APIError) {
                     let endpoint = try dialect.endpoint(route)
                     let body = try endpoint.body(batch, userID: "u")
-                    try again(JSONSlices.value(of: body, at: []) != nil)
+                    try again(isJSON(body))
                 } catch .validation, .notOffered {
                     continue
                 }
             }
+        }
+    }
+
+    private static func isJSON(_ body: [UInt8]) -> Bool {
+        do throws(JSONFault) {
+            _ = try JSONParser.parse(body)
+            return true
+        } catch {
+            return false
         }
     }
 
