@@ -33,7 +33,9 @@ import Testing
 
         #expect(first.requeued == 0)
         #expect(
-            first.refused.map { "\($0.key.kind) \($0.key.hold) \($0.value)" } == ["vo2_max kind 2"])
+            first.refused.map { "\($0.key.kind) \($0.key.hold.rawValue) \($0.value)" } == [
+                "vo2_max kind 2"
+            ])
         #expect(review.map(\.reason) == ["its kind is not taken"])
         #expect(states == [.queued: 1, .setAside: 2])
         #expect(again == .init())

@@ -85,7 +85,7 @@ import Testing
 
         #expect(draw.batch == nil)
         #expect(
-            draw.refused.map { "\($0.key.kind) \($0.key.hold) \($0.value)" } == [
+            draw.refused.map { "\($0.key.kind) \($0.key.hold.rawValue) \($0.value)" } == [
                 "heart_rate doubt 3"
             ])
         #expect(try store().outbox.states() == [.setAside: 3])
@@ -112,7 +112,7 @@ import Testing
             let draw = try folder.open().outbox.nextBatch(limit: 100, rules: rules, at: noon)
 
             #expect(draw.batch == nil)
-            #expect(draw.refused.map { "\($0.key.hold) \($0.value)" } == ["doubt 3"])
+            #expect(draw.refused.map { "\($0.key.hold.rawValue) \($0.value)" } == ["doubt 3"])
             #expect(try folder.open().outbox.states() == [.setAside: 3])
         }
     }
