@@ -18,16 +18,17 @@ public enum DryRun {
     ) async -> Outcome {
         do {
             let options = JobOptions(order)
-            let (base, dialect) = (try options.backendURL(), try options.dialect())
+            let backend = try BackendOptions(order.options, prefix: "backend.")
+            let dialect = try backend.dialectChoice()
             let store = try HealthStore.rehearsal(
                 of: options.stateDirectory(), environment: environment, clock: clock)
             let rehearsal = RehearsalTransport(user: try store.load(), show: show)
             // Measured as in a real run, because the metered budget depends on what is sent.
             let transport = MeasuredTransport(rehearsal)
             let client = APIClient(
-                base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
-                sessions: StoredSessions(store, backend: base), clock: clock,
-                retryWait: try options.retryWait())
+                base: backend.url, dialect: dialect, memory: StoredDialects(store),
+                transport: transport, sessions: StoredSessions(store, backend: backend.url),
+                clock: clock, retryWait: backend.retryWait)
             var order = order
             // Polls once, because nothing changes while nothing is sent.
             order.timeout = .zero

@@ -9,11 +9,20 @@ import ClaritySystem
 ///
 /// It works in steps that each leave the store consistent, and calls `checkTime` between them.
 public protocol KindWorker: Sendable {
+    /// The options of the kind.
+    associatedtype Options: DeclaredOptions
+
     /// Works until nothing is left to do, or until it is warned that its time ends.
     ///
     /// - Throws: the errors that `outcome(of:)` has a row for; any other error is a fault of this
     ///   program.
-    func run(_ context: WorkContext) async throws -> Outcome
+    func run(_ options: Options, _ context: WorkContext) async throws -> Outcome
+}
+
+extension KindWorker {
+    fileprivate func run(_ context: WorkContext) async throws -> Outcome {
+        try await run(Options(context.order.options), context)
+    }
 }
 
 /// Returns the worker of a kind; `nil` for a kind that is not in `clarityCatalogue`.

@@ -27,7 +27,7 @@ enum AttemptMode {
                 order, environment: keyEnvironment(named: order.options["key.variable"]),
                 clock: SystemClock(),
                 transport: {
-                    try CurlTransport(version: programVersion, trust: JobOptions(order).trust())
+                    try CurlTransport(version: programVersion, trust: order.trust())
                 },
                 report: { reports.write($0) }, isEnding: { isWarned })
         }

@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 // The kinds that keep the state directory small and auditable.
 
@@ -6,39 +6,59 @@ extension JobKindDeclaration {
     static let cleanup = JobKindDeclaration(
         JobKind("cleanup"),
         summary: "removes local copies of what the backend has, and compacts the file",
-        options: [
-            OptionDeclaration(
-                "retain", .duration(days(1)...days(36_600)),
-                standard: String(days(90).milliseconds),
-                summary: "how long confirmed values stay readable here"),
-            OptionDeclaration(
-                "retain_audit", .duration(days(1)...days(36_600)),
-                standard: String(days(90).milliseconds),
-                summary: "how long entries of the audit log stay here that were uploaded"),
-            OptionDeclaration(
-                "retain_files", .duration(days(1)...days(36_600)),
-                summary: "how long the files stay that a spool folder has moved to `done`, not "
-                    + "those in `rejected`; without it, for ever"),
-        ])
+        options: CleanupOptions.declarations)
 
     static let auditUpload = JobKindDeclaration(
-        JobKind("audit-upload"),
+        .auditUpload,
         summary: "sends the audit log's new entries, kinds and counts only, to a place of your "
             + "own",
-        options: [
-            OptionDeclaration(
-                "url", .url, isRequired: true,
-                summary: "where the entries are posted, as NDJSON"),
-            OptionDeclaration(
-                "page_size", .integer(1...1000), standard: "500",
-                summary: "entries sent at once"),
-            OptionDeclaration(
-                "ca_bundle", .path,
-                summary: "a file with the certificates of the authorities to trust for that "
-                    + "place"),
-            OptionDeclaration(
-                "pins", .texts,
-                summary: "the digests `sha256//...` of at least two public keys of which that "
-                    + "place has one"),
-        ], addressKey: "url")
+        options: AuditUploadOptions.declarations, addressKey: "url")
+}
+
+/// The options of the kind `cleanup`.
+public struct CleanupOptions: DeclaredOptions {
+    public var retain = days(90)
+    public var retainAudit = days(90)
+    public var retainFiles: Duration?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        let spans = OptionDeclaration.Form.duration(days(1)...days(36_600))
+        fields.add("retain", spans, &retain, "how long confirmed values stay readable here")
+        fields.add(
+            "retain_audit", spans, &retainAudit,
+            "how long entries of the audit log stay here that were uploaded")
+        fields.add(
+            "retain_files", spans, &retainFiles,
+            "how long the files stay that a spool folder has moved to `done`, not those in "
+                + "`rejected`; without it, for ever")
+    }
+}
+
+/// The options of the kind `audit-upload`.
+public struct AuditUploadOptions: DeclaredOptions {
+    public var url = ""
+    public var pageSize = 500
+    public var authorities: String?
+    /// One digest on each line.
+    public var pins: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(required: "url", .url, &url, "where the entries are posted, as NDJSON")
+        fields.add("page_size", .integer(1...1000), &pageSize, "entries sent at once")
+        fields.add(
+            "ca_bundle", .path, &authorities,
+            "a file with the certificates of the authorities to trust for that place")
+        fields.add(
+            "pins", .texts, &pins,
+            "the digests `sha256//...` of at least two public keys of which that place has one")
+    }
+}
+
+extension JobKind {
+    /// The kind that sends to a server other than the backend.
+    public static let auditUpload = JobKind("audit-upload")
 }

@@ -1,7 +1,7 @@
 import ClarityClient
 import ClarityTransport
 import ClarityContract
-import ClarityJobs
+public import ClarityJobs
 public import ClarityScheduler
 
 /// Uploads the entries of the audit log to the job's own URL, each once as far as possible.
@@ -17,10 +17,7 @@ public struct AuditUploadWorker: KindWorker {
     /// Creates the worker.
     public init() {}
 
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order)
-        let url = try options.auditURL()
-        let size = try options.integer("page_size")
+    public func run(_ options: AuditUploadOptions, _ context: WorkContext) async throws -> Outcome {
         var counts = WorkCounts(context)
         counts.add(0, to: "entries_sent")
         let proof = try context.store.verifyAudit()
@@ -30,11 +27,12 @@ public struct AuditUploadWorker: KindWorker {
         var last = try context.store.uploadedAudit()
         while true {
             try context.checkTime()
-            let records = try context.store.auditRecords(after: last, limit: size)
+            let records = try context.store.auditRecords(after: last, limit: options.pageSize)
             guard let end = records.last?.number else { return .success }
             let response: HTTPResponse
             do throws(TransportError) {
-                response = try await context.transport.send(AuditUploadWorker.request(url, records))
+                response = try await context.transport.send(
+                    AuditUploadWorker.request(options.url, records))
             } catch {
                 return AuditUploadWorker.outcome(of: error)
             }

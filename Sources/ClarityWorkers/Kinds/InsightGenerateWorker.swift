@@ -1,5 +1,5 @@
 import ClarityClient
-import ClarityJobs
+public import ClarityJobs
 public import ClarityScheduler
 
 /// Requests an insight for the newest analysis, once for each analysis.
@@ -24,10 +24,11 @@ public struct InsightGenerateWorker: KindWorker {
     /// Creates the worker.
     public init() {}
 
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let settings = try InsightSettings(JobOptions(context.order))
+    public func run(
+        _ options: InsightGenerateOptions, _ context: WorkContext
+    ) async throws -> Outcome {
         var making = InsightMaking(context)
-        try making.queue(settings)
+        try making.queue(options)
         let requests = try context.store.openInsightRequests()
         guard !requests.isEmpty else { return .success }
         try await context.client.prepare()
@@ -45,20 +46,5 @@ public struct InsightGenerateWorker: KindWorker {
                 Failure(.work, "an insight was asked for and is not there yet"))
         }
         return .success
-    }
-}
-
-/// The job's settings for an insight.
-struct InsightSettings: Sendable {
-    var length: InsightRequest.Length
-    var language: String
-    var includesRecommendations: Bool
-    var hasContext: Bool
-
-    init(_ options: JobOptions) throws(Failure) {
-        length = InsightRequest.Length(rawValue: try options.choice("type")) ?? .comprehensive
-        language = try options.languageTag("language")
-        includesRecommendations = try options.flag("recommendations")
-        hasContext = try options.choice("context") == "summary"
     }
 }

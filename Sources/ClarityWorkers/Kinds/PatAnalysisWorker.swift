@@ -1,6 +1,6 @@
 import ClarityClient
 import ClarityContract
-import ClarityJobs
+public import ClarityJobs
 public import ClarityScheduler
 import ClaritySystem
 
@@ -17,18 +17,14 @@ public struct PatAnalysisWorker: KindWorker {
     /// Creates the worker.
     public init() {}
 
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order)
-        let needed = try options.integer("minutes_needed")
-        let giveUpAfter = try options.duration("give_up_after")
-        let form = AnalysisForm(rawValue: try options.choice("form"))
+    public func run(_ options: PatAnalysisOptions, _ context: WorkContext) async throws -> Outcome {
         // An analysis reports no progress, so the worker polls again although nothing has moved.
         var poll = StatusPoll(
-            context, giveUpAfter: giveUpAfter, asksUploads: false,
+            context, giveUpAfter: options.polling.giveUpAfter, asksUploads: false,
             idleRounds: InsightTexts.idleRounds)
         var counts = WorkCounts(context)
         counts.add(0, to: "weeks_sent")
-        let hasSent = try await analyse(context, form, needed, &poll, &counts)
+        let hasSent = try await analyse(context, options, &poll, &counts)
         if try !context.store.openAnalyses().isEmpty {
             try await PollSchedule.run(context, waitsFirst: hasSent) { try await poll.round() }
         }
@@ -37,7 +33,7 @@ public struct PatAnalysisWorker: KindWorker {
 
     /// Sends the week, unless there is a reason not to; returns whether it was sent.
     private func analyse(
-        _ context: WorkContext, _ wanted: AnalysisForm?, _ needed: Int, _ poll: inout StatusPoll,
+        _ context: WorkContext, _ options: PatAnalysisOptions, _ poll: inout StatusPoll,
         _ counts: inout WorkCounts
     ) async throws -> Bool {
         guard let last = try context.store.newestWholeStepDay() else {
@@ -50,10 +46,14 @@ public struct PatAnalysisWorker: KindWorker {
             context.store.stepDays(endingOn: last), now: context.clock.now
         ) { zones.zone(named: $0) }
         let form: AnalysisForm
-        if let wanted { form = wanted } else { form = try await context.client.analysisForm() }
+        if let wanted = options.form {
+            form = wanted
+        } else {
+            form = try await context.client.analysisForm()
+        }
         let former = try context.store.newestAnalysis(of: last, as: form)
         let ruling = WeekRuling(
-            known: week.known.count, needed: needed,
+            known: week.known.count, needed: options.minutesNeeded,
             former: former.map { ($0.state, $0.knownMinutes) })
         if let reason = ruling.reason {
             context.note("the week to \(last) is not analysed: \(reason)")

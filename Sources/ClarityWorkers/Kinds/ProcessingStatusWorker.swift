@@ -1,4 +1,4 @@
-import ClarityJobs
+public import ClarityJobs
 public import ClarityScheduler
 
 /// Polls for the results of the uploads and analyses that the backend accepted.
@@ -11,9 +11,10 @@ public struct ProcessingStatusWorker: KindWorker {
     /// Creates the worker.
     public init() {}
 
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let giveUpAfter = try JobOptions(context.order).duration("give_up_after")
-        var poll = StatusPoll(context, giveUpAfter: giveUpAfter, asksUploads: true)
+    public func run(
+        _ options: ProcessingStatusOptions, _ context: WorkContext
+    ) async throws -> Outcome {
+        var poll = StatusPoll(context, giveUpAfter: options.giveUpAfter, asksUploads: true)
         try await PollSchedule.run(context) { try await poll.round() }
         if poll.hasSettledUploads { try context.noteAccount() }
         return .success

@@ -1,6 +1,6 @@
 import ClarityClient
 import ClarityContract
-import ClarityJobs
+public import ClarityJobs
 public import ClarityScheduler
 
 /// Pulls the profile and the latest insights, which a person looks at first, and then the metrics.
@@ -17,17 +17,15 @@ public struct RefreshWorker: KindWorker {
     /// Creates the worker.
     public init() {}
 
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order)
-        let pageSize = try options.integer("page_size")
-        let wholeEvery = try options.duration("whole_every")
+    public func run(_ options: RefreshOptions, _ context: WorkContext) async throws -> Outcome {
         var pull = Pull(context)
         let session = try await context.client.session()
         try await profile(context, of: session)
         let page = try await context.client.insightsPage(
-            user: session.userID, limit: min(pageSize, 100), offset: 0)
+            user: session.userID, limit: min(options.pageSize, 100), offset: 0)
         _ = try pull.store(page)
-        var metrics = MetricsPull(context, pageSize: pageSize, wholeEvery: wholeEvery)
+        var metrics = MetricsPull(
+            context, pageSize: options.pageSize, wholeEvery: options.wholeEvery)
         try await metrics.run(&pull)
         return .success
     }
