@@ -65,6 +65,8 @@ struct Decoding: Sendable {
     private(set) var faults: [JobFileFault] = []
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
+    /// The schemas of the options of the kinds that came before.
+    private var optionsShapes: [JobKind: MappingSchema<OptionsDraft>] = [:]
 
     /// The number of faults after which messages suggest no similar names: nobody reads that far,
     /// and the search takes time.
@@ -86,6 +88,14 @@ struct Decoding: Sendable {
     mutating func warn(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
         let warning = JobFileFault(position, message, help: help)
         if known.insert(warning).inserted { warnings.append(warning) }
+    }
+
+    /// Returns the schema of a kind's options, which is made once for each kind that the file has.
+    mutating func optionsShape(of kind: JobKindDeclaration) -> MappingSchema<OptionsDraft> {
+        if let shape = optionsShapes[kind.kind] { return shape }
+        let shape = OptionsDraft.shape(kind.options)
+        optionsShapes[kind.kind] = shape
+        return shape
     }
 
     /// Records faults that another step found.

@@ -15,13 +15,14 @@ struct JobDraft: Sendable {
     var options: [String: String] = [:]
     var common = CommonDraft()
 
-    /// Returns the keys of a job, except `options`, whose form depends on the kind.
-    private static func keys(_ catalogue: JobCatalogue) -> [Key<JobDraft>] {
+    /// Returns the keys of a job; `options` is read separately, because its form depends on the
+    /// kind.
+    private static func shape(_ catalogue: JobCatalogue) -> MappingSchema<JobDraft> {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
         let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
             (name: $0.rawValue, value: $0)
         }
-        return [
+        let own: [Key<JobDraft>] = [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
                 "the job's name, given once in the file"),
@@ -50,39 +51,37 @@ struct JobDraft: Sendable {
             Key(
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
                 "how long before its deadline an attempt is told"),
-        ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } }
+        ]
+        let options = Key<JobDraft>(
+            "options",
+            describe: {
+                let kinds = catalogue.kinds.map {
+                    ($0.kind.rawValue, OptionsDraft.shape($0.options).descriptions)
+                }
+                return KeyDescription(
+                    name: "options",
+                    form: .variants(by: "kind", Dictionary(kinds) { first, _ in first }),
+                    isRequired: false, summary: "what the kind may be told")
+            }, store: { _, _, _, _ in })
+        return MappingSchema(
+            JobDraft(),
+            own + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } } + [options])
     }
 
     /// Reads a job with the kinds and options of `catalogue`.
     static func form(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
-        let keys = keys(catalogue)
-        let optionShapes = Dictionary(
-            catalogue.kinds.map { ($0.kind.rawValue, OptionsDraft.shape($0.options)) },
-            uniquingKeysWith: { first, _ in first })
-        let options = FormDescription.variants(
-            by: "kind", optionShapes.mapValues(\.descriptions))
-        let optionsKey = KeyDescription(
-            name: "options", form: options, isRequired: false, summary: "what the kind may be told")
-        let all = keys.map(\.description) + [optionsKey]
-        return ValueSchema<Listed>(.mapping(all)) { node, place, decoding in
+        let shape = shape(catalogue)
+        return ValueSchema<Listed>(.mapping(shape.descriptions)) { node, place, decoding in
             let place = node["id"]?.text.map { .job($0) } ?? place
-            let kind = node["kind"]?.text.flatMap { optionShapes[$0] }
-            let shape = MappingSchema(
-                JobDraft(),
-                keys + [
-                    Key(
-                        description: optionsKey,
-                        store: { node, place, draft, decoding in
-                            // Without a known kind, the options cannot be checked.
-                            let taken = kind?.decode(node, in: place, &decoding)
-                            draft.options = taken?.values ?? [:]
-                        })
-                ])
             guard var draft = shape.decode(node, in: place, &decoding) else { return nil }
-            if let kind, node["options"] == nil {
-                // Fill in the default values, and report each missing required option.
-                let none = YAMLNode(position: node.position, content: .mapping([]))
-                let taken = kind.decode(none, in: .value(key: "options", of: place), &decoding)
+            // Without a known kind, the options cannot be checked.
+            let kind = node["kind"]?.text
+            if let kind = catalogue.kinds.first(where: { $0.kind.rawValue == kind }) {
+                // An empty mapping gets the default values, and has no required option.
+                let options =
+                    node["options"] ?? YAMLNode(position: node.position, content: .mapping([]))
+                let place = CodingPath.value(key: "options", of: place)
+                let taken = decoding.optionsShape(of: kind).decode(options, in: place, &decoding)
                 draft.options = taken?.values ?? [:]
             }
             return Listed(place: place, position: node.position, draft: draft)

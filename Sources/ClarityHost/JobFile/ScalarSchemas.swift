@@ -213,7 +213,7 @@ private let sizeUnits: [(name: String, bytes: Int64)] = [
 ]
 
 /// Returns the size in the largest unit that represents it exactly.
-private func sizeText(_ bytes: Int64) -> String {
+func sizeText(_ bytes: Int64) -> String {
     guard bytes > 0, let unit = sizeUnits.last(where: { bytes % $0.bytes == 0 }) else {
         return "\(bytes)"
     }
