@@ -74,11 +74,7 @@ enum AuthMode {
         } catch {
             throw Failure(.internalFault, "libcurl cannot start")
         }
-        return APIClient(
-            base: backend.url, dialect: try backend.dialectChoice(),
-            memory: StoredDialects(store), transport: transport,
-            sessions: StoredSessions(store, backend: backend.url),
-            clock: SystemClock(), retryWait: backend.retryWait)
+        return try backend.client(store, transport, clock: SystemClock())
     }
 
     /// Returns the section `backend` of the job file, which the flags carry.

@@ -1,4 +1,4 @@
-public import ClarityScheduler
+import ClarityScheduler
 
 /// A check that jobs may depend on, and how to run it.
 public struct CheckDeclaration: Hashable, Sendable {
@@ -15,25 +15,14 @@ public struct CheckDeclaration: Hashable, Sendable {
     public var name: String
     public var question: Question
     /// The time within which an answer must arrive, 100 ms to 5 min.
-    public var timeout: Duration
+    public var timeout = CheckDeclaration.standardTimeout
     /// The time for which an answer remains valid, 1 s to 1 day.
-    public var validFor: Duration
+    public var validFor = Check.standardValidity
 
     /// The default timeout: 10 s.
     public static let standardTimeout: Duration = .seconds(10)
     /// The name of the check that stands for the job file's `probe`.
     public static let probeName = "probe"
-
-    /// Creates a declaration without checking it.
-    public init(
-        name: String, question: Question, timeout: Duration = CheckDeclaration.standardTimeout,
-        validFor: Duration = Check.standardValidity
-    ) {
-        self.name = name
-        self.question = question
-        self.timeout = timeout
-        self.validFor = validFor
-    }
 }
 
 /// A check of `checks:` as written in the file.
@@ -54,10 +43,12 @@ struct CheckDraft: Sendable {
                 "the url to ask; a status from 200 to 299 is a yes"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
-                .duration(.milliseconds(100) ... .seconds(300)), "how long an answer may take"),
+                .duration(.milliseconds(100) ... .seconds(300)),
+                standard: spanText(CheckDeclaration.standardTimeout), "how long an answer may take"),
             Key(
                 "valid_for", { swap(&$0.validFor, &$1) },
-                .duration(.seconds(1) ... .seconds(86_400)), "how long an answer stands"),
+                .duration(.seconds(1) ... .seconds(86_400)),
+                standard: spanText(Check.standardValidity), "how long an answer stands"),
         ])
 
     /// Returns the check with this name; `nil` if its question has a fault.
@@ -87,12 +78,11 @@ extension ValueSchema where Value == CheckDraft {
         return ValueSchema(mapping.description) { node, place, decoding in
             guard let draft = mapping.decode(node, place, &decoding) else { return nil }
             if (draft.command != nil) == (draft.url != nil) {
-                decoding.report(
+                return decoding.fault(
                     node.position,
                     draft.url == nil
                         ? "\(place.text) has none of `command` and `url`"
                         : "\(place.text) has `command` and `url`, wanted one of them")
-                return nil
             }
             draft.reportShortValidity(place, &decoding)
             return draft
@@ -120,10 +110,9 @@ extension ValueSchema where Value == String {
     fileprivate static var checkName: ValueSchema {
         .scalar(.checkName) { text, node, _, decoding in
             guard text != CheckDeclaration.probeName else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "check name \(shown(text)) is taken",
                     help: "that is how the `probe` of `conditions` is called")
-                return nil
             }
             let isName =
                 (1...64).contains(text.utf8.count)
@@ -134,10 +123,9 @@ extension ValueSchema where Value == String {
                     }
                 }
             if isName { return text }
-            decoding.report(
+            return decoding.fault(
                 node.position, "check name \(shown(text)) is not allowed",
                 help: "a name is 1 to 64 letters, digits, `-`, `_` or `.`")
-            return nil
         }
     }
 }

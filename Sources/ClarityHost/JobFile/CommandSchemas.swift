@@ -33,16 +33,14 @@ extension ValueSchema where Value == String {
                 }
             // Do not show the text after the name: it may be a secret that does not belong there.
             guard isName else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "\(place.text) is not a variable",
                     help: "write it as `LANG=C`, the name in letters, digits and `_`")
-                return nil
             }
             guard !text.hasPrefix("CLARITY_") else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "\(place.text) begins with `CLARITY_`",
                     help: "those variables are this program's own")
-                return nil
             }
             return text
         }
@@ -60,12 +58,11 @@ extension ValueSchema where Value == [String] {
                     help: "write each word as an entry: `[sh, -c, \"...\"]` for a shell's line")
             }
             guard (1...100).contains(nodes.count) else {
-                decoding.report(
+                return decoding.fault(
                     node.position,
                     nodes.isEmpty
                         ? "\(place.text) names no program"
                         : "\(place.text) has \(nodes.count) words, wanted at most 100")
-                return nil
             }
             guard let fields = words.decode(node, place, &decoding) else { return nil }
             var command = fields.compactMap(\.value)
@@ -85,16 +82,14 @@ extension Decoding {
         let isPath = ["/", "./", "../", "~/"].contains(where: text.hasPrefix)
         // A whole command line where one word belongs is not a path below the job file's folder.
         guard isPath || !text.contains(where: \.isWhitespace) else {
-            report(
+            return fault(
                 node.position, "the program \(shown(text)) of \(place.text) holds a blank",
                 help: "write each word as an entry: `[sh, -c, \"...\"]` for a shell's line")
-            return nil
         }
         guard text.contains("/") || text.isEmpty else {
             guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
             else {
-                report(node.position, "\(place.key) \(shown(text)) is not a program's name")
-                return nil
+                return fault(node.position, "\(place.key) \(shown(text)) is not a program's name")
             }
             return text
         }

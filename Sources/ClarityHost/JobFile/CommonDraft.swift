@@ -24,12 +24,13 @@ struct CommonDraft: Sendable {
                 "how often a run is tried and how long it waits in between"),
             Key(
                 "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
+                standard: "skip",
                 "what becomes of an occurrence while a run is not finished"),
             Key(
-                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp,
+                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp, standard: "latest",
                 "what becomes of occurrences that were missed"),
             Key(
-                "on_lost", { swap(&$0.onLost, &$1) }, .onLost,
+                "on_lost", { swap(&$0.onLost, &$1) }, .onLost, standard: "stop",
                 "what becomes of an attempt when a constraint no longer holds"),
             Key(
                 "start_within", { swap(&$0.startWithin, &$1) },
@@ -47,6 +48,7 @@ struct CommonDraft: Sendable {
                 "the longest that an attempt goes without progress"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
+                standard: sizeText(Job.standardMemoryLimitBytes),
                 "the memory that ends an attempt when exceeded"),
         ])
 
@@ -77,14 +79,19 @@ struct RetryDraft: Sendable {
         [
             Key(
                 "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
+                standard: "\(RetryPolicy().attempts)",
                 "the failed attempts after which a run fails"),
             Key(
                 "backoff", { swap(&$0.backoff, &$1) }, .choice(of: RetryPolicy.Backoff.self),
+                standard: RetryPolicy().backoff.rawValue,
                 "the way in which waits grow"),
             Key(
                 "initial", { swap(&$0.initial, &$1) }, .duration(waits),
+                standard: spanText(RetryPolicy().initial),
                 "the wait after the first failure"),
-            Key("maximum", { swap(&$0.maximum, &$1) }, .duration(waits), "the longest wait"),
+            Key(
+                "maximum", { swap(&$0.maximum, &$1) }, .duration(waits),
+                standard: spanText(RetryPolicy().maximum), "the longest wait"),
         ])
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum
@@ -137,62 +144,40 @@ extension ValueSchema where Value == CatchUpPolicy {
             .choice([
                 ("latest", .latest), ("none", .none), ("all", .all(CatchUpBounds())),
             ]),
-            or: ValueSchema<CatchUpDraft>.mapping(CatchUpDraft.shape).map { .all($0.bounds) })
+            or: ValueSchema<CatchUpBounds>.mapping(catchUpShape).map { .all($0) })
     }
 }
 
-/// `catch_up:` written as a mapping.
-struct CatchUpDraft: Sendable {
-    var atMost: Field<Int>?
-    var within: Field<Duration>?
-    var spread: Field<Duration>?
-
-    static let shape = MappingSchema(
-        CatchUpDraft(),
-        [
-            Key(
-                "at_most", { swap(&$0.atMost, &$1) }, .integer(1...CatchUpBounds.largestCount),
-                "the most runs that wait at a time; older occurrences are skipped"),
-            Key(
-                "within", { swap(&$0.within, &$1) },
-                .duration(.seconds(60) ... .seconds(366 * 86_400)),
-                "how old an occurrence may be; older ones have expired"),
-            Key(
-                "spread", { swap(&$0.spread, &$1) }, .duration(.zero...CatchUpBounds.longestSpread),
-                "the span over which the starts are spread"),
-        ])
-
-    var bounds: CatchUpBounds {
-        CatchUpBounds(
-            atMost: atMost?.value ?? CatchUpBounds().atMost, window: within?.value,
-            spread: spread?.value ?? .zero)
-    }
-}
+private let catchUpShape = MappingSchema(
+    CatchUpBounds(),
+    [
+        Key(
+            "at_most", set: { $0.atMost = $1 }, .integer(1...CatchUpBounds.largestCount),
+            standard: "\(CatchUpBounds().atMost)",
+            "the most runs that wait at a time; older occurrences are skipped"),
+        Key(
+            "within", set: { $0.window = $1 }, .duration(.seconds(60) ... .seconds(366 * 86_400)),
+            "how old an occurrence may be; older ones have expired"),
+        Key(
+            "spread", set: { $0.spread = $1 }, .duration(.zero...CatchUpBounds.longestSpread),
+            "the span over which the starts are spread"),
+    ])
 
 extension ValueSchema where Value == LossPolicy {
     /// Reads `stop`, `finish`, or the duration of `finish_within`.
     static var onLost: ValueSchema {
-        .either(
-            .choice([("stop", .stop), ("finish", .finish)]),
-            or: ValueSchema<LossDraft>.mapping(LossDraft.shape).map { draft in
-                draft.finishWithin?.value.map { .finishWithin($0) } ?? .stop
-            })
+        .either(.choice([("stop", .stop), ("finish", .finish)]), or: .mapping(lossShape))
     }
 }
 
-/// `on_lost:` written as a mapping.
-struct LossDraft: Sendable {
-    var finishWithin: Field<Duration>?
-
-    static let shape = MappingSchema(
-        LossDraft(),
-        [
-            Key(
-                "finish_within", { swap(&$0.finishWithin, &$1) },
-                .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                isRequired: true, "the span in which the attempt may come to its end")
-        ])
-}
+private let lossShape = MappingSchema(
+    LossPolicy.stop,
+    [
+        Key(
+            "finish_within", set: { $0 = .finishWithin($1) },
+            .duration(.seconds(1) ... .seconds(7 * 86_400)), isRequired: true,
+            "the span in which the attempt may come to its end")
+    ])
 
 /// How late a run is: a duration, or a share of its start deadline.
 enum Lateness: Hashable, Sendable {
@@ -241,11 +226,10 @@ struct RelaxationDraft: Sendable {
         case .span(let span): return Relaxation(after: span, drops: drops)
         case .share(let percent):
             guard let startWithin else {
-                decoding.report(
+                return decoding.fault(
                     after.position,
                     "`after` `\(percent)%` is a share of `start_within`, which the "
                         + "job does not have", help: "give `start_within`, or `after` as a span")
-                return nil
             }
             return Relaxation(after: startWithin * percent / 100, drops: drops)
         }

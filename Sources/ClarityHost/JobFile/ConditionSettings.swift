@@ -4,22 +4,12 @@ import ClarityScheduler
 public struct ConditionSettings: Hashable, Sendable {
     /// The nature of connections over network interfaces, in the file's order; the first rule that
     /// matches an interface's name counts.
-    public var interfaces: InterfaceRules
+    public var interfaces = InterfaceRules()
     /// The load of the last minute below which a host without sessions is idle, in percent of its
     /// processors, 1 to 400; `nil` if the file does not set it.
     public var idleLoadBelowPercent: Int?
     /// An http or https URL that answers if there is a working connection; `nil` if none is probed.
     public var probe: String?
-
-    /// Creates settings; by default, nothing is set.
-    public init(
-        interfaces: InterfaceRules = InterfaceRules(), idleLoadBelowPercent: Int? = nil,
-        probe: String? = nil
-    ) {
-        self.interfaces = interfaces
-        self.idleLoadBelowPercent = idleLoadBelowPercent
-        self.probe = probe
-    }
 }
 
 /// The user's rules about network interfaces, for facts that the kernel does not know.
@@ -82,42 +72,27 @@ public struct InterfaceRules: Hashable, Sendable {
     }
 }
 
-/// `conditions:` as written in the file.
-struct ConditionsDraft: Sendable {
-    var interfaces: Field<InterfaceRules>?
-    var idle: Field<IdleDraft>?
-    var probe: Field<String>?
-
+extension ConditionSettings {
+    /// `conditions:` of the job file.
     static let shape = MappingSchema(
-        ConditionsDraft(),
+        ConditionSettings(),
         [
             Key(
-                "interfaces", { swap(&$0.interfaces, &$1) }, .interfaceRules,
+                "interfaces", set: { $0.interfaces = $1 }, .interfaceRules,
                 "what connections over network interfaces are; the first that matches counts"),
             Key(
-                "idle", { swap(&$0.idle, &$1) }, .mapping(IdleDraft.shape),
+                "idle", set: { $0.idleLoadBelowPercent = $1 }, .mapping(idleShape),
                 "when a host without sessions is idle"),
             Key(
-                "probe", { swap(&$0.probe, &$1) }, .webAddress,
+                "probe", set: { $0.probe = $1 }, .webAddress,
                 "a url that must answer for `network` constraints too"),
         ])
 
-    var settings: ConditionSettings {
-        ConditionSettings(
-            interfaces: interfaces?.value ?? InterfaceRules(),
-            idleLoadBelowPercent: idle?.value?.loadBelow?.value, probe: probe?.value)
-    }
-}
-
-/// `idle:` of `conditions:` as written in the file.
-struct IdleDraft: Sendable {
-    var loadBelow: Field<Int>?
-
-    static let shape = MappingSchema(
-        IdleDraft(),
+    private static let idleShape = MappingSchema<Int?>(
+        nil,
         [
             Key(
-                "load_below", { swap(&$0.loadBelow, &$1) }, .percent(1...400), isRequired: true,
+                "load_below", set: { $0 = $1 }, .percent(1...400), isRequired: true,
                 "the load of the last minute in percent of the processors")
         ])
 }
@@ -163,11 +138,10 @@ extension ValueSchema where Value == String {
                     (0x21...0x7E).contains($0) && !"/:[]\\".utf8.contains($0)
                 }
             if isPattern { return text }
-            decoding.report(
+            return decoding.fault(
                 node.position, "interface \(shown(text)) is not allowed",
                 help: "write a name such as `wlan0`, or `wwan*`: `*` stands for any characters, "
                     + "`?` for one")
-            return nil
         }
     }
 }

@@ -117,9 +117,8 @@ extension ValueSchema where Value == [StorageRequirement] {
                 return entries.compactMap { entry in
                     guard let path = entry.name else { return nil }
                     guard paths.insert(path).inserted else {
-                        decoding.report(
+                        return decoding.fault(
                             entry.keyPosition, "\(place.text) has \(shown(path)) twice")
-                        return nil
                     }
                     return entry.field.value.map { StorageRequirement(path: path, bytes: $0) }
                 }
@@ -133,14 +132,11 @@ extension ValueSchema where Value == [StorageRequirement] {
 extension ValueSchema where Value == Window {
     /// Reads a stretch of the day such as `22:00-06:00`.
     static var window: ValueSchema {
-        .scalar(.window) { text, node, place, decoding in
+        .text(.window) { text throws(TextFault) in
             do throws(WindowError) {
                 return try Window(text)
             } catch {
-                decoding.report(
-                    node.position,
-                    "\(place.key) \(shown(text)) is not understood, wanted \(error.wanted)")
-                return nil
+                throw TextFault("is not understood, wanted \(error.wanted)")
             }
         }
     }
@@ -162,7 +158,7 @@ struct KnownChecks: Sendable {
             names.append(entry.key)
             validity[entry.key] = .some(entry.field.value?.declaration(entry.key)?.validFor)
         }
-        if file.conditions?.value?.probe?.value != nil {
+        if file.conditions.probe != nil {
             probe = Check(name: CheckDeclaration.probeName, subject: Constraint.connected.name)
         }
     }

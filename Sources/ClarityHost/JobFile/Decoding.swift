@@ -81,6 +81,14 @@ struct Decoding: Sendable {
         faults.append(JobFileFault(position, message, help: help))
     }
 
+    /// Records a fault, and returns `nil` for the value that has it.
+    mutating func fault<Value>(
+        _ position: YAMLNode.Position, _ message: String, help: String? = nil
+    ) -> Value? {
+        report(position, message, help: help)
+        return nil
+    }
+
     /// Records that a setting can never take effect.
     ///
     /// The same warning at the same position is recorded once, because several jobs may inherit the

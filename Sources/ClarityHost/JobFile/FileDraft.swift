@@ -2,10 +2,9 @@ import ClarityScheduler
 
 /// A whole job file as written.
 struct FileDraft: Sendable {
-    var version: Field<Int>?
-    var store: Field<StoreDraft>?
+    var store = StoreSettings()
     var defaults: Field<DefaultsDraft>?
-    var conditions: Field<ConditionsDraft>?
+    var conditions = ConditionSettings()
     var checks: Field<[NamedField<String, CheckDraft>]>?
     var jobs: Field<[Field<JobDraft.Listed>]>?
     /// The sections of the catalogue, flattened.
@@ -25,20 +24,22 @@ struct FileDraft: Sendable {
             }
         }
         let sections = catalogue.sections.map { section in
-            key(for: section, isRequired: section.isRequired && needsSections)
+            Key<FileDraft>(
+                section.key, set: { $0.settings.merge($1) { _, new in new } }, .section(section),
+                isRequired: section.isRequired && needsSections, "settings of the jobs' work")
         }
         let own: [Key<FileDraft>] = [
             Key(
-                "version", { swap(&$0.version, &$1) }, .version, isRequired: true,
+                "version", set: { _, _ in }, .version, isRequired: true,
                 "the form of the file: 1"),
             Key(
-                "store", { swap(&$0.store, &$1) }, .mapping(StoreDraft.shape),
+                "store", set: { $0.store = $1 }, .mapping(StoreSettings.shape),
                 "where the history is kept"),
             Key(
                 "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
                 "what holds for every job that does not say otherwise"),
             Key(
-                "conditions", { swap(&$0.conditions, &$1) }, .mapping(ConditionsDraft.shape),
+                "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.shape),
                 "how this machine's conditions are found out"),
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
@@ -50,80 +51,51 @@ struct FileDraft: Sendable {
         ]
         return MappingSchema(empty, own + sections)
     }
-
-    private static func key(
-        for section: SectionDeclaration, isRequired: Bool
-    ) -> Key<FileDraft> {
-        Key(
-            section.key, isRequired: isRequired,
-            describe: {
-                KeyDescription(
-                    name: section.key, form: ValueSchema.section(section).description,
-                    isRequired: isRequired, summary: "settings of the jobs' work")
-            },
-            store: { node, place, draft, decoding in
-                let form = ValueSchema<[String: String]>.section(section)
-                guard let values = form.decode(node, place, &decoding) else { return }
-                draft.settings.merge(values) { _, new in new }
-            })
-    }
 }
 
-/// `store:` as written in the file.
-struct StoreDraft: Sendable {
-    var directory: Field<String>?
-    var history: Field<HistoryDraft>?
+/// `store:`.
+struct StoreSettings: Sendable {
+    var directory: String?
+    var retention = RetentionPolicy()
 
     static let shape = MappingSchema(
-        StoreDraft(),
+        StoreSettings(),
         [
             Key(
-                "directory", { swap(&$0.directory, &$1) }, .path,
+                "directory", set: { $0.directory = $1 }, .path,
                 "the folder of the history and the health data"),
             Key(
-                "history", { swap(&$0.history, &$1) }, .mapping(HistoryDraft.shape),
+                "history", set: { $0.retention = $1 }, .mapping(historyShape),
                 "how much of the past is kept"),
         ])
 }
 
-/// `history:` of `store:` as written in the file.
-struct HistoryDraft: Sendable {
-    var runs: Field<Int>?
-    var age: Field<Duration>?
-    var failureAge: Field<Duration>?
-    var bytes: Field<Int64>?
+private let historyShape = MappingSchema(
+    standardRetention,
+    [
+        Key(
+            "keep_runs", set: { $0.runs = $1 }, .integer(1...1_000_000),
+            standard: "\(standardRetention.runs)",
+            "the finished runs kept of each job; of failed ones ten times as many"),
+        Key(
+            "keep_for", set: { $0.age = $1 }, .duration(retentionSpans),
+            standard: spanText(standardRetention.age), "how long a run is kept after its end"),
+        Key(
+            "keep_failures_for", set: { $0.failureAge = $1 }, .duration(retentionSpans),
+            standard: spanText(standardRetention.failureAge),
+            "how long a run that failed is kept after its end"),
+        Key(
+            "max_size", set: { $0.bytes = $1 }, .size((1 << 20)...(1 << 40)),
+            standard: sizeText(standardRetention.bytes),
+            "the most that the history may take; the oldest goes first"),
+    ])
 
-    static let shape = MappingSchema(
-        HistoryDraft(),
-        [
-            Key(
-                "keep_runs", { swap(&$0.runs, &$1) }, .integer(1...1_000_000),
-                "the finished runs kept of each job; of failed ones ten times as many"),
-            Key(
-                "keep_for", { swap(&$0.age, &$1) }, .duration(spans),
-                "how long a run is kept after its end"),
-            Key(
-                "keep_failures_for", { swap(&$0.failureAge, &$1) }, .duration(spans),
-                "how long a run that failed is kept after its end"),
-            Key(
-                "max_size", { swap(&$0.bytes, &$1) }, .size((1 << 20)...(1 << 40)),
-                "the most that the history may take; the oldest goes first"),
-        ])
-
-    private static let spans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
-
-    var policy: RetentionPolicy {
-        let standard = RetentionPolicy()
-        return RetentionPolicy(
-            runs: runs?.value ?? standard.runs, age: age?.value ?? standard.age,
-            failureAge: failureAge?.value ?? standard.failureAge,
-            bytes: bytes?.value ?? standard.bytes)
-    }
-}
+private let standardRetention = RetentionPolicy()
+private let retentionSpans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
 
 /// `defaults:` as written in the file.
 struct DefaultsDraft: Sendable {
-    var maxParallel: Field<Int>?
+    var maxParallel: Int?
     var timeZone: Field<Zone>?
     var common = CommonDraft()
 
@@ -131,12 +103,12 @@ struct DefaultsDraft: Sendable {
         DefaultsDraft(),
         [
             Key(
-                "max_parallel", { swap(&$0.maxParallel, &$1) }, .integer(1...64),
+                "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), standard: "2",
                 "the most attempts that run at the same time"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "the zone of cron and calendar schedules and of windows; else the machine's"),
-        ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } })
+        ] + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } })
 }
 
 extension ValueSchema where Value == Int {
@@ -144,10 +116,9 @@ extension ValueSchema where Value == Int {
     static var version: ValueSchema {
         ValueSchema(.integer(1...1)) { node, place, decoding in
             guard case .scalar("1", isPlain: true) = node.content else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "version \(shown(node.text ?? node.noun)) is not supported",
                     help: "this program reads `version: 1`")
-                return nil
             }
             return 1
         }
@@ -163,23 +134,13 @@ struct OptionsDraft: Sendable {
     static func shape(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
         var standards = OptionsDraft()
         for option in options { standards.values[option.key] = option.standard }
-        return MappingSchema(standards, options.map { key(for: $0) })
-    }
-
-    private static func key(for option: OptionDeclaration) -> Key<OptionsDraft> {
-        Key(
-            option.key, isRequired: option.isRequired,
-            describe: {
-                KeyDescription(
-                    name: option.key, form: ValueSchema.option(option.form).description,
+        return MappingSchema(
+            standards,
+            options.map { option in
+                Key(
+                    option.key, set: { $0.values[option.key] = $1 }, .option(option.form),
                     isRequired: option.isRequired,
-                    standard: option.standard.map(option.form.written), summary: option.summary)
-            },
-            store: { node, place, draft, decoding in
-                let form = ValueSchema<String>.option(option.form)
-                if let value = form.decode(node, place, &decoding) {
-                    draft.values[option.key] = value
-                }
+                    standard: option.standard.map(option.form.written), option.summary)
             })
     }
 }

@@ -29,14 +29,14 @@ struct JobAssembly {
         let constraints = constraints(common, of: entry, &decoding)
         guard let id = draft.id?.value, let kind = draft.kind?.value else { return nil }
         var job = Job(
-            id: id, kind: kind, jobClass: draft.jobClass?.value ?? .processing, schedule: times,
+            id: id, kind: kind, jobClass: draft.jobClass, schedule: times,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
             events: events(of: draft),
             constraints: constraints, impliedConstraints: implied(constraints, common),
             unknownRules: common.constraints?.value?.unknown?.value?.rules ?? [:],
             relaxations: relaxations(of: common, own: draft.common, constraints, &decoding),
             onLost: common.onLost?.value ?? .stop, startWithin: common.startWithin?.value,
-            priority: draft.priority?.value ?? .normal,
+            priority: draft.priority,
             retry: common.retry?.value?.policy ?? RetryPolicy(),
             overlap: common.overlap?.value ?? .skip, catchUp: common.catchUp?.value ?? .latest,
             timeout: common.timeout?.value, warning: draft.warning?.value,
@@ -97,12 +97,11 @@ extension JobAssembly {
         let place = CodingPath.value(key: "schedule", of: entry.place)
         let given = draft.givenRules
         guard given.count == 1 else {
-            decoding.report(
+            return decoding.fault(
                 field.position,
                 given.isEmpty
                     ? "\(place.text) has none of \(listed(ScheduleDraft.rules, "and"))"
                     : "\(place.text) has \(listed(given, "and")), wanted one of them")
-            return nil
         }
         reportIdleKeys(of: draft, place, hasWindows: hasWindows, &decoding)
         reportLongSpans(of: draft, &decoding)

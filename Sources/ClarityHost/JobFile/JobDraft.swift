@@ -4,13 +4,13 @@ import ClarityScheduler
 struct JobDraft: Sendable {
     var id: Field<JobID>?
     var kind: Field<JobKind>?
-    var jobClass: Field<Job.Class>?
+    var jobClass = Job.Class.processing
     var schedule: Field<ScheduleDraft>?
     var events: Field<[Field<EventName>]>?
     var then: Field<ThenDraft>?
     var warning: Field<Duration>?
-    var isEnabled: Field<Bool>?
-    var priority: Field<Job.Priority>?
+    var isEnabled = true
+    var priority = Job.Priority.normal
     /// The options of the job's kind, in the form in which workers receive them.
     var options: [String: String] = [:]
     var common = CommonDraft()
@@ -22,6 +22,16 @@ struct JobDraft: Sendable {
         let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
             (name: $0.rawValue, value: $0)
         }
+        let options = Key<JobDraft>(
+            "options", set: { _, _ in },
+            ValueSchema<Void>(
+                .variants(
+                    by: "kind",
+                    Dictionary(
+                        catalogue.kinds.map {
+                            ($0.kind.rawValue, OptionsDraft.shape($0.options).descriptions)
+                        }, uniquingKeysWith: { first, _ in first }))
+            ) { _, _, _ in nil }, "what the kind may be told")
         let own: [Key<JobDraft>] = [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
@@ -30,13 +40,15 @@ struct JobDraft: Sendable {
                 "kind", { swap(&$0.kind, &$1) }, .choice(kinds), isRequired: true,
                 "what the job does"),
             Key(
-                "class", { swap(&$0.jobClass, &$1) }, .choice(of: Job.Class.self),
+                "class", set: { $0.jobClass = $1 }, .choice(of: Job.Class.self),
+                standard: "processing",
                 "whether the job is light and short or may take its time"),
             Key(
-                "priority", { swap(&$0.priority, &$1) }, .choice(of: Job.Priority.self),
+                "priority", set: { $0.priority = $1 }, .choice(of: Job.Priority.self),
+                standard: "normal",
                 "which of the waiting runs start first where not all can"),
             Key(
-                "enabled", { swap(&$0.isEnabled, &$1) }, .boolean,
+                "enabled", set: { $0.isEnabled = $1 }, .boolean, standard: "true",
                 "whether the job is planned at all"),
             Key(
                 "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.shape),
@@ -52,20 +64,8 @@ struct JobDraft: Sendable {
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
                 "how long before its deadline an attempt is told"),
         ]
-        let options = Key<JobDraft>(
-            "options",
-            describe: {
-                let kinds = catalogue.kinds.map {
-                    ($0.kind.rawValue, OptionsDraft.shape($0.options).descriptions)
-                }
-                return KeyDescription(
-                    name: "options",
-                    form: .variants(by: "kind", Dictionary(kinds) { first, _ in first }),
-                    isRequired: false, summary: "what the kind may be told")
-            }, store: { _, _, _, _ in })
         return MappingSchema(
-            JobDraft(),
-            own + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } } + [options])
+            JobDraft(), own + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } } + [options])
     }
 
     /// Reads a job with the kinds and options of `catalogue`.

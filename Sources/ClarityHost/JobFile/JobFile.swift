@@ -26,23 +26,6 @@ public struct JobFile: Hashable, Sendable {
     /// unless the reader was given the current time.
     public internal(set) var warnings: [JobFileFault] = []
 
-    /// Creates the contents of a job file without checking them.
-    public init(
-        jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
-        stateDirectory: String? = nil, maxParallel: Int? = nil,
-        retention: RetentionPolicy = RetentionPolicy(),
-        conditions: ConditionSettings = ConditionSettings(), checks: [CheckDeclaration] = []
-    ) {
-        self.jobs = jobs
-        self.disabled = disabled
-        self.settings = settings
-        self.stateDirectory = stateDirectory
-        self.maxParallel = maxParallel
-        self.retention = retention
-        self.conditions = conditions
-        self.checks = checks
-    }
-
     /// All checks that jobs may need: the declared ones, then the probe, if there is one.
     public var questions: [CheckDeclaration] {
         let probe = conditions.probe.map { url in
@@ -79,19 +62,6 @@ public struct JobFileFault: Error, Hashable, Sendable {
     /// The position of that key or value in the tree.
     var place: YAMLNode.Position?
 
-    /// Creates a fault.
-    public init(line: Int, column: Int, message: String, help: String? = nil) {
-        self.line = line
-        self.column = column
-        self.message = message
-        self.help = help
-    }
-
-    init(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
-        self.init(line: position.line, column: position.column, message: message, help: help)
-        place = position
-    }
-
     /// Returns the fault for people: `jobs.yaml:12:9: unknown key ...`, with `help: ...` on a line
     /// of its own.
     ///
@@ -122,6 +92,14 @@ public struct JobFileFaults: Error, Hashable, Sendable, CustomStringConvertible 
     /// All faults, one below the other.
     public var description: String {
         faults.map { $0.text(path: path) }.joined(separator: "\n")
+    }
+}
+
+extension JobFileFault {
+    init(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
+        self.init(
+            line: position.line, column: position.column, message: message, help: help,
+            place: position)
     }
 }
 

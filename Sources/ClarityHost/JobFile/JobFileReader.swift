@@ -9,11 +9,8 @@ public import ClarityScheduler
 /// unknown `version`.
 public struct JobFileReader: Sendable {
     private let catalogue: JobCatalogue
-    private let zones: any ZoneSource
-    private let home: String
-    let workingDirectory: String
-    private let localZone: String
-    private let host: String
+    /// The environment of every file; the folder is the working folder.
+    private let environment: DecodingContext
     private let kinds: [JobKind: JobKindDeclaration]
 
     /// Creates a reader.
@@ -33,11 +30,8 @@ public struct JobFileReader: Sendable {
         localZone: String, host: String
     ) {
         self.catalogue = catalogue
-        self.zones = zones
-        self.home = home
-        self.workingDirectory = workingDirectory
-        self.localZone = localZone
-        self.host = host
+        environment = DecodingContext(
+            home: home, folder: workingDirectory, zones: zones, localZone: localZone, host: host)
         kinds = Dictionary(
             catalogue.kinds.map { ($0.kind, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -55,10 +49,10 @@ public struct JobFileReader: Sendable {
         } catch {
             throw JobFileFaults(path: path, faults: [error])
         }
-        var decoding = Decoding(
-            DecodingContext(
-                home: home, folder: folder(of: path), zones: zones, localZone: localZone,
-                host: host, now: now))
+        var context = environment
+        context.folder = folder(of: path)
+        context.now = now
+        var decoding = Decoding(context)
         let root = document.root
         if let version = root["version"],
             ValueSchema<Int>.version.decode(version, .value(key: "version", of: .file), &decoding)
@@ -106,21 +100,20 @@ public struct JobFileReader: Sendable {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }
-        let disabled = listed.filter { $0.draft.isEnabled?.value == false }
-            .compactMap { $0.draft.id?.value }
+        let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
         return JobFile(
             jobs: assembled.compactMap(\.job), disabled: Set(disabled), settings: draft.settings,
-            stateDirectory: draft.store?.value?.directory?.value,
-            maxParallel: defaults.maxParallel?.value,
-            retention: draft.store?.value?.history?.value?.policy ?? RetentionPolicy(),
-            conditions: draft.conditions?.value?.settings ?? ConditionSettings(),
+            stateDirectory: draft.store.directory,
+            maxParallel: defaults.maxParallel,
+            retention: draft.store.retention,
+            conditions: draft.conditions,
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
     }
 
     private func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return workingDirectory }
+        guard let slash = path.lastIndex(of: "/") else { return environment.folder }
         let folder = slash == path.startIndex ? "/" : String(path[..<slash])
-        return folder.hasPrefix("/") ? folder : join(workingDirectory, folder[...])
+        return folder.hasPrefix("/") ? folder : join(environment.folder, folder[...])
     }
 }
 
@@ -132,7 +125,7 @@ extension JobFileReader {
     public func read(
         fileAt path: String, warningAt now: Instant? = nil
     ) throws(JobFileFaults) -> JobFile {
-        let location = path.hasPrefix("/") ? path : join(workingDirectory, path[...])
+        let location = path.hasPrefix("/") ? path : join(environment.folder, path[...])
         let descriptor = open(location, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw trouble(errno, path) }
         defer { close(descriptor) }

@@ -48,6 +48,8 @@ struct MappingSchema<Draft: Sendable>: Sendable {
 }
 
 /// A key of a mapping, declared once: its name, its form and the destination of its value.
+///
+/// The form is made only for a file that has the key, because most files have few of the keys.
 struct Key<Draft: Sendable>: Sendable {
     let name: String
     let isRequired: Bool
@@ -57,23 +59,10 @@ struct Key<Draft: Sendable>: Sendable {
     /// Inherits the key's value from another draft if this one has none.
     let inherit: @Sendable (inout Draft, Draft) -> Void
 
-    init(
-        _ name: String, isRequired: Bool = false,
-        describe: @escaping @Sendable () -> KeyDescription,
-        store: @escaping @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void,
-        inherit: @escaping @Sendable (inout Draft, Draft) -> Void = { _, _ in }
-    ) {
-        self.name = name
-        self.isRequired = isRequired
-        self.describe = describe
-        self.store = store
-        self.inherit = inherit
-    }
-
     /// Declares a key whose value goes to the field that `exchange` swaps with its argument.
     ///
     /// A key path would do the same, but creating one at program start takes as long as reading a
-    /// dozen keys. For the same reason the form is made only for a file that has the key.
+    /// dozen keys.
     init<Value>(
         _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
         _ form: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
@@ -81,15 +70,9 @@ struct Key<Draft: Sendable>: Sendable {
         standard: @autoclosure @escaping @Sendable () -> String? = nil, _ summary: String
     ) {
         self.init(
-            name, isRequired: isRequired,
-            describe: {
-                KeyDescription(
-                    name: name, form: form().description, isRequired: isRequired,
-                    standard: standard(), summary: summary)
-            },
-            store: { node, place, draft, decoding in
-                var field: Field<Value>? = Field(
-                    position: node.position, value: form().decode(node, place, &decoding))
+            name, form, isRequired, standard, summary,
+            take: { draft, value in
+                var field: Field<Value>? = value
                 exchange(&draft, &field)
             },
             inherit: { draft, other in
@@ -103,21 +86,58 @@ struct Key<Draft: Sendable>: Sendable {
             })
     }
 
-    var description: KeyDescription { describe() }
-
-    /// Returns the same key for an outer draft that contains this one's draft; `reach` gives access
-    /// to it.
-    ///
-    /// The new key inherits nothing, because the inner draft inherits by itself.
-    func within<Outer>(
-        _ reach: @escaping @Sendable (inout Outer, (inout Draft) -> Void) -> Void
-    ) -> Key<Outer> {
-        Key<Outer>(
-            name, isRequired: isRequired, describe: describe,
-            store: { node, place, outer, decoding in
-                reach(&outer) { draft in store(node, place, &draft, &decoding) }
-            })
+    /// Declares a key whose value replaces the default value that the draft has. It is not
+    /// inherited.
+    init<Value>(
+        _ name: String, set: @escaping @Sendable (inout Draft, Value) -> Void,
+        _ form: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
+        isRequired: Bool = false,
+        standard: @autoclosure @escaping @Sendable () -> String? = nil, _ summary: String
+    ) {
+        self.init(
+            name, form, isRequired, standard, summary,
+            take: { draft, field in
+                if let value = field.value { set(&draft, value) }
+            },
+            inherit: { _, _ in })
     }
+
+    private init<Value>(
+        _ name: String, _ form: @escaping @Sendable () -> ValueSchema<Value>, _ isRequired: Bool,
+        _ standard: @escaping @Sendable () -> String?, _ summary: String,
+        take: @escaping @Sendable (inout Draft, Field<Value>) -> Void,
+        inherit: @escaping @Sendable (inout Draft, Draft) -> Void
+    ) {
+        self.name = name
+        self.isRequired = isRequired
+        describe = {
+            KeyDescription(
+                name: name, form: form().description, isRequired: isRequired,
+                standard: standard(), summary: summary)
+        }
+        store = { node, place, draft, decoding in
+            let value = form().decode(node, place, &decoding)
+            take(&draft, Field(position: node.position, value: value))
+        }
+        self.inherit = inherit
+    }
+
+    /// Returns a key of `inner` for a draft that contains that one's draft; `reach` gives access to
+    /// it. It inherits nothing, because the inner draft inherits by itself.
+    init<Inner>(
+        _ inner: Key<Inner>,
+        within reach: @escaping @Sendable (inout Draft, (inout Inner) -> Void) -> Void
+    ) {
+        name = inner.name
+        isRequired = inner.isRequired
+        describe = { inner.description }
+        store = { node, place, outer, decoding in
+            reach(&outer) { draft in inner.store(node, place, &draft, &decoding) }
+        }
+        inherit = { _, _ in }
+    }
+
+    var description: KeyDescription { describe() }
 }
 
 extension ValueSchema {

@@ -75,7 +75,7 @@ enum CronRule: Sendable {
 extension ValueSchema where Value == CronRule {
     /// Reads a cron expression that fires at least once, or `@reboot`.
     static var cron: ValueSchema {
-        .scalar(.cron) { text, node, place, decoding in
+        .text(.cron) { text throws(TextFault) in
             let words = text.split { $0 == " " || $0 == "\t" }
             if words == ["@reboot"] { return .reboot }
             let expression: CronExpression
@@ -83,16 +83,13 @@ extension ValueSchema where Value == CronRule {
                 expression = try CronExpression(text)
             } catch {
                 let isName = words.count == 1 && words[0].hasPrefix("@")
-                decoding.reportExpression(
-                    text, node, place, field: error.field?.rawValue, got: error.got,
+                throw TextFault(
+                    in: error.field?.rawValue, got: error.got,
                     wanted: (isName ? "`@reboot`, " : "") + error.wanted)
-                return nil
             }
             guard !expression.neverFires else {
-                decoding.report(
-                    node.position, "\(place.key) \(shown(text)) never fires",
-                    help: "no month that it names has a day that it names")
-                return nil
+                throw TextFault(
+                    "never fires", help: "no month that it names has a day that it names")
             }
             return .times(expression)
         }
@@ -102,36 +99,28 @@ extension ValueSchema where Value == CronRule {
 extension ValueSchema where Value == CalendarExpression {
     /// Reads a calendar expression that fires at least once.
     static var calendar: ValueSchema {
-        .scalar(.calendar) { text, node, place, decoding in
+        .text(.calendar) { text throws(TextFault) in
             let expression: CalendarExpression
             do throws(CalendarError) {
                 expression = try CalendarExpression(text)
             } catch {
-                decoding.reportExpression(
-                    text, node, place, field: error.field?.rawValue, got: error.got,
-                    wanted: error.wanted)
-                return nil
+                throw TextFault(in: error.field?.rawValue, got: error.got, wanted: error.wanted)
             }
             guard !expression.neverFires else {
-                decoding.report(
-                    node.position, "\(place.key) \(shown(text)) never fires",
+                throw TextFault(
+                    "never fires",
                     help: "no date has the year, month, day and weekday that it names")
-                return nil
             }
             return expression
         }
     }
 }
 
-extension Decoding {
-    /// Records that a text is not a valid expression; `field` is `nil` if the text as a whole is
-    /// invalid.
-    fileprivate mutating func reportExpression(
-        _ text: String, _ node: YAMLNode, _ place: CodingPath, field: String?, got: String,
-        wanted: String
-    ) {
+extension TextFault {
+    /// Creates the fault of an expression; `field` is `nil` if the text as a whole is invalid.
+    fileprivate init(in field: String?, got: String, wanted: String) {
         let fault = field.map { "has \(shown(got)) for the \($0)" } ?? "is no schedule"
-        report(node.position, "\(place.key) \(shown(text)) \(fault), wanted \(wanted)")
+        self.init("\(fault), wanted \(wanted)")
     }
 }
 
@@ -154,16 +143,14 @@ extension Decoding {
             let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
             let question = near.map { "; did you mean \(shown($0))?" } ?? ""
             let standard = near == nil ? "write it as `Europe/London` or `UTC`" : nil
-            report(
+            return fault(
                 position, "unknown time zone \(shown(identifier))\(question)",
                 help: help ?? standard)
-            return nil
         }
         do throws(ZoneError) {
             return try Zone(identifier: identifier, tzif: bytes)
         } catch {
-            report(position, "\(error)", help: help ?? "the machine's tzdata is at fault")
-            return nil
+            return fault(position, "\(error)", help: help ?? "the machine's tzdata is at fault")
         }
     }
 }

@@ -119,8 +119,7 @@ extension Decoding {
     mutating func reportForm<Value>(
         _ node: YAMLNode, _ place: CodingPath, _ wanted: FormDescription, help: String? = nil
     ) -> Value? {
-        report(node.position, "\(place.text) is \(node.noun), wanted \(wanted.noun)", help: help)
-        return nil
+        fault(node.position, "\(place.text) is \(node.noun), wanted \(wanted.noun)", help: help)
     }
 }
 
@@ -149,10 +148,9 @@ extension ValueSchema {
             node, place, decoding in
             switch node.content {
             case .sequence(let nodes) where nodes.count > most:
-                decoding.report(
+                return decoding.fault(
                     node.position,
                     "\(place.text) has \(nodes.count) entries, wanted at most \(most)")
-                return nil
             case .sequence(let nodes):
                 return decoding.fields(nodes, of: form, in: place, repeats: false)
             case .scalar where !node.isNull:
@@ -229,10 +227,9 @@ extension ValueSchema {
                 return decoding.reportForm(node, owner, .mapping([]))
             }
             guard entries.count <= mostEntries else {
-                decoding.report(
+                return decoding.fault(
                     node.position,
                     "\(owner.text) has \(entries.count) entries, wanted at most \(mostEntries)")
-                return nil
             }
             return entries.map { entry in
                 // Treat the key as quoted, so that `~` or `true` is plain text as a key.

@@ -3,19 +3,17 @@ extension ValueSchema where Value == String {
     static var path: ValueSchema {
         .scalar(.path) { text, node, place, decoding in
             guard !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
-                decoding.report(node.position, "\(place.key) \(shown(text)) is not a path")
-                return nil
+                return decoding.fault(node.position, "\(place.key) \(shown(text)) is not a path")
             }
             let context = decoding.context
             if text.hasPrefix("/") { return text }
             if text == "~" { return context.home }
             if text.hasPrefix("~/") { return join(context.home, text.dropFirst(2)) }
             guard !text.hasPrefix("~") else {
-                decoding.report(
+                return decoding.fault(
                     node.position,
                     "\(place.key) \(shown(text)) starts with another user's home folder",
                     help: "write the whole path; only `~/` is understood")
-                return nil
             }
             return join(context.folder, text[...])
         }
@@ -27,18 +25,17 @@ extension ValueSchema where Value == String {
             switch WebAddress.parse(text) {
             case .success(let address):
                 guard address.isSecure || address.isLoopback else {
-                    decoding.report(
+                    return decoding.fault(
                         node.position,
                         "\(place.key) leads to \(shown(address.host)) over http, where anybody on "
                             + "the way can read it",
                         help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
-                    return nil
                 }
                 return text
             case .failure(let fault):
                 // Do not show the address itself: it may contain a password.
-                decoding.report(node.position, "\(place.key) \(fault.message)", help: fault.help)
-                return nil
+                return decoding.fault(
+                    node.position, "\(place.key) \(fault.message)", help: fault.help)
             }
         }
     }
@@ -47,17 +44,16 @@ extension ValueSchema where Value == String {
     static var webAddress: ValueSchema {
         .scalar(.webAddress) { text, node, place, decoding in
             guard text.utf8.count <= 2000 else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "\(place.key) has more than 2000 characters, the most of a url")
-                return nil
             }
             switch WebAddress.parse(text, allowsQuery: true) {
             case .success:
                 return text
             case .failure(let fault):
                 // Do not show the address itself: it may contain a password.
-                decoding.report(node.position, "\(place.key) \(fault.message)", help: fault.help)
-                return nil
+                return decoding.fault(
+                    node.position, "\(place.key) \(fault.message)", help: fault.help)
             }
         }
     }

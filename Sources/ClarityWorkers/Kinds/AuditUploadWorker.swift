@@ -1,8 +1,8 @@
 import ClarityClient
 import ClarityTransport
 import ClarityContract
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Uploads the entries of the audit log to the job's own URL, each once as far as possible.
 ///
@@ -13,11 +13,8 @@ public import ClarityScheduler
 ///
 /// The worker verifies the log first. It uploads a broken log too, and notes that the log is
 /// broken.
-public struct AuditUploadWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ options: AuditUploadOptions, _ context: WorkContext) async throws -> Outcome {
+struct AuditUploadWorker: KindWorker {
+    func run(_ options: AuditUploadOptions, _ context: WorkContext) async throws -> Outcome {
         var counts = WorkCounts(context)
         counts.add(0, to: "entries_sent")
         let proof = try context.store.verifyAudit()
@@ -107,17 +104,11 @@ extension AuditRecord {
             guard let entry else { return json.field("damaged", true) }
             json.field("action", entry.action.rawValue)
             json.object("counts") { json in
-                for (kind, count) in entry.sortedCounts {
+                for (kind, count) in entry.counts.sorted(by: { $0.key < $1.key }) {
                     json.field(kind, number: Int(count))
                 }
             }
         }
         return json.bytes
-    }
-}
-
-extension AuditEntry {
-    fileprivate var sortedCounts: [(key: String, value: Int64)] {
-        counts.sorted { $0.key < $1.key }
     }
 }

@@ -1,6 +1,6 @@
 import ClarityClient
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 import ClaritySources
 
 /// Reads the sources into the outbox and uploads the samples that the backend does not have yet.
@@ -8,11 +8,8 @@ import ClaritySources
 /// If a source cannot be read, or not to its end, the worker still reads the other sources and
 /// uploads what it has. When everything else is done, the attempt fails with that source's error.
 /// If none of the sources exists, the run waits for a source instead.
-public struct BulkUploadWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ options: BulkUploadOptions, _ context: WorkContext) async throws -> Outcome {
+struct BulkUploadWorker: KindWorker {
+    func run(_ options: BulkUploadOptions, _ context: WorkContext) async throws -> Outcome {
         let limits = UploadLimits(
             meteredBudget: options.meteredBudget, largeUpload: Int64(options.largeUpload))
         var settings = JobOptions(context.order, zones: context.zones)

@@ -1,6 +1,6 @@
 import ClaritySources
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Removes local copies that are older than their retention, and returns the space to the file
 /// system.
@@ -12,14 +12,11 @@ public import ClarityScheduler
 /// The receipt is a note: the number removed of each kind, and a digest. A dry run over the same
 /// store gives the same digest. The history of runs is not in the receipt: the scheduler enforces
 /// its retention, which `store: history:` sets.
-public struct CleanupWorker: KindWorker {
+struct CleanupWorker: KindWorker {
     /// The number of files that are removed before the audit log records them.
     private static let filesAtOnce = 100
 
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ options: CleanupOptions, _ context: WorkContext) async throws -> Outcome {
+    func run(_ options: CleanupOptions, _ context: WorkContext) async throws -> Outcome {
         let now = context.clock.now
         let cutoff = now - options.retain
         let auditCutoff = now - options.retainAudit

@@ -1,6 +1,6 @@
 import ClarityClient
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Requests an insight for the newest analysis, once for each analysis.
 ///
@@ -11,7 +11,7 @@ public import ClarityScheduler
 ///
 /// An insight that was known before the request is not taken for its result. Nobody can say whether
 /// the one that is found belongs to the request; the run notes that.
-public struct InsightGenerateWorker: KindWorker {
+struct InsightGenerateWorker: KindWorker {
     /// How long the worker looks in the history for the insight of an unanswered request.
     static let patience = Duration.seconds(600)
     /// The longest wait between two looks.
@@ -21,10 +21,7 @@ public struct InsightGenerateWorker: KindWorker {
     /// The wait before a run polls again for an insight that the backend is making.
     static let makingWait = Duration.seconds(300)
 
-    /// Creates the worker.
-    public init() {}
-
-    public func run(
+    func run(
         _ options: InsightGenerateOptions, _ context: WorkContext
     ) async throws -> Outcome {
         var making = InsightMaking(context)

@@ -1,17 +1,14 @@
 import ClarityClient
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Pulls all insights that the backend has made, page by page, and the full texts that are not
 /// stored yet if the backend provides them.
 ///
 /// The worker polls for insights that the backend is still making, within the attempt's time. The
 /// next run continues.
-public struct InsightHistoryWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(
+struct InsightHistoryWorker: KindWorker {
+    func run(
         _ options: InsightHistoryOptions, _ context: WorkContext
     ) async throws -> Outcome {
         let user = try await context.client.session().userID

@@ -1,7 +1,7 @@
 import ClarityClient
 import ClarityContract
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 import ClaritySystem
 
 /// Sends the newest whole week of steps to be analysed, minute by minute, and stores the result.
@@ -13,11 +13,8 @@ import ClaritySystem
 ///
 /// The answer may contain the result. Otherwise the worker polls for it within the attempt's time,
 /// and after that the next run of this kind or of `processing-status` does.
-public struct PatAnalysisWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ options: PatAnalysisOptions, _ context: WorkContext) async throws -> Outcome {
+struct PatAnalysisWorker: KindWorker {
+    func run(_ options: PatAnalysisOptions, _ context: WorkContext) async throws -> Outcome {
         // An analysis reports no progress, so the worker polls again although nothing has moved.
         var poll = StatusPoll(
             context, giveUpAfter: options.polling.giveUpAfter, asksUploads: false,
