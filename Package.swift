@@ -70,7 +70,8 @@ let package = Package(
         library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
         library("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
         library(
-            "ClarityTransport", ["ClarityContract", "ClarityJobs", "ClarityScheduler", "CCurl"]),
+            "ClarityTransport",
+            ["ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CCurl"]),
         library(
             "ClarityClient",
             [

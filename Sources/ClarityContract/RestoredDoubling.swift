@@ -18,7 +18,7 @@ public struct RestoredDoubling {
     /// Returns whether the backend would store a sample twice, by the job file's dialect or else by
     /// the one that the store remembers. An unknown backend counts as one that would.
     public func callAsFunction(_ store: HealthStore) throws -> StateRestore.Doubling {
-        let remembered = try backend.flatMap { try store.dialect(of: $0) }
+        let remembered = try backend.flatMap { try store.sessions.dialect(of: $0) }
         let known =
             dialect.flatMap { Dialect.named($0) } ?? remembered.flatMap { Dialect.named($0) }
         let wanted = route.flatMap { UploadRoute(rawValue: $0) }

@@ -66,11 +66,11 @@ public struct UploadForecast: Hashable, Sendable {
     ) throws(HealthStoreError) -> String? {
         let base = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
         let named = dialect.flatMap { Dialect.named($0) }
-        let remembered = try store.dialect(of: base).flatMap { Dialect.named($0) }
+        let remembered = try store.sessions.dialect(of: base).flatMap { Dialect.named($0) }
         guard let dialect = named ?? remembered else { return nil }
         let first = route.flatMap { UploadRoute(rawValue: $0) } ?? dialect.standardRoute
         let routes = [first] + UploadRoute.allCases.filter { $0 != first }
-        let waiting = try store.waitingSamples()
+        let waiting = try store.outbox.waiting()
         return sentence(
             routes.compactMap { route in
                 dialect.endpoints[route].map {

@@ -1,6 +1,6 @@
 public import ClarityScheduler
 import ClaritySystem
-import Glibc
+@preconcurrency import Glibc
 
 extension Scheduler {
     /// Creates a scheduler for a job file's enabled jobs on this machine, for programs that bring
@@ -19,7 +19,7 @@ extension Scheduler {
         do throws(StateDirectoryError) {
             directory = try StateDirectory(path: stateDirectory)
         } catch {
-            throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
+            throw RunStoreError(error)
         }
         let store = try SQLiteRunStore(
             in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
@@ -41,3 +41,61 @@ extension Scheduler {
 
 /// The `PATH` in which checks find commands, for a program that brings its own worker.
 private var searchPath: String { getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin" }
+
+extension HostConditions.Settings {
+    /// Creates settings from what a job file says about the machine and what its enabled jobs
+    /// require.
+    public init(_ file: JobFile) {
+        self.init()
+        interfaces = file.conditions.interfaces
+        idleLoadBelow = file.conditions.idleLoadBelowPercent
+        let constraints = file.enabledJobs.flatMap(\.constraints)
+        storagePaths = Set(
+            constraints.compactMap { constraint -> String? in
+                if case .storageFree(_, let path) = constraint { path } else { nil }
+            }
+        ).sorted()
+        sourcePaths = file.settings.filter {
+            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path")
+        }.values.sorted()
+        pressure =
+            constraints.compactMap { constraint -> Int? in
+                if case .pressureBelow(let percent) = constraint { percent } else { nil }
+            }.min()
+        asksServices = file.enabledJobs.contains(where: \.dependsOnServices)
+    }
+}
+
+extension Job {
+    /// Whether the job needs conditions that system services report, for its constraints, its
+    /// events or its worker.
+    public var dependsOnServices: Bool {
+        heedsConditions || events.contains(.networkRestored)
+            || constraints.contains { constraint in
+                switch constraint {
+                case .connected, .unmetered, .notRoaming, .externalPower, .batteryAbove,
+                    .notLowPower, .idle:
+                    true
+                case .storageFree, .pressureBelow, .check, .window, .login, .source: false
+                }
+            }
+    }
+}
+
+extension JobFileReader {
+    /// Creates a reader that takes zones, the home folder, the working folder and the host's
+    /// identity from this machine and process.
+    public init(catalogue: JobCatalogue) {
+        var environment: [String: String] = [:]
+        for name in ["HOME", "TZ", "TZDIR"] {
+            environment[name] = getenv(name).map { String(cString: $0) }
+        }
+        let folder = getcwd(nil, 0)
+        defer { free(folder) }
+        self.init(
+            catalogue: catalogue, zones: SystemZones(environment: environment),
+            home: environment["HOME"] ?? "/",
+            workingDirectory: folder.map { String(cString: $0) } ?? "/",
+            localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
+    }
+}

@@ -13,7 +13,8 @@ public enum PlainPath {
     /// exist is shortened too.
     public static func shortest(_ path: String) -> String {
         let short = withoutParents(path)
-        return isSameFile(short, path) ? short : of(path)
+        // Only a `..` can make it another file.
+        return short == path || isSameFile(short, path) ? short : of(path)
     }
 
     /// Returns the path with each `..` and the component before it removed, without reading the

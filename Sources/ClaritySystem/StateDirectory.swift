@@ -145,14 +145,18 @@ public struct StateDirectory: Hashable, Sendable {
     /// does.
     private static let lockName = "state.lock"
 
-    private static func make(_ path: String) throws(StateDirectoryError) {
+    /// Creates the missing folders of a path with mode 0700; returns `false`, with the reason in
+    /// `errno`, if the system refuses.
+    static func makeFolders(_ path: String) -> Bool {
         var partial = path.hasPrefix("/") ? "" : "."
-        for part in path.split(separator: "/") {
+        return path.split(separator: "/").allSatisfy { part in
             partial += "/\(part)"
-            if mkdir(partial, 0o700) != 0, errno != EEXIST {
-                throw StateDirectoryError(path: path, errno: errno)
-            }
+            return mkdir(partial, 0o700) == 0 || errno == EEXIST
         }
+    }
+
+    private static func make(_ path: String) throws(StateDirectoryError) {
+        guard makeFolders(path) else { throw StateDirectoryError(path: path, errno: errno) }
         var status = stat()
         guard stat(path, &status) == 0 else { throw StateDirectoryError(path: path, errno: errno) }
         guard status.st_mode & S_IFMT == S_IFDIR else {

@@ -30,12 +30,12 @@ public struct SystemClock: WallClock {
     /// The kernel's identifier of the current boot (proc(5), `random/boot_id`); `nil` if it cannot
     /// be read.
     public var boot: String? {
-        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 36)
-        guard read(descriptor, &bytes, bytes.count) == bytes.count else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
+        do throws(WholeFile.Fault) {
+            let line = try WholeFile.bytes(of: "/proc/sys/kernel/random/boot_id", atMost: 64)
+            return line.count >= 36 ? String(decoding: line.prefix(36), as: UTF8.self) : nil
+        } catch {
+            return nil
+        }
     }
 
     /// Returns after `span` of elapsed time, or at once if the task is cancelled or `span` is not
@@ -51,4 +51,21 @@ public struct SystemClock: WallClock {
             // Only cancellation throws, and it ends the wait.
         }
     }
+}
+
+/// A clock that always shows the same instant, for questions about another time.
+///
+/// Spans are still measured by the machine's clock.
+public struct FixedClock: WallClock {
+    public let now: Instant
+    private let machine = SystemClock()
+
+    /// Creates a clock that shows `now`.
+    public init(_ now: Instant) { self.now = now }
+
+    /// The time since the machine started, suspend included.
+    public var elapsed: Duration { machine.elapsed }
+
+    /// Returns after `span` of elapsed time, or at once when the task is cancelled.
+    public func sleep(for span: Duration) async { await machine.sleep(for: span) }
 }

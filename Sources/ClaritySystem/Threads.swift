@@ -23,17 +23,32 @@ extension ThreadError: CustomStringConvertible {
 public func withThreads<Result>(
     _ work: [@Sendable () -> Void], cancel: () -> Void, _ body: () throws -> Result
 ) throws -> Result {
-    var threads: [pthread_t] = []
-    defer { for thread in threads { pthread_join(thread, nil) } }
+    var threads: [JoinedThread] = []
+    defer { threads.forEach { $0.join() } }
     for job in work {
         do throws(ThreadError) {
-            threads.append(try started(job))
+            threads.append(try JoinedThread(job))
         } catch {
             cancel()
             throw error
         }
     }
     return try body()
+}
+
+/// A thread that its owner waits for.
+public struct JoinedThread: Sendable {
+    private let thread: pthread_t
+
+    /// Runs `body` on a thread of its own, on which all signals are blocked.
+    ///
+    /// - Throws: `ThreadError` if the system gave no thread. Then `body` is not called.
+    public init(_ body: @escaping @Sendable () -> Void) throws(ThreadError) {
+        thread = try started(body)
+    }
+
+    /// Waits for the end of the thread; call it once.
+    public func join() { pthread_join(thread, nil) }
 }
 
 /// Starts threads that nobody waits for.

@@ -1,6 +1,7 @@
 import ClarityContract
 import CCurl
 import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 import Synchronization
 
@@ -75,28 +76,11 @@ final class CurlLoop: TaskExecutor {
     }
 
     private func start() throws(TransportError) {
-        // Block all signals here. They are for threads that wait for them, and the SIGPIPE of a
-        // connection that OpenSSL writes to after its end is for nobody. Threads inherit the mask,
-        // including those in which libcurl resolves names.
-        var all = sigset_t()
-        var before = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_SETMASK, &all, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        var thread = pthread_t()
-        let retained = Unmanaged.passRetained(self)
-        let code = pthread_create(
-            &thread, nil,
-            { loop in
-                guard let loop else { return nil }
-                Unmanaged<CurlLoop>.fromOpaque(loop).takeRetainedValue().run()
-                return nil
-            }, retained.toOpaque())
-        guard code == 0 else {
-            retained.release()
+        // On its thread all signals are blocked: the SIGPIPE of a connection that OpenSSL writes to
+        // after its end is for nobody. The threads in which libcurl resolves names inherit this.
+        guard DetachedThread.start({ [self] in run() }) == 0 else {
             throw .library(code: Int(CURLE_FAILED_INIT.rawValue))
         }
-        pthread_detach(thread)
     }
 
     private func run() {

@@ -19,7 +19,7 @@ public enum DryRun {
         do {
             let store = try HealthStore.rehearsal(
                 of: JobOptions(order).stateDirectory(), environment: environment, clock: clock)
-            let rehearsal = RehearsalTransport(user: try store.load(), show: show)
+            let rehearsal = RehearsalTransport(user: try store.sessions.load(), show: show)
             var order = order
             // Polls once, because nothing changes while nothing is sent.
             order.timeout = .zero

@@ -68,7 +68,8 @@ extension WorkContext {
         let failure = Failure(.credential, reason)
         do throws(HealthStoreError) {
             // If somebody has logged in meanwhile, the next attempt has a session.
-            return try store.awaitLogin() ? .awaits(.login, failure) : .retry(after: nil, failure)
+            return try store.sessions.awaitLogin()
+                ? .awaits(.login, failure) : .retry(after: nil, failure)
         } catch {
             return outcome(of: error)
         }

@@ -25,7 +25,7 @@ public struct StoredSessions: SessionStore, DialectMemory {
     ///   changes, neither one backend's tokens nor the samples in the outbox may go to another
     ///   backend.
     public func load() throws -> Session? {
-        guard let session = try reported({ try store.load() }) else { return nil }
+        guard let session = try reported({ try store.sessions.load() }) else { return nil }
         guard session.backend == backend else {
             throw Failure(
                 .credential,
@@ -36,53 +36,53 @@ public struct StoredSessions: SessionStore, DialectMemory {
     }
 
     public func save(_ session: Session, at now: Instant, isAgain: Bool = false) throws {
-        try reported { try store.save(ours(session), at: now, isAgain: isAgain) }
+        try reported { try store.sessions.save(ours(session), at: now, isAgain: isAgain) }
     }
 
     public func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool {
-        try reported { try store.replace(old, with: ours(renewed), at: now) }
+        try reported { try store.sessions.replace(old, with: ours(renewed), at: now) }
     }
 
     public func remove(_ session: Session, because reason: String, at now: Instant) throws -> Bool {
-        try reported { try store.remove(session, because: reason, at: now) }
+        try reported { try store.sessions.remove(session, because: reason, at: now) }
     }
 
-    public func clear() throws { try reported { try store.clear() } }
+    public func clear() throws { try reported { try store.sessions.clear() } }
 
     public func lock() throws -> (any AnyObject & Sendable)? {
-        try reported { try store.lockSession() }
+        try reported { try store.sessions.lock() }
     }
 
     public func noteRefusal(
         _ reason: String, isTrouble: Bool, at now: Instant
     ) throws -> SessionRecord.Trouble? {
-        try reported { try store.noteRefusal(reason, isTrouble: isTrouble, at: now) }
+        try reported { try store.sessions.noteRefusal(reason, isTrouble: isTrouble, at: now) }
     }
 
     public func reserveLogin(email: String, at now: Instant) throws -> LoginReservation {
-        try reported { try store.reserveLogin(email: email, at: now) }
+        try reported { try store.sessions.reserveLogin(email: email, at: now) }
     }
 
     public func withdrawLogin(_ number: Int64) throws {
-        try reported { try store.withdrawLogin(number) }
+        try reported { try store.sessions.withdrawLogin(number) }
     }
 
     /// Returns the address of the last login, with the password that the service manager provides.
     /// `nil` if either is missing, after a logout, and if that login was with another backend: a
     /// password goes only to a backend that a person has sent it to before.
     public func credentials() throws -> LoginCredentials? {
-        guard !environment.isEmpty, let record = try reported({ try store.sessionRecord() }),
+        guard !environment.isEmpty, let record = try reported({ try store.sessions.record() }),
             record.backend == backend, let password = try reported({ try password() })
         else { return nil }
         return LoginCredentials(email: record.email, password: password)
     }
 
     public func dialect(of base: String) throws -> String? {
-        try reported { try store.dialect(of: base) }
+        try reported { try store.sessions.dialect(of: base) }
     }
 
     public func remember(_ dialect: String, of base: String) throws {
-        try reported { try store.remember(dialect, of: base) }
+        try reported { try store.sessions.remember(dialect, of: base) }
     }
 
     private func password() throws -> Secret? { try SessionPassword.load(environment) }

@@ -9,6 +9,16 @@ public protocol RowColumn: RawRepresentable<Int32>, CaseIterable {}
 extension RowColumn {
     /// The names of the columns, separated by commas, for `SELECT` and `INSERT`.
     public static var list: String { allCases.map { "\($0)" }.joined(separator: ", ") }
+
+    /// A parameter for each column, separated by commas, for the `VALUES` of an `INSERT`.
+    public static var parameters: String { allCases.map { _ in "?" }.joined(separator: ", ") }
+
+    /// Returns the assignments of an `ON CONFLICT` clause that replace every column but some by the
+    /// value that the `INSERT` has for it.
+    public static func replacements(besides kept: [Self]) -> String {
+        allCases.filter { column in !kept.contains { $0.rawValue == column.rawValue } }
+            .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+    }
 }
 
 /// The current row of a query; valid only inside the closure that receives it.

@@ -77,7 +77,7 @@ struct Logout {
     /// must not keep anybody from removing the data.
     private func email(_ store: HealthStore) throws(HealthStoreError) -> String? {
         do throws(HealthStoreError) {
-            return try store.sessionRecord()?.email
+            return try store.sessions.record()?.email
         } catch {
             guard case .sealing = error else { throw error }
             return nil
@@ -93,7 +93,7 @@ struct Logout {
             return .usage
         }
         let question = LogoutText.question(
-            email: try email(store), unsent: try store.unsentSamples())
+            email: try email(store), unsent: try store.outbox.unsentCount())
         guard terminal.agrees(to: question) else {
             complain("nothing was done")
             return .failed

@@ -76,7 +76,7 @@ struct Composition {
     func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }
 
     /// The kinds of jobs that a job file may name: those of CLARITY, and commands.
-    private var catalogue: JobCatalogue {
+    static var catalogue: JobCatalogue {
         var catalogue = clarityCatalogue
         catalogue.kinds.append(.command)
         return catalogue
@@ -85,7 +85,7 @@ struct Composition {
     /// Parses job files on this machine.
     var jobFileReader: JobFileReader {
         JobFileReader(
-            catalogue: catalogue, zones: zones, home: home,
+            catalogue: Composition.catalogue, zones: zones, home: home,
             workingDirectory: workingDirectory,
             localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
     }
@@ -112,7 +112,7 @@ struct Composition {
     func loginMark(_ file: JobFile) -> String { StateDirectory.loginMark(in: statePath(file)) }
 
     /// Returns whether a database of the state directory once had content and has none now.
-    func isLost(_ path: String) -> Bool { DatabasePlace(path).loss != nil }
+    func isLost(_ path: String) -> Bool { DatabaseFile(path).loss != nil }
 
     /// Opens the history for reading, and creates nothing.
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
@@ -141,9 +141,10 @@ struct Composition {
 
     /// Returns the jobs to plan, each with the state directory that its worker needs.
     func jobs(_ file: JobFile) -> [Job] {
-        file.enabledJobs.map { job in
+        let path = statePath(file)
+        return file.enabledJobs.map { job in
             var job = job
-            job.options["state.directory"] = statePath(file)
+            job.options["state.directory"] = path
             return job
         }
     }

@@ -20,7 +20,7 @@ enum Program {
         let environment = readEnvironment()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {
-            let (command, arguments) = try parser.parse(Array(CommandLine.arguments.dropFirst()))
+            let (command, arguments) = try parser.parse(readArguments())
             exit(run(command, arguments, environment).rawValue)
         } catch {
             Console.fault("clarity-jobs: \(error.message)")
@@ -133,13 +133,19 @@ enum Program {
         }
     }
 
+    private static func readArguments() -> [String] {
+        var count: Int32 = 0
+        let words = clinux_arguments(&count)
+        return (1..<max(1, Int(count))).compactMap { words?[$0].map { String(cString: $0) } }
+    }
+
     private static func readEnvironment() -> [String: String] {
         var result: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {
-            let text = String(cString: entry)
-            if let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) {
-                result[String(text[..<equals])] = String(text[text.utf8.index(after: equals)...])
+            if let equals = strchr(entry, Int32(UInt8(ascii: "="))) {
+                let name = UnsafeRawBufferPointer(start: entry, count: equals - entry)
+                result[String(decoding: name, as: UTF8.self)] = String(cString: equals + 1)
             }
             next += 1
         }

@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
@@ -182,7 +183,7 @@ struct APIClientAnswersTests {
 
     @Test(arguments: [
         (
-            #"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#,
+            LongText(#"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#),
             "health data: `pagination.next_cursor` does not move on"
         ),
         (#"{"data":{},"pagination":{"has_next":false}}"#, "health data: `data` is not a list"),
@@ -192,13 +193,14 @@ struct APIClientAnswersTests {
             "health data: `pagination.has_next` has another type"
         ),
         (
-            #"{"data":[],"pagination":{"has_next":true,"next_cursor":"\#(longCursor)"}}"#,
+            LongText(
+                #"{"data":[],"pagination":{"has_next":true,"next_cursor":"\#(longCursor)"}}"#),
             "health data: `pagination.next_cursor` is longer than 1024 bytes"
         ),
         (#"{"data":[]"#, "health data: it is no valid JSON"),
     ])
-    func `a page of another shape is told by its part`(body: String, part: String) async {
-        let bench = ClientBench(.status(200, body))
+    func `a page of another shape is told by its part`(body: LongText, part: String) async {
+        let bench = ClientBench(.status(200, body.text))
 
         let met = await failure { () throws(APIError) in
             try await bench.client.healthDataPage(limit: 50, cursor: "c1")

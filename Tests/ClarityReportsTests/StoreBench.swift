@@ -16,7 +16,7 @@ struct StoreBench {
 
     /// Puts a heart rate a minute into the outbox.
     func enqueue(_ range: Range<Int>) throws {
-        _ = try store().enqueue(
+        _ = try store().outbox.enqueue(
             range.map { index in
                 let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
                 return Sample(

@@ -1,3 +1,5 @@
+public import Testing
+
 /// What a scripted server does with one request.
 public struct ScriptedAnswer: Sendable {
     /// What happens to the connection after the bytes.
@@ -52,6 +54,14 @@ public struct ScriptedAnswer: Sendable {
     private static func head(_ status: Int, _ fields: [String]) -> [UInt8] {
         let lines = ["HTTP/1.1 \(status) Scripted"] + fields + ["", ""]
         return Array(lines.joined(separator: "\r\n").utf8)
+    }
+}
+
+extension ScriptedAnswer: CustomTestStringConvertible {
+    /// The first line, the number of bytes and the ending: a case of a test is called after it.
+    public var testDescription: String {
+        let line = String(decoding: bytes.prefix { $0 != 0x0D }.prefix(60), as: UTF8.self)
+        return "`\(line)`, \(bytes.count) bytes, \(ending)"
     }
 }
 

@@ -49,7 +49,7 @@ import Testing
             bench.backend.calls.filter { $0 == "GET /auth/health" }.count == 1)
         #expect(
             bench.backend.requests.first?.headers.contains { $0.name == "Authorization" } == false)
-        #expect(try bench.store().dialect(of: WorkBench.url) == "loop")
+        #expect(try bench.store().sessions.dialect(of: WorkBench.url) == "loop")
     }
 
     @Test func `what needs no backend asks for no dialect`() async throws {
@@ -119,8 +119,8 @@ import Testing
         let bench = WorkBench()
         try bench.logIn()
         try bench.enqueue(0..<1)
-        let batch = try #require(try bench.store().nextBatch(limit: 1, at: bench.clock.now))
-        try bench.store().settle(batch, processingID: "p", at: bench.clock.now)
+        let batch = try #require(try bench.store().outbox.nextBatch(limit: 1, at: bench.clock.now))
+        try bench.store().outbox.settle(batch, processingID: "p", at: bench.clock.now)
         try bench.enqueue(1..<2)
 
         let (outcome, _) = await bench.attempt(kind, ["backend.url": "http://127.0.0.1:9/api/v2"])
@@ -137,17 +137,20 @@ import Testing
     }
 
     @Test(arguments: [
-        String(repeating: "\\", count: 4000), String(repeating: "é", count: 2000), "\u{1B}[31mx",
+        LongText("\\", times: 4000), LongText("é", times: 2000), "\u{1B}[31mx",
         "\u{9B}31mx", "\u{202E}x", "a\nb", "a\r\nb",
     ])
-    func `what is said fits a report's line and steers no terminal`(name: String) async {
+    func `what is said fits a report's line and steers no terminal`(name: LongText) async throws {
         let bench = WorkBench()
+        let folder = try TemporaryFolder()
 
         let (outcome, reports) = await bench.attempt(
             "bulk-upload",
             [
-                "sources.0.kind": "apple-health-export", "sources.0.path": "/nowhere/\(name)",
-                "sources.1.kind": "apple-health-export", "sources.1.path": "/nowhere/\(name)2",
+                "sources.0.kind": "apple-health-export",
+                "sources.0.path": "\(folder.path)/\(name.text)",
+                "sources.1.kind": "apple-health-export",
+                "sources.1.path": "\(folder.path)/\(name.text)2",
             ])
 
         // The first source's fault ends the run; the second one's is a note.

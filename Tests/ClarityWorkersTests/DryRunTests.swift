@@ -69,7 +69,7 @@ import Testing
     @Test func `a dialect that is known is not asked for`() async throws {
         let bench = WorkBench()
         try bench.logIn()
-        try bench.store().remember("loop", of: WorkBench.url)
+        try bench.store().sessions.remember("loop", of: WorkBench.url)
 
         let (_, text) = await rehearse(bench, "refresh", ["backend.dialect": "auto"])
 
@@ -146,8 +146,8 @@ import Testing
         try bench.logIn()
         let store = try bench.store()
         try bench.enqueue(0..<2)
-        let batch = try #require(try store.nextBatch(limit: 2, at: bench.clock.now))
-        try store.settle(batch, processingID: "p-1", at: bench.clock.now)
+        let batch = try #require(try store.outbox.nextBatch(limit: 2, at: bench.clock.now))
+        try store.outbox.settle(batch, processingID: "p-1", at: bench.clock.now)
 
         let (_, text) = await rehearse(bench, "processing-status")
 
@@ -216,13 +216,13 @@ import Testing
         let bench = WorkBench()
         try bench.logIn()
         let store = try bench.store()
-        let analysis = try store.queueAnalysis(
+        let analysis = try store.analyses.queue(
             of: WorkBench.lastDay, as: .steps, knownMinutes: 9000, at: bench.clock.now)
-        try store.sending(analysis)
-        try store.accept(analysis, processingID: "a-1", at: bench.clock.now)
+        try store.analyses.sending(analysis)
+        try store.analyses.accept(analysis, processingID: "a-1", at: bench.clock.now)
         let row = CachedRow(
             id: "i-1", type: CachedRow.insightPreview, timestamp: bench.clock.now, json: [])
-        _ = try store.upsertInsights([row], syncedAt: bench.clock.now)
+        _ = try store.analyses.upsertInsights([row], syncedAt: bench.clock.now)
         let before = bench.stateContents()
 
         let (_, status) = await rehearse(bench, "processing-status")
@@ -244,7 +244,7 @@ import Testing
     @Test func `a cleanup shows what it would remove`() async throws {
         let bench = WorkBench()
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
         bench.clock.advance(by: .seconds(91 * 86_400))
         let before = bench.stateContents()
 
@@ -253,7 +253,7 @@ import Testing
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
         #expect(text.contains("would remove: 0 samples removed, 1 metrics removed"))
-        #expect(try bench.store().rowCount(of: .metrics) == 1)
+        #expect(try bench.store().cache.count(of: .metrics) == 1)
     }
 
     @Test func `without a store nothing is made, and nobody is logged in`() async {

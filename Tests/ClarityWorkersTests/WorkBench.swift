@@ -40,7 +40,7 @@ final class WorkBench: Sendable {
     }
 
     func logIn(expiresIn life: Duration = .seconds(3600), at url: String = WorkBench.url) throws {
-        try store().save(
+        try store().sessions.save(
             Session(
                 userID: WorkBench.user, email: "demo@example.com",
                 accessToken: Secret("TOKEN-MARKER"), refreshToken: Secret("REFRESH-MARKER"),
@@ -135,7 +135,7 @@ final class WorkBench: Sendable {
 
     /// Stores invented heart rates, one a minute.
     func enqueue(_ range: Range<Int>) throws {
-        _ = try store().enqueue(
+        _ = try store().outbox.enqueue(
             range.map { index in
                 let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
                 return Sample(
@@ -146,7 +146,7 @@ final class WorkBench: Sendable {
 
     /// Returns the number of samples in each state that has any.
     func states() throws -> [OutboxState: Int64] {
-        let counts = try store().outboxCounts()
+        let counts = try store().outbox.counts()
         return Dictionary(
             uniqueKeysWithValues: OutboxState.allCases.map { ($0, counts[$0]) }
         ).filter { $0.value > 0 }
@@ -181,7 +181,7 @@ final class WorkBench: Sendable {
     }
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the next batch by rules that accept everything.
     func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
         let types = SampleKind.allCases.map { ($0, $0.rawValue) }

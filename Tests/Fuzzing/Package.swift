@@ -38,7 +38,9 @@ let package = Package(
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
         part("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
         part("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
-        part("ClarityTransport", ["ClarityContract", "ClarityJobs", "ClarityScheduler", "CCurl"]),
+        part(
+            "ClarityTransport",
+            ["ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CCurl"]),
         part(
             "ClarityClient",
             [

@@ -175,7 +175,7 @@ final class MonthWorld {
             _ = try await client.login(
                 email: "demo@example.com", password: Secret("Demo-Passw0rd!"))
         case .stallOldestUpload:
-            let open = try #require(try health().openUploads().first)
+            let open = try #require(try health().outbox.openUploads().first)
             try await sandbox.ask("POST", "stall-processing", body: open.processingID)
         case .editMetric:
             let page = try await sandbox.ask("GET", "metrics?limit=1")

@@ -37,7 +37,7 @@ enum Upload {
         let store = try HealthStore(stateDirectory: folder, environment: [:])
         try StoredSessions(store, backend: base, environment: [:]).save(
             KnownSession.session, at: clock.now)
-        _ = try store.enqueue((0..<count).map(sample))
+        _ = try store.outbox.enqueue((0..<count).map(sample))
         guard let job = JobID("upload") else { exit(70) }
         let order = AttemptOrder(
             run: RunID(1), job: job, kind: JobKind("bulk-upload"), attempt: 1, generation: 1,
@@ -51,7 +51,7 @@ enum Upload {
             order, environment: [:], clock: clock, transport: { try CurlTransport(version: "0") },
             report: { _ in }, isEnding: { false })
         let end = clock.elapsed
-        guard outcome == .success, try store.outboxCounts()[.accepted] == Int64(count) else {
+        guard outcome == .success, try store.outbox.counts()[.accepted] == Int64(count) else {
             exit(1)
         }
         print(processorMicroseconds() - cpu, (end - wall).milliseconds * 1000)

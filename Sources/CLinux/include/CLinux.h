@@ -10,6 +10,16 @@
 /* pidfd_open(2): a descriptor that becomes readable when process `pid` ends. */
 int clinux_pidfd_open(int pid);
 
+/* The arguments of this program. Swift's `CommandLine.arguments` has none where /proc is not mounted,
+   or where a preloaded library has moved the environment. */
+char **clinux_arguments(int *count);
+
+/* Opens a path (O_PATH) where this cannot wait: the kernel has each of its names in its cache
+   (openat2(2), RESOLVE_CACHED), and the file is on a block device of this machine. Fails with ENOENT
+   for a name that the kernel knows to be absent, and with another error for all that may have to
+   wait. */
+int clinux_open_cached(const char *path);
+
 /* pipe2(2): the read end in ends[0], the write end in ends[1]. */
 int clinux_pipe(int ends[2]);
 

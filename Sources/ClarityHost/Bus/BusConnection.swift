@@ -75,22 +75,22 @@ final class BusConnection {
             try call(
                 request, BusObject(path: "/org/freedesktop/DBus", interface: bus), "GetNameOwner",
                 request.service)
-        case .properties(let place):
-            let properties = BusObject(path: place.path, interface: "\(bus).Properties")
-            try call(request, properties, "GetAll", place.interface)
+        case .properties(let object):
+            let properties = BusObject(path: object.path, interface: "\(bus).Properties")
+            try call(request, properties, "GetAll", object.interface)
         case .list:
             guard let list = subscriptions[request.service]?.list else { return }
-            let place = BusObject(path: list.path, interface: list.interface)
-            try call(request, place, list.member, nil)
+            let object = BusObject(path: list.path, interface: list.interface)
+            try call(request, object, list.member, nil)
         }
     }
 
     private func call(
-        _ request: BusRequest, _ place: BusObject, _ member: String, _ argument: String?
+        _ request: BusRequest, _ object: BusObject, _ member: String, _ argument: String?
     ) throws(Fault) {
         var cookie: UInt64 = 0
         let result = csystemd_call(
-            bus, request.destination, place.path, place.interface, member, argument,
+            bus, request.destination, object.path, object.interface, member, argument,
             BusConnection.longestWaitMicroseconds, &cookie)
         guard result >= 0 else { throw Fault(result) }
         asked[cookie] = request
@@ -151,9 +151,9 @@ final class BusConnection {
         guard let subscription = subscriptions[request.service] else { return .garbled }
         switch request.question {
         case .owner: return message.readText().map { .owner($0) } ?? .garbled
-        case .properties(let place):
+        case .properties(let object):
             let wanted =
-                subscription.objects[place] ?? subscription.list?.wanted[place.interface] ?? []
+                subscription.objects[object] ?? subscription.list?.wanted[object.interface] ?? []
             return message.readProperties(wanted).map { .properties($0) } ?? .garbled
         case .list:
             guard let list = subscription.list else { return .garbled }
@@ -167,8 +167,8 @@ final class BusConnection {
 
     private func receive(_ message: BusMessage) {
         let sender = message.sender
-        let place = BusObject(path: message.path, interface: message.interface)
-        switch (sender, place.interface, message.member) {
+        let object = BusObject(path: message.path, interface: message.interface)
+        switch (sender, object.interface, message.member) {
         case ("org.freedesktop.DBus", "org.freedesktop.DBus", "NameOwnerChanged"):
             guard let service = message.readText(), message.readText() != nil,
                 let owner = message.readText()
@@ -176,26 +176,70 @@ final class BusConnection {
             events.append(.owner(service: service, owner.isEmpty ? nil : owner))
         case (_, "org.freedesktop.DBus.Properties", "PropertiesChanged"):
             guard let interface = message.readText() else { return }
-            changed(BusObject(path: place.path, interface: interface), sender, message)
+            changed(BusObject(path: object.path, interface: interface), sender, message)
         case (_, _, let member):
-            events.append(.signal(sender: sender, place, member: member))
+            events.append(.signal(sender: sender, object, member: member))
         }
     }
 
-    private func changed(_ place: BusObject, _ sender: String, _ message: BusMessage) {
+    private func changed(_ object: BusObject, _ sender: String, _ message: BusMessage) {
         // Two services may use the same interface name, but not the same object path.
         for subscription in subscriptions.values {
-            guard let wanted = subscription.wanted(at: place) else { continue }
+            guard let wanted = subscription.wanted(at: object) else { continue }
             guard let properties = message.readProperties(wanted),
                 let isInvalid = message.readNamesAny(of: wanted)
             else {
-                events.append(.changed(sender: sender, place, [:], isComplete: false))
+                events.append(.changed(sender: sender, object, [:], isComplete: false))
                 return
             }
             guard !properties.isEmpty || isInvalid else { return }
             events.append(
-                .changed(sender: sender, place, properties, isComplete: !isInvalid))
+                .changed(sender: sender, object, properties, isComplete: !isInvalid))
             return
         }
     }
+}
+
+/// A question to a service, or to the bus about a service.
+enum BusQuestion: Hashable, Sendable {
+    /// Which connection owns the service's name. The bus answers this one.
+    case owner
+    case properties(BusObject)
+    case list
+}
+
+/// A question and its addressee.
+struct BusRequest: Hashable, Sendable {
+    /// The well-known name of the service that the question is about.
+    var service: String
+    /// The connection that owned the service's name when the request was made, or the bus itself
+    /// for `owner`.
+    var destination: String
+    var question: BusQuestion
+}
+
+/// The parsed reply to a request.
+enum BusReply: Hashable, Sendable {
+    case owner(String)
+    case properties(BusProperties)
+    case tree(BusObjects)
+    case paths([String])
+    /// An error reply, with its name: `org.freedesktop.DBus.Error.AccessDenied`.
+    case refused(String)
+    /// No reply will come.
+    case none
+    /// The reply does not have the type that its interface documents.
+    case garbled
+}
+
+/// A reply or a signal from the bus.
+enum BusEvent: Hashable, Sendable {
+    case reply(to: BusRequest, BusReply)
+    /// The bus announces a service's new owner; `nil` if it has none.
+    case owner(service: String, String?)
+    /// The sender announces changed properties. If `isComplete` is false, some new values are
+    /// missing and have to be fetched.
+    case changed(sender: String, BusObject, BusProperties, isComplete: Bool)
+    /// The sender sent any other signal.
+    case signal(sender: String, BusObject, member: String)
 }

@@ -1,3 +1,4 @@
+import ClaritySystem
 import CSystemd
 import Glibc
 
@@ -127,7 +128,7 @@ struct BusMessage {
             "bynqiuxtdsog".utf8.contains(kind)
         else {
             return skip("v")
-                ? .unreadable("a value of type `\(BusValue.printable(signature))`") : nil
+                ? .unreadable("a value of type \(shown(signature))") : nil
         }
         guard csystemd_enter(message, BusMessage.code("v"), signature) > 0,
             let value = readBasic(kind), csystemd_exit(message) >= 0

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The known state of one service on the bus. It decides which requests to send and which messages
 /// to trust.
@@ -35,7 +36,7 @@ struct BusService: Sendable {
     }
 
     private enum State {
-        case asked, told, silent
+        case asked, answered, silent
         case refused(reason: String)
         /// The object no longer exists.
         case gone
@@ -110,18 +111,18 @@ struct BusService: Sendable {
 
     /// Handles an event from the bus, and returns the requests to send next.
     mutating func receive(_ event: BusEvent, at moment: Moment) -> [BusRequest] {
-        defer { if case .told(let told) = objects() { lastListed = told } }
+        defer { if case .answered(let reading) = objects() { lastListed = reading } }
         switch event {
         case .owner(subscription.service, let owner):
             return owned(by: owner, at: moment)
         case .reply(let request, let reply) where request.service == subscription.service:
             return answered(request, reply, at: moment)
-        case .changed(let sender, let place, let properties, let isComplete)
+        case .changed(let sender, let object, let properties, let isComplete)
         where sender == owner:
-            return changed(place, properties, isComplete, at: moment)
-        case .signal(let sender, let place, let member) where sender == owner:
+            return changed(object, properties, isComplete, at: moment)
+        case .signal(let sender, let object, let member) where sender == owner:
             guard let list = subscription.list, list.signals.contains(member),
-                place == BusObject(path: list.path, interface: list.interface)
+                object == BusObject(path: list.path, interface: list.interface)
             else { return [] }
             return askAnew(.list, at: moment)
         case .owner, .reply, .changed, .signal:
@@ -144,7 +145,7 @@ struct BusService: Sendable {
         pending = [:]
         presence = .present(name)
         // The previous owner's answers become the last known values.
-        for place in records.keys { records[place]?.state = .asked }
+        for object in records.keys { records[object]?.state = .asked }
         listing.state = .asked
         lastAsked = moment.elapsed
         return askAll(of: name, at: moment)
@@ -168,18 +169,18 @@ struct BusService: Sendable {
         switch (request.question, reply) {
         case (_, .none): fell(silent: request.question)
         case (_, .refused(let name)): refused(request.question, name)
-        case (.properties(let place), .properties(let properties)):
-            records[place] = Record(value: properties, at: moment.wall, state: .told)
+        case (.properties(let object), .properties(let properties)):
+            records[object] = Record(value: properties, at: moment.wall, state: .answered)
         case (.list, .paths(let paths)):
-            listing = Record(value: paths, at: moment.wall, state: .told)
+            listing = Record(value: paths, at: moment.wall, state: .answered)
             return listed(paths, at: moment)
         case (.list, .tree(let objects)):
-            listing = Record(value: objects.keys.sorted(), at: moment.wall, state: .told)
+            listing = Record(value: objects.keys.sorted(), at: moment.wall, state: .answered)
             records = records.filter { subscription.objects[$0.key] != nil }
             for (path, interfaces) in objects {
                 for (interface, properties) in interfaces {
                     records[BusObject(path: path, interface: interface)] = Record(
-                        value: properties, at: moment.wall, state: .told)
+                        value: properties, at: moment.wall, state: .answered)
                 }
             }
         default: refused(request.question, "an answer of another form")
@@ -190,28 +191,28 @@ struct BusService: Sendable {
     /// Drops the objects that are no longer listed, and requests the properties of those that have
     /// not answered.
     private mutating func listed(_ paths: [String], at moment: Moment) -> [BusRequest] {
-        let places = paths.flatMap(listedPlaces)
-        let known = Set(places)
+        let listed = paths.flatMap(listedObjects)
+        let known = Set(listed)
         records = records.filter { subscription.objects[$0.key] != nil || known.contains($0.key) }
-        return places.flatMap { place -> [BusRequest] in
-            if case .told? = records[place]?.state { return [] }
-            records[place, default: Record(value: [:])].state = .asked
-            return askAnew(.properties(place), at: moment)
+        return listed.flatMap { object -> [BusRequest] in
+            if case .answered? = records[object]?.state { return [] }
+            records[object, default: Record(value: [:])].state = .asked
+            return askAnew(.properties(object), at: moment)
         }
     }
 
     private mutating func changed(
-        _ place: BusObject, _ properties: BusProperties, _ isComplete: Bool, at moment: Moment
+        _ object: BusObject, _ properties: BusProperties, _ isComplete: Bool, at moment: Moment
     ) -> [BusRequest] {
-        guard subscription.wanted(at: place) != nil else { return [] }
+        guard subscription.wanted(at: object) != nil else { return [] }
         let question =
-            subscription.objects[place] != nil ? BusQuestion.properties(place) : .list
-        guard case .told? = records[place]?.state, isComplete else {
+            subscription.objects[object] != nil ? BusQuestion.properties(object) : .list
+        guard case .answered? = records[object]?.state, isComplete else {
             return askAnew(question, at: moment)
         }
         if !properties.isEmpty {
-            records[place]?.value.merge(properties) { _, new in new }
-            records[place]?.at = moment.wall
+            records[object]?.value.merge(properties) { _, new in new }
+            records[object]?.at = moment.wall
         }
         return []
     }
@@ -220,22 +221,22 @@ struct BusService: Sendable {
         switch question {
         case .owner:
             if case .asked = presence { presence = .doubtful }
-        case .properties(let place):
-            records[place, default: Record(value: [:])].state = .silent
+        case .properties(let object):
+            records[object, default: Record(value: [:])].state = .silent
         case .list: listing.state = .silent
         }
     }
 
     private mutating func refused(_ question: BusQuestion, _ name: String) {
-        let reason = BusValue.printable(name)
+        let reason = printable(name)
         switch question {
         case .owner: break
-        case .properties(let place):
+        case .properties(let object):
             // A listed object may disappear before its properties are requested.
             let isGone =
-                subscription.objects[place] == nil
+                subscription.objects[object] == nil
                 && name == "org.freedesktop.DBus.Error.UnknownObject"
-            records[place, default: Record(value: [:])].state =
+            records[object, default: Record(value: [:])].state =
                 isGone ? .gone : .refused(reason: reason)
         case .list: listing.state = .refused(reason: reason)
         }
@@ -265,7 +266,7 @@ struct BusService: Sendable {
             service: subscription.service, destination: destination, question: question)
     }
 
-    private func listedPlaces(_ path: String) -> [BusObject] {
+    private func listedObjects(_ path: String) -> [BusObject] {
         guard let list = subscription.list else { return [] }
         return list.wanted.keys.map { BusObject(path: path, interface: $0) }
     }
@@ -275,9 +276,8 @@ struct BusService: Sendable {
 
 extension BusService {
     /// The properties of an object that always exists.
-    func properties(at path: String, _ interface: String) -> ServiceAnswer<BusProperties> {
-        let place = BusObject(path: path, interface: interface)
-        return answer(records[place] ?? Record(value: [:]))
+    func properties(of object: BusObject) -> ServiceAnswer<BusProperties> {
+        answer(records[object] ?? Record(value: [:]))
     }
 
     /// The objects that come and go.
@@ -285,17 +285,17 @@ extension BusService {
         var all = Record<BusObjects>(
             value: [:], at: listing.at, state: listing.state)
         for path in listing.value {
-            for place in listedPlaces(path) {
-                guard let record = records[place] else { continue }
+            for object in listedObjects(path) {
+                guard let record = records[object] else { continue }
                 if case .gone = record.state { continue }
-                all.value[path, default: [:]][place.interface] = record.value
+                all.value[path, default: [:]][object.interface] = record.value
                 all.at = all.at.flatMap { at in record.at.map { min(at, $0) } }
-                guard case .told = all.state else { continue }
+                guard case .answered = all.state else { continue }
                 all.state = record.state
             }
         }
         // A new object that has not answered yet does not hide what is known about the others.
-        if case .told = all.state { return answer(all) }
+        if case .answered = all.state { return answer(all) }
         all.value = lastListed?.value ?? [:]
         all.at = lastListed?.at
         return answer(all)
@@ -317,9 +317,9 @@ extension BusService {
         case .silent: return .silent(reason: "\(title) does not answer", last: last)
         case .refused(let reason): return .unknown(reason: "\(title): \(reason)")
         case .gone: return .unknown(reason: "\(title): no such object")
-        case .told:
+        case .answered:
             guard let last else { return .unknown(reason: "\(title): no such object") }
-            return .told(last)
+            return .answered(last)
         }
     }
 }

@@ -43,12 +43,12 @@ struct BusSubscription: Sendable {
 
     /// Returns the names of the needed properties of an object whose changes are subscribed to;
     /// `nil` for any other object.
-    func wanted(at place: BusObject) -> Set<String>? {
-        if let names = objects[place] { return names }
-        guard let list, case .tree = list.layout, place.path.hasPrefix(list.path + "/") else {
+    func wanted(at object: BusObject) -> Set<String>? {
+        if let names = objects[object] { return names }
+        guard let list, case .tree = list.layout, object.path.hasPrefix(list.path + "/") else {
             return nil
         }
-        return list.wanted[place.interface]
+        return list.wanted[object.interface]
     }
 
     /// The match rules for the signals that this subscription needs.
@@ -64,11 +64,11 @@ struct BusSubscription: Sendable {
             interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(service)'
             """
         ]
-        for place in objects.keys {
+        for object in objects.keys {
             rules.append(
                 """
-                \(own),path='\(place.path)',interface='\(properties)',\
-                member='PropertiesChanged',arg0='\(place.interface)'
+                \(own),path='\(object.path)',interface='\(properties)',\
+                member='PropertiesChanged',arg0='\(object.interface)'
                 """)
         }
         guard let list else { return rules }

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// The value of a property, of a type that a condition can use.
 enum BusValue: Hashable, Sendable {
     case truth(Bool)
@@ -88,16 +90,8 @@ extension BusValue: CustomStringConvertible {
         case .truth(let truth): "\(truth)"
         case .number(let number): "\(number)"
         case .real(let real): "\(real)"
-        case .text(let text): "`\(BusValue.printable(text))`"
+        case .text(let text): shown(text)
         case .unreadable(let what): what
         }
-    }
-
-    /// Returns the first 60 characters of `text`, with `?` for everything but printable ASCII.
-    static func printable(_ text: String) -> String {
-        let scalars = text.unicodeScalars.prefix(60).map { scalar in
-            (0x20...0x7E).contains(scalar.value) ? Character(scalar) : "?"
-        }
-        return String(scalars)
     }
 }

@@ -3,7 +3,7 @@ import ClarityScheduler
 /// An answer of a service, or the reason why there is none.
 enum ServiceAnswer<Value: Sendable>: Sendable {
     /// The current answer. The service announces when it changes.
-    case told(ServiceReading<Value>)
+    case answered(ServiceReading<Value>)
     /// There is no message bus, or the service does not run, and it has not answered before.
     case unavailable(reason: String)
     /// The service runs, but it returns an error, does not know the answer or sends a value that
@@ -36,7 +36,7 @@ struct Misunderstood: Error {
 extension ServiceAnswer {
     /// The current value; `nil` if there is none or the service is silent.
     var value: Value? {
-        if case .told(let told) = self { told.value } else { nil }
+        if case .answered(let reading) = self { reading.value } else { nil }
     }
 
     /// Returns the answer with its value converted by `read`. A value that `read` rejects becomes
@@ -45,11 +45,11 @@ extension ServiceAnswer {
         _ read: (Value) throws(Misunderstood) -> Meaning
     ) -> ServiceAnswer<Meaning> {
         switch self {
-        case .told(let told):
+        case .answered(let reading):
             do throws(Misunderstood) {
-                return .told(try told.understood(read))
+                return .answered(try reading.understood(read))
             } catch {
-                return .unknown(reason: "\(told.source): \(error.reason)")
+                return .unknown(reason: "\(reading.source): \(error.reason)")
             }
         case .unavailable(let reason): return .unavailable(reason: reason)
         case .unknown(let reason): return .unknown(reason: reason)
@@ -63,13 +63,16 @@ extension ServiceAnswer {
     }
 
     /// Returns the same answer with a more precise source: `UPower` becomes `UPower: OnBattery`.
-    func from(_ detail: String) -> ServiceAnswer {
+    func from(_ detail: String) -> ServiceAnswer { changed { $0.source += ": \(detail)" } }
+
+    /// Returns the answer with a change of its reading, current or last.
+    fileprivate func changed(_ change: (inout ServiceReading<Value>) -> Void) -> ServiceAnswer {
         switch self {
-        case .told(var told):
-            told.source += ": \(detail)"
-            return .told(told)
+        case .answered(var reading):
+            change(&reading)
+            return .answered(reading)
         case .silent(let reason, .some(var last)):
-            last.source += ": \(detail)"
+            change(&last)
             return .silent(reason: reason, last: last)
         case .unavailable, .unknown, .silent(_, .none): return self
         }
@@ -79,7 +82,7 @@ extension ServiceAnswer {
     /// the two and the older time.
     func with<Other>(_ other: ServiceAnswer<Other>) -> ServiceAnswer<(Value, Other)> {
         switch (self, other) {
-        case (.told(let own), .told(let theirs)): .told(own.with(theirs))
+        case (.answered(let own), .answered(let theirs)): .answered(own.with(theirs))
         case (.unavailable(let reason), _), (_, .unavailable(let reason)):
             .unavailable(reason: reason)
         case (.silent(let reason, let last), _):
@@ -93,7 +96,7 @@ extension ServiceAnswer {
     /// The last value, current or not.
     private var last: ServiceReading<Value>? {
         switch self {
-        case .told(let told): told
+        case .answered(let reading): reading
         case .silent(_, let last): last
         case .unavailable, .unknown: nil
         }
@@ -120,16 +123,5 @@ extension ServiceAnswer where Value: Equatable {
     /// Returns whether `other` is the same answer, apart from its time.
     func says(as other: ServiceAnswer) -> Bool { timeless == other.timeless }
 
-    private var timeless: ServiceAnswer {
-        let whenever = Instant(millisecondsSince1970: 0)
-        switch self {
-        case .told(var told):
-            told.at = whenever
-            return .told(told)
-        case .silent(let reason, .some(var last)):
-            last.at = whenever
-            return .silent(reason: reason, last: last)
-        case .unavailable, .unknown, .silent(_, .none): return self
-        }
-    }
+    private var timeless: ServiceAnswer { changed { $0.at = Instant(millisecondsSince1970: 0) } }
 }

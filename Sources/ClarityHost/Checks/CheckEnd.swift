@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// How a question to a check ended.
 enum CheckEnd: Hashable {

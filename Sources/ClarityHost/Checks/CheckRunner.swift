@@ -1,6 +1,6 @@
-import CLinux
 public import ClarityScheduler
 public import ClaritySystem
+import CLinux
 import Glibc
 import Synchronization
 
@@ -29,8 +29,8 @@ public final class CheckRunner: Sendable {
         /// their ids.
         var groups: [String: ProcessGroup] = [:]
         var isEnded = false
-        /// An eventfd(2) that counts the answers; -1 until the first listener.
-        var bell: Int32 = -1
+        /// Rings at each answer; `nil` until the first listener.
+        var bell: Bell?
         /// One eventfd(2) for each `settle` in progress.
         var settling: Set<Int32> = []
     }
@@ -63,13 +63,8 @@ public final class CheckRunner: Sendable {
         self.clock = clock
     }
 
-    deinit {
-        let bell = state.withLock { $0.bell }
-        if bell >= 0 { close(bell) }
-    }
-
     /// Replaces the checks. The answer of a check whose declaration changes is dropped. If such a
-    /// check is being asked, its answer is dropped too, but `changes(on:)` still announces it.
+    /// check is being asked, its answer is dropped too, but `announcement` still has an element.
     public func declare(_ checks: [CheckDeclaration]) {
         let checks = CheckRunner.byName(checks)
         state.withLock { state in
@@ -145,24 +140,14 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Returns a stream with an element whenever a check was answered. Answers that come before an
-    /// element is taken are one element. The first element may be for earlier answers.
-    ///
-    /// The stream is silent if the process is out of descriptors.
-    public func changes(on events: EventThread) -> AsyncStream<Void> {
-        events.elements(of: announcement().map { [$0] } ?? [])
-    }
-
-    /// Opens the source of `changes(on:)`, for a stream with several sources; `nil` if the process
-    /// is out of descriptors.
+    /// Opens a source that has an element whenever a check was answered; the first may be for
+    /// earlier answers. `nil` if the process is out of descriptors.
     func announcement() -> EventSource<Void>? {
-        let listener = state.withLock { state -> Int32 in
-            if state.bell < 0 { state.bell = clinux_eventfd() }
-            return state.bell < 0 ? -1 : fcntl(state.bell, F_DUPFD_CLOEXEC, 0)
+        state.withLock { state in
+            let bell = state.bell ?? Bell()
+            state.bell = bell
+            return bell.source()
         }
-        // The count is not read, because other listeners need it. Each answer is reported once
-        // anyway.
-        return listener < 0 ? nil : EventSource(descriptor: listener) { () }
     }
 
     /// Kills the checks that are being asked, and asks none from now on.
@@ -176,7 +161,7 @@ public final class CheckRunner: Sendable {
 
     // MARK: Asking
 
-    /// Starts a thread for each of these checks, which have places in the queue.
+    /// Starts a thread for each of these checks, which have slots in the queue.
     private func start(_ names: [String]) {
         var names = names[...]
         while let name = names.popFirst() {
@@ -276,9 +261,68 @@ public final class CheckRunner: Sendable {
     /// Wakes listeners and waiting `settle` calls. Call this under the lock, so that no descriptor
     /// is closed meanwhile.
     private static func ring(_ state: State) {
+        state.bell?.ring()
         var one: UInt64 = 1
-        for bell in state.settling.union([state.bell]) where bell >= 0 {
-            _ = write(bell, &one, MemoryLayout<UInt64>.size)
+        for bell in state.settling { _ = write(bell, &one, MemoryLayout<UInt64>.size) }
+    }
+}
+
+/// The checks that are being asked, those that wait for a slot, and those that cannot be asked.
+///
+/// A check is asked once at a time, whoever asks. Waiting checks get slots in the order in which
+/// they were requested.
+struct CheckQueue {
+    /// The most checks that are asked at the same time.
+    static let slots = 8
+
+    private var waiting: [String] = []
+    private var asked: Set<String> = []
+    private var stuck: Set<String> = []
+
+    /// What to do about requested checks.
+    struct Orders: Hashable {
+        /// The checks to ask now.
+        var start: [String] = []
+        /// The checks whose last process was killed and has not ended. Another process would not
+        /// end either.
+        var refuse: [String] = []
+    }
+
+    /// Returns whether a check is being asked or waits for a slot.
+    func isOpen(_ name: String) -> Bool { asked.contains(name) || waiting.contains(name) }
+
+    /// Adds requested checks, in the order of their names, and returns what to do.
+    mutating func ask(_ names: Set<String>) -> Orders {
+        var orders = Orders()
+        for name in names.sorted() where !isOpen(name) {
+            if stuck.contains(name) {
+                orders.refuse.append(name)
+            } else {
+                waiting.append(name)
+            }
         }
+        orders.start = fillSlots()
+        return orders
+    }
+
+    /// Records that a check was answered, and whether its process still has not ended. Returns the
+    /// checks to ask now.
+    mutating func answer(_ name: String, isStuck: Bool) -> [String] {
+        asked.remove(name)
+        if isStuck { stuck.insert(name) }
+        return fillSlots()
+    }
+
+    /// Records that a stuck process has ended.
+    mutating func free(_ name: String) { stuck.remove(name) }
+
+    /// Drops the waiting checks.
+    mutating func end() { waiting = [] }
+
+    private mutating func fillSlots() -> [String] {
+        let next = waiting.prefix(CheckQueue.slots - asked.count)
+        waiting.removeFirst(next.count)
+        asked.formUnion(next)
+        return Array(next)
     }
 }

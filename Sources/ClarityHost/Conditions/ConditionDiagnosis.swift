@@ -2,33 +2,25 @@ public import ClarityScheduler
 
 /// The conditions of a machine, with remedies for those that are not known well.
 public struct ConditionDiagnosis: Sendable {
-    /// A subject whose changes may be announced to this process.
-    public struct Subscription: Hashable, Sendable {
-        /// `links and routes`, `UPower`.
-        public var subject: String
-        /// Why its changes are not announced; `nil` if they are.
-        public var fault: String?
-    }
-
     public let conditions: Conditions
     /// Remedies, by the condition's name in a trace. A condition that is known as well as possible
     /// has none.
     public let remedies: [String: String]
-    public let subscriptions: [Subscription]
+    public let subscriptions: [ChangeSubscription]
 
     init(
-        _ conditions: Conditions, services: ServiceAnswers, kernel: [KernelEvents.State]
+        _ conditions: Conditions, services: ServiceAnswers, kernel: [ChangeSubscription]
     ) {
         self.conditions = conditions
         remedies = ConditionDiagnosis.remedies(conditions, services)
         subscriptions =
-            kernel.map { Subscription(subject: $0.subject, fault: $0.fault) }
+            kernel
             + [
-                Subscription("NetworkManager", services.metered),
-                Subscription("ModemManager", services.roaming),
-                Subscription("UPower", services.onBattery),
-                Subscription("power-profiles-daemon", services.lowPower),
-                Subscription("logind", services.people),
+                ChangeSubscription("NetworkManager", services.metered),
+                ChangeSubscription("ModemManager", services.roaming),
+                ChangeSubscription("UPower", services.onBattery),
+                ChangeSubscription("power-profiles-daemon", services.lowPower),
+                ChangeSubscription("logind", services.people),
             ]
     }
 
@@ -74,7 +66,7 @@ public struct ConditionDiagnosis: Sendable {
     }
 }
 
-extension ConditionDiagnosis.Subscription {
+extension ChangeSubscription {
     fileprivate init<Value>(_ subject: String, _ answer: ServiceAnswer<Value>) {
         self.init(subject: subject, fault: answer.reason.isEmpty ? nil : answer.reason)
     }

@@ -19,10 +19,10 @@ struct MergedAnswers {
     /// NetworkManager's `none` and `limited` do not make this false. NetworkManager may not know an
     /// interface that has a route, and a backend may be near while the Internet is out of reach.
     var connected: Conditions.Reading<Bool> {
-        guard kernel.connected.value == true, case .told(let told) = services.connectivity,
-            told.value == .portal
+        guard kernel.connected.value == true, case .answered(let reading) = services.connectivity,
+            reading.value == .portal
         else { return kernel.connected }
-        return Conditions.Reading(false, source: "\(told.source): a portal that wants a sign-in")
+        return Conditions.Reading(false, source: "\(reading.source): a portal that wants a sign-in")
     }
 
     /// A value that somebody set in NetworkManager or in the job file comes first, then
@@ -57,28 +57,31 @@ struct MergedAnswers {
     }
 
     var externalPower: Conditions.Reading<Bool> {
-        guard case .told(let told) = services.onBattery else {
-            return unannounced(
-                kernel.externalPower.adding(services.onBattery.silence), services.onBattery)
-        }
-        return Conditions.Reading(!told.value, source: told.source)
+        kept(kernel.externalPower, unless: services.onBattery) { !$0 }
     }
 
     var battery: Conditions.Reading<Conditions.Battery> {
-        guard case .told(let told) = services.battery else {
-            return unannounced(
-                kernel.battery.adding(services.battery.silence), services.battery)
+        kept(kernel.battery, unless: services.battery) { $0 }
+    }
+
+    /// Returns a service's answer, or that of the kernel if the service has none.
+    private func kept<Value, Said>(
+        _ known: Conditions.Reading<Value>, unless answer: ServiceAnswer<Said>,
+        _ meaning: (Said) -> Value
+    ) -> Conditions.Reading<Value> {
+        guard case .answered(let reading) = answer else {
+            return unannounced(known.adding(answer.silence), answer)
         }
-        return Conditions.Reading(told.value, source: told.source)
+        return Conditions.Reading(meaning(reading.value), source: reading.source)
     }
 
     /// If nothing on this machine can save power, the answer is false. A daemon that runs and does
     /// not answer could, so then the answer is unknown.
     var lowPower: Conditions.Reading<Bool> {
-        if case .told(let told) = services.lowPower {
-            return Conditions.Reading(told.value, source: told.source)
+        if case .answered(let reading) = services.lowPower {
+            return Conditions.Reading(reading.value, source: reading.source)
         }
-        if let told = kernel.lowPower { return told.adding(services.lowPower.silence) }
+        if let known = kernel.lowPower { return known.adding(services.lowPower.silence) }
         if case .unavailable = services.lowPower {
             return Conditions.Reading(
                 false, source: "neither power-profiles-daemon nor a platform profile")
@@ -120,8 +123,8 @@ struct MergedAnswers {
         _ answer: ServiceAnswer<Value>
     ) -> (Value, (Bool, String) -> Conditions.Reading<Bool>)? {
         switch answer {
-        case .told(let told):
-            return (told.value, { Conditions.Reading($0, source: told.source + $1) })
+        case .answered(let reading):
+            return (reading.value, { Conditions.Reading($0, source: reading.source + $1) })
         case .silent(_, .some(let last))
         where last.at <= now && now - last.at <= MergedAnswers.longestSilence:
             return (
@@ -141,7 +144,7 @@ extension ServiceAnswer {
     /// Why there is no current answer; empty if there is one.
     var reason: String {
         switch self {
-        case .told: ""
+        case .answered: ""
         case .unavailable(let reason), .unknown(let reason), .silent(let reason, _): reason
         }
     }
@@ -160,5 +163,31 @@ extension Conditions.Reading {
         var reading = self
         if !remark.isEmpty { reading.source += "; \(remark)" }
         return reading
+    }
+}
+
+/// What the kernel alone knows about the machine's conditions.
+struct KernelAnswers: Sendable {
+    var connected: Conditions.Reading<Bool>
+    var metered: Conditions.Reading<Bool>
+    var roaming: Conditions.Reading<Bool>
+    /// Whether a rule of the job file covers every link of the connection.
+    var isConnectionRuled: Bool
+    var externalPower: Conditions.Reading<Bool>
+    var battery: Conditions.Reading<Conditions.Battery>
+    /// `nil` if the firmware has no power profiles.
+    var lowPower: Conditions.Reading<Bool>?
+    var pressurePercent: Conditions.Reading<Int>
+}
+
+extension KernelAnswers {
+    init(_ tree: HostTree, routes: RouteSource, rules: InterfaceRules) {
+        let network = NetworkProbe(tree, routes: routes, rules: rules)
+        let power = PowerProbe(tree)
+        self.init(
+            connected: network.connected, metered: network.metered, roaming: network.roaming,
+            isConnectionRuled: network.isRuled, externalPower: power.externalPower,
+            battery: power.battery, lowPower: PowerProfileProbe(tree: tree).lowPower,
+            pressurePercent: PressureProbe(tree: tree).pressurePercent)
     }
 }

@@ -29,24 +29,19 @@ public final class EventThread: TaskExecutor {
 
     private let state = Mutex(State())
     private let poll: Int32
-    private let wake: Int32
+    private let wake = Bell()
 
     /// Creates an event thread, which has no thread until `run`; returns `nil` if the process is
     /// out of descriptors.
     public init?() {
-        let (poll, wake) = (clinux_poll(), clinux_eventfd())
-        guard poll >= 0, wake >= 0, clinux_poll_add(poll, wake, 0) == 0 else {
-            [poll, wake].filter { $0 >= 0 }.forEach { close($0) }
-            return nil
-        }
-        self.poll = poll
-        self.wake = wake
+        poll = clinux_poll()
+        guard poll >= 0, wake.descriptor >= 0, clinux_poll_add(poll, wake.descriptor, 0) == 0
+        else { return nil }
     }
 
     deinit {
         state.withLock { Array($0.sources.keys) }.forEach { close($0) }
-        close(poll)
-        close(wake)
+        if poll >= 0 { close(poll) }
     }
 
     /// An event thread with a thread of its own, which starts on first use and ends with the
@@ -154,8 +149,7 @@ public final class EventThread: TaskExecutor {
             defer { state.isAsleep = false }
             return state.isAsleep
         }
-        var one: UInt64 = 1
-        if isAsleep { _ = write(wake, &one, MemoryLayout<UInt64>.size) }
+        if isAsleep { wake.ring() }
     }
 
     // MARK: Listening
@@ -219,4 +213,49 @@ private final class Promised<Value: Sendable, Failure: Error>: Sendable {
     var result: Result<Value, Failure>? { kept.withLock { $0 } }
 
     func keep(_ result: Result<Value, Failure>) { kept.withLock { $0 = result } }
+}
+
+/// The timers that an event thread keeps itself, for a process that is out of descriptors for a
+/// timerfd(2).
+///
+/// The timeout of epoll_wait(2) does not count suspend, but these instants do. So the thread never
+/// waits longer than a minute, and after a suspend an alarm is at most a minute late.
+struct Alarms {
+    private struct Alarm {
+        var due: ContinuousClock.Instant
+        var ring: @Sendable () -> Void
+    }
+
+    private var alarms: [UInt64: Alarm] = [:]
+    private var lastNumber: UInt64 = 0
+
+    /// Adds an alarm and returns its number, with which it can be removed.
+    mutating func add(
+        due: ContinuousClock.Instant, ring: @escaping @Sendable () -> Void
+    ) -> UInt64 {
+        lastNumber += 1
+        alarms[lastNumber] = Alarm(due: due, ring: ring)
+        return lastNumber
+    }
+
+    /// Removes an alarm. Has no effect if it has rung.
+    mutating func remove(_ number: UInt64) { alarms[number] = nil }
+
+    /// Returns how long to sleep in milliseconds, rounded up, as epoll_wait(2) takes it: -1, which
+    /// is forever, without an alarm, and at most a minute with one.
+    func patience(at now: ContinuousClock.Instant) -> Int32 {
+        guard let due = alarms.values.map(\.due).min() else { return -1 }
+        let span = min(max(due - now, .zero), .seconds(60))
+        let (seconds, attoseconds) = span.components
+        let unit: Int64 = 1_000_000_000_000_000
+        return Int32(clamping: seconds * 1000 + (attoseconds + unit - 1) / unit)
+    }
+
+    /// Removes the alarms that are due and returns their functions to call, so each rings once.
+    mutating func takeDue(at now: ContinuousClock.Instant) -> [@Sendable () -> Void] {
+        guard !alarms.isEmpty else { return [] }
+        let due = alarms.filter { $0.value.due <= now }
+        for number in due.keys { alarms[number] = nil }
+        return due.values.map(\.ring)
+    }
 }

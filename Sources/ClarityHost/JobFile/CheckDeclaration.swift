@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// A check that jobs may depend on, and how to run it.
 public struct CheckDeclaration: Hashable, Sendable {
@@ -37,10 +38,10 @@ struct CheckDraft: Sendable {
         [
             Key(
                 "command", { swap(&$0.command, &$1) }, .command,
-                "the program to ask, with its arguments; status 0 is a yes"),
+                "program and arguments; exit status 0 means yes"),
             Key(
                 "url", { swap(&$0.url, &$1) }, .webAddress,
-                "the url to ask; a status from 200 to 299 is a yes"),
+                "URL; a status of 200 to 299 means yes"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
                 .duration(.milliseconds(100) ... .seconds(300)),
@@ -48,7 +49,7 @@ struct CheckDraft: Sendable {
             Key(
                 "valid_for", { swap(&$0.validFor, &$1) },
                 .duration(.seconds(1) ... .seconds(86_400)),
-                standard: spanText(Check.standardValidity), "how long an answer stands"),
+                standard: spanText(Check.standardValidity), "how long an answer is valid"),
         ])
 
     /// Returns the check with this name; `nil` if its question has a fault.

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The keys that jobs and `defaults:` share, as written in the file.
 struct CommonDraft: Sendable {
@@ -18,38 +19,38 @@ struct CommonDraft: Sendable {
         [
             Key(
                 "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDraft.shape),
-                "what must hold for a run to start"),
+                "conditions that must hold for a run to start"),
             Key(
                 "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDraft.shape),
-                "how often a run is tried and how long it waits in between"),
+                "how a failed run is retried"),
             Key(
                 "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
                 standard: "skip",
-                "what becomes of an occurrence while a run is not finished"),
+                "what happens to an occurrence during a run of the same job"),
             Key(
                 "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp, standard: "latest",
-                "what becomes of occurrences that were missed"),
+                "what happens to missed occurrences"),
             Key(
                 "on_lost", { swap(&$0.onLost, &$1) }, .onLost, standard: "stop",
-                "what becomes of an attempt when a constraint no longer holds"),
+                "what happens to an attempt when a constraint no longer holds"),
             Key(
                 "start_within", { swap(&$0.startWithin, &$1) },
                 .duration(.seconds(60) ... .seconds(366 * 86_400)),
-                "the span after its occurrence in which a run starts, or is skipped as expired"),
+                "how late a run may start before it expires; without it there is no limit"),
             Key(
                 "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDraft.shape)),
-                "the constraints that a late run no longer asks for"),
+                "constraints that a late run drops"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
                 .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                "the time one attempt has"),
+                "time limit of an attempt; without it 15m, or 30s in the class `app-refresh`"),
             Key(
                 "stall", { swap(&$0.stall, &$1) }, .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                "the longest that an attempt goes without progress"),
+                "how long an attempt may go without progress; without it there is no limit"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
                 standard: sizeText(Job.standardMemoryLimitBytes),
-                "the memory that ends an attempt when exceeded"),
+                "memory that an attempt may use before it is killed"),
         ])
 
     /// Inherits every key that this draft lacks from `defaults`, also within `constraints` and
@@ -80,18 +81,18 @@ struct RetryDraft: Sendable {
             Key(
                 "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
                 standard: "\(RetryPolicy().attempts)",
-                "the failed attempts after which a run fails"),
+                "failed attempts after which the run fails"),
             Key(
                 "backoff", { swap(&$0.backoff, &$1) }, .choice(of: RetryPolicy.Backoff.self),
                 standard: RetryPolicy().backoff.rawValue,
-                "the way in which waits grow"),
+                "how the waits between attempts grow"),
             Key(
                 "initial", { swap(&$0.initial, &$1) }, .duration(waits),
                 standard: spanText(RetryPolicy().initial),
-                "the wait after the first failure"),
+                "wait after the first failure"),
             Key(
                 "maximum", { swap(&$0.maximum, &$1) }, .duration(waits),
-                standard: spanText(RetryPolicy().maximum), "the longest wait"),
+                standard: spanText(RetryPolicy().maximum), "longest wait"),
         ])
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum
@@ -154,13 +155,13 @@ private let catchUpShape = MappingSchema(
         Key(
             "at_most", set: { $0.atMost = $1 }, .integer(1...CatchUpBounds.largestCount),
             standard: "\(CatchUpBounds().atMost)",
-            "the most runs that wait at a time; older occurrences are skipped"),
+            "maximum number of runs that wait; older occurrences are skipped"),
         Key(
             "within", set: { $0.window = $1 }, .duration(.seconds(60) ... .seconds(366 * 86_400)),
-            "how old an occurrence may be; older ones have expired"),
+            "age after which a missed occurrence expires; without it there is no limit"),
         Key(
             "spread", set: { $0.spread = $1 }, .duration(.zero...CatchUpBounds.longestSpread),
-            "the span over which the starts are spread"),
+            standard: "0s", "time over which the starts are spread"),
     ])
 
 extension ValueSchema where Value == LossPolicy {
@@ -176,7 +177,7 @@ private let lossShape = MappingSchema(
         Key(
             "finish_within", set: { $0 = .finishWithin($1) },
             .duration(.seconds(1) ... .seconds(7 * 86_400)), isRequired: true,
-            "the span in which the attempt may come to its end")
+                "time that the attempt gets to finish")
     ])
 
 /// How late a run is: a duration, or a share of its start deadline.
@@ -212,11 +213,11 @@ struct RelaxationDraft: Sendable {
         [
             Key(
                 "after", { swap(&$0.after, &$1) }, .lateness, isRequired: true,
-                "how late a run is, as a span or as a share of `start_within`"),
+                "how late the run is, or a percentage of `start_within`"),
             Key(
                 "drop", { swap(&$0.drop, &$1) },
-                .choice(names.map { ($0, $0) }, noun: "constraint"),
-                isRequired: true, "the constraint that it no longer asks for"),
+                .choice(names.map { ($0, $0) }, noun: "constraint"), isRequired: true,
+                "constraint to drop"),
         ])
 
     /// Returns the step for a job with this `startWithin`; reports a share if the job has none.

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The job file's settings for measuring this machine's conditions.
 public struct ConditionSettings: Hashable, Sendable {
@@ -79,13 +80,13 @@ extension ConditionSettings {
         [
             Key(
                 "interfaces", set: { $0.interfaces = $1 }, .interfaceRules,
-                "what connections over network interfaces are; the first that matches counts"),
+                "metering of network interfaces, by name or pattern; the first match counts"),
             Key(
                 "idle", set: { $0.idleLoadBelowPercent = $1 }, .mapping(idleShape),
-                "when a host without sessions is idle"),
+                "when a machine that nobody is logged in to is idle"),
             Key(
                 "probe", set: { $0.probe = $1 }, .webAddress,
-                "a url that must answer for `network` constraints too"),
+                "URL that must answer for every `network` constraint"),
         ])
 
     private static let idleShape = MappingSchema<Int?>(
@@ -93,7 +94,7 @@ extension ConditionSettings {
         [
             Key(
                 "load_below", set: { $0 = $1 }, .percent(1...400), isRequired: true,
-                "the load of the last minute in percent of the processors")
+                "load of the last minute, in percent of the processors; without `idle` 25%")
         ])
 }
 

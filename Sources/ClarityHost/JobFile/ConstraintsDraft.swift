@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// `constraints:` as written in the file.
 struct ConstraintsDraft: Sendable {
@@ -25,32 +26,34 @@ struct ConstraintsDraft: Sendable {
     static let constraintKeys: [Key<ConstraintsDraft>] = [
         Key(
             "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
-            "the connection that must be there"),
+            "network connection that is required; without it `any` if the kind needs a network"),
         Key(
-            "external_power", { swap(&$0.externalPower, &$1) }, .boolean,
-            "run on external power only"),
+            "external_power", { swap(&$0.externalPower, &$1) }, .boolean, standard: "false",
+            "require external power"),
         Key(
-            "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99),
-            "run while the battery holds more than this; 0% asks nothing"),
+            "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99), standard: "0%",
+            "battery charge above which runs start; 0% requires nothing"),
         Key(
-            "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean,
-            "do not run while power is saved"),
+            "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean, standard: "false",
+            "require that the machine saves no power"),
         Key(
-            "idle", { swap(&$0.idle, &$1) }, .boolean, "run only while nobody uses the machine"),
+            "idle", { swap(&$0.idle, &$1) }, .boolean, standard: "false",
+            "require that nobody uses the machine"),
         Key(
             "storage_free", { swap(&$0.storageFree, &$1) }, .storageRequirements,
-            "the free space that must be there, at the state or by path; 0MiB asks nothing"),
+            "free space that is required, in the state directory or by path; 0MiB requires "
+                + "nothing"),
         Key(
             "pressure_below", { swap(&$0.pressureBelow, &$1) }, .percent(1...100),
-            "run while tasks stall for less than this share of time"),
+            "share of time that processes stall for processor, memory or disk, below which runs "
+                + "start"),
         Key(
-            "window", { swap(&$0.windows, &$1) },
-            .oneOrMore(.window, atMost: mostWindows),
-            "the times of day at which it may run; an empty list asks nothing"),
+            "window", { swap(&$0.windows, &$1) }, .oneOrMore(.window, atMost: mostWindows),
+            "times of the day at which runs may start; an empty list requires nothing"),
         Key(
             "check", { swap(&$0.checks, &$1) },
             .oneOrMore(.text, atMost: ValueSchema<Void>.mostEntries),
-            "the checks that must pass; an empty list asks nothing"),
+            "checks that must succeed; an empty list requires nothing"),
     ]
 
     static let shape = MappingSchema(
@@ -58,7 +61,7 @@ struct ConstraintsDraft: Sendable {
         constraintKeys + [
             Key(
                 "unknown", { swap(&$0.unknown, &$1) }, .mapping(UnknownDraft.shape),
-                "what a constraint makes of an answer that nobody knows")
+                "whether a run starts or waits while a condition is unknown")
         ])
 
     /// More than one window for each half hour of a week is never needed.
@@ -89,7 +92,7 @@ struct UnknownDraft: Sendable {
         names.map { name in
             Key(
                 name, { swap(&$0.fields[name], &$1) }, .choice(of: UnknownRule.self),
-                "whether the job runs or waits while \(name) is unknown")
+                "whether a run starts or waits while this condition is unknown")
         })
 
     /// The rules by constraint name.
@@ -133,7 +136,7 @@ extension ValueSchema where Value == Window {
     /// Reads a stretch of the day such as `22:00-06:00`.
     static var window: ValueSchema {
         .text(.window) { text throws(TextFault) in
-            do throws(WindowError) {
+            do throws(ExpressionError) {
                 return try Window(text)
             } catch {
                 throw TextFault("is not understood, wanted \(error.wanted)")

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The environment in which a job file is read.
 struct DecodingContext: Sendable {

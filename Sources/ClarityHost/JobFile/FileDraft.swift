@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// A whole job file as written.
 struct FileDraft: Sendable {
@@ -26,28 +27,27 @@ struct FileDraft: Sendable {
         let sections = catalogue.sections.map { section in
             Key<FileDraft>(
                 section.key, set: { $0.settings.merge($1) { _, new in new } }, .section(section),
-                isRequired: section.isRequired && needsSections, "settings of the jobs' work")
+                isRequired: section.isRequired && needsSections, section.summary)
         }
         let own: [Key<FileDraft>] = [
             Key(
                 "version", set: { _, _ in }, .version, isRequired: true,
-                "the form of the file: 1"),
+                "version of the file format"),
             Key(
                 "store", set: { $0.store = $1 }, .mapping(StoreSettings.shape),
-                "where the history is kept"),
+                "where the state is kept, and how much of the history"),
             Key(
                 "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
-                "what holds for every job that does not say otherwise"),
+                "defaults of all jobs; a job's own key wins"),
             Key(
                 "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.shape),
-                "how this machine's conditions are found out"),
+                "how to measure this machine's conditions"),
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
-                "questions on which jobs may depend"),
+                "commands and URLs that jobs can require, by name"),
             Key(
                 "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.form(catalogue)),
-                isRequired: true,
-                "the jobs, in the order in which they are listed and preferred"),
+                isRequired: true, "the jobs; `list` shows them in this order"),
         ]
         return MappingSchema(empty, own + sections)
     }
@@ -63,10 +63,10 @@ struct StoreSettings: Sendable {
         [
             Key(
                 "directory", set: { $0.directory = $1 }, .path,
-                "the folder of the history and the health data"),
+                "state directory; without it `~/.local/state/clarity-jobs`"),
             Key(
                 "history", set: { $0.retention = $1 }, .mapping(historyShape),
-                "how much of the past is kept"),
+                "how much of the history is kept"),
         ])
 }
 
@@ -76,18 +76,18 @@ private let historyShape = MappingSchema(
         Key(
             "keep_runs", set: { $0.runs = $1 }, .integer(1...1_000_000),
             standard: "\(standardRetention.runs)",
-            "the finished runs kept of each job; of failed ones ten times as many"),
+            "finished runs to keep for each job, and ten times as many failed ones"),
         Key(
             "keep_for", set: { $0.age = $1 }, .duration(retentionSpans),
-            standard: spanText(standardRetention.age), "how long a run is kept after its end"),
+            standard: spanText(standardRetention.age), "how long to keep a run after its end"),
         Key(
             "keep_failures_for", set: { $0.failureAge = $1 }, .duration(retentionSpans),
             standard: spanText(standardRetention.failureAge),
-            "how long a run that failed is kept after its end"),
+            "how long to keep a failed run after its end"),
         Key(
             "max_size", set: { $0.bytes = $1 }, .size((1 << 20)...(1 << 40)),
             standard: sizeText(standardRetention.bytes),
-            "the most that the history may take; the oldest goes first"),
+            "maximum size of the history; the oldest runs are deleted first"),
     ])
 
 private let standardRetention = RetentionPolicy()
@@ -104,10 +104,10 @@ struct DefaultsDraft: Sendable {
         [
             Key(
                 "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), standard: "2",
-                "the most attempts that run at the same time"),
+                "maximum number of attempts at the same time"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
-                "the zone of cron and calendar schedules and of windows; else the machine's"),
+                "time zone of `cron`, `calendar` and `window`; without it the machine's"),
         ] + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } })
 }
 
@@ -140,7 +140,7 @@ struct OptionsDraft: Sendable {
                 Key(
                     option.key, set: { $0.values[option.key] = $1 }, .option(option.form),
                     isRequired: option.isRequired,
-                    standard: option.standard.map(option.form.written), option.summary)
+                    standard: option.standard, option.summary)
             })
     }
 }
@@ -171,17 +171,6 @@ extension ValueSchema where Value == String {
     }
 }
 
-extension OptionDeclaration.Form {
-    /// Returns a value that is passed on as a job file would say it: `7d`, `64KiB`.
-    fileprivate func written(_ value: String) -> String {
-        switch self {
-        case .duration: Int64(value).map { spanText(.milliseconds($0)) } ?? value
-        case .size: Int64(value).map(sizeText) ?? value
-        default: value
-        }
-    }
-}
-
 extension ValueSchema where Value == [String: String] {
     /// Reads a section; the value is flattened: `backend.url`, `sources.0.path`.
     static func section(_ section: SectionDeclaration) -> ValueSchema {
@@ -208,7 +197,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
     /// Reads a list of mappings that differ by their `kind`, which is one of the values of each.
     static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
-            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "what this entry is")
+            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the source")
         let shapes = kinds.mapValues { OptionsDraft.shape([kindKey] + $0) }
         let unknownKind = OptionsDraft.shape([kindKey])
         let description = FormDescription.variants(

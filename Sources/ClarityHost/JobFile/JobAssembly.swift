@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// Builds jobs from drafts: applies the file's and the engine's defaults, and checks rules that
 /// involve several keys.
@@ -43,7 +44,7 @@ struct JobAssembly {
             stall: common.stall?.value,
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.standardMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,
-            tells: kinds[kind]?.events ?? [],
+            emits: kinds[kind]?.events ?? [],
             then: (draft.then?.value?.succeeded?.value ?? []).compactMap(\.value),
             thenFailed: (draft.then?.value?.failed?.value ?? []).compactMap(\.value))
         job.options = settings.merging(draft.options) { _, own in own }

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// A job as written in the file.
 struct JobDraft: Sendable {
@@ -31,38 +32,38 @@ struct JobDraft: Sendable {
                         catalogue.kinds.map {
                             ($0.kind.rawValue, OptionsDraft.shape($0.options).descriptions)
                         }, uniquingKeysWith: { first, _ in first }))
-            ) { _, _, _ in nil }, "what the kind may be told")
+            ) { _, _, _ in nil }, "options of the kind")
         let own: [Key<JobDraft>] = [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
-                "the job's name, given once in the file"),
+                "name of the job, unique in the file"),
             Key(
                 "kind", { swap(&$0.kind, &$1) }, .choice(kinds), isRequired: true,
                 "what the job does"),
             Key(
                 "class", set: { $0.jobClass = $1 }, .choice(of: Job.Class.self),
                 standard: "processing",
-                "whether the job is light and short or may take its time"),
+                "whether the job is short or long; decides the default `timeout`"),
             Key(
                 "priority", set: { $0.priority = $1 }, .choice(of: Job.Priority.self),
                 standard: "normal",
-                "which of the waiting runs start first where not all can"),
+                "which of the waiting runs starts first"),
             Key(
                 "enabled", set: { $0.isEnabled = $1 }, .boolean, standard: "true",
                 "whether the job is planned at all"),
             Key(
                 "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.shape),
-                "when the job runs; without it, by event, chain or request only"),
+                "when the job runs; without it only by event, after another job or by hand"),
             Key(
-                "on", { swap(&$0.events, &$1) },
-                .list(of: .choice(events, noun: "event")),
-                "the events that start a run"),
+                "on", { swap(&$0.events, &$1) }, .list(of: .choice(events, noun: "event")),
+                "events that start a run"),
             Key(
                 "then", { swap(&$0.then, &$1) }, .then,
-                "the jobs that run when this one has succeeded, or by how it has ended"),
+                "jobs that run after this one: a list after a success, or a mapping"),
             Key(
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
-                "how long before its deadline an attempt is told"),
+                "how long before its time limit an attempt is warned; without it a fifth of "
+                    + "`timeout`, at most 10s"),
         ]
         return MappingSchema(
             JobDraft(), own + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } } + [options])

@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 
 /// The contents of a job file, checked and complete.
 public struct JobFile: Hashable, Sendable {

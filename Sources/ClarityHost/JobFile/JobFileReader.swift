@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 
 /// Reads job files: parses YAML to a tree with positions, decodes the tree to drafts, and builds

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The graph of jobs that start other jobs; checks ids and `then:` across the whole list.
 struct JobGraph {
@@ -108,10 +109,10 @@ struct ThenDraft: Sendable {
         [
             Key(
                 "succeeded", { swap(&$0.succeeded, &$1) }, .list(of: .jobID),
-                "the jobs that run when this one has succeeded"),
+                "jobs that run after a success"),
             Key(
                 "failed", { swap(&$0.failed, &$1) }, .list(of: .jobID),
-                "the jobs that run when this one has failed for good"),
+                "jobs that run after a final failure"),
         ])
 
     /// The jobs that run after a success or a failure.

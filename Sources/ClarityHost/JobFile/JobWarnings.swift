@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// Finds valid settings that can never take effect, or not as written.
 ///

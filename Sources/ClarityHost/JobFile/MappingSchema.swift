@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// The keys of one mapping; decodes it, and reports unknown keys with the nearest known one.
 ///
 /// `Draft` holds the values: one `Field` per key, `nil` if the file lacks the key.

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// Why the text of a scalar is not a value, in words that follow the key and the text.
 struct TextFault: Error {

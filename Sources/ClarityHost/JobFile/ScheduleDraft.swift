@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// `schedule:` as written in the file.
 struct ScheduleDraft: Sendable {
@@ -19,36 +20,40 @@ struct ScheduleDraft: Sendable {
         [
             Key(
                 "every", { swap(&$0.every, &$1) }, .duration(.seconds(1)...year),
-                "the span between two occurrences"),
+                "time between two occurrences"),
             Key(
                 "cron", { swap(&$0.cron, &$1) }, .cron,
-                "five fields: minute, hour, day, month, day of the week; or `@reboot`"),
+                "minute, hour, day, month and weekday as in crontab(5), or `@reboot`"),
             Key(
                 "calendar", { swap(&$0.calendar, &$1) }, .calendar,
-                "weekdays, date and time as systemd.time(7) writes them"),
-            Key("at", { swap(&$0.at, &$1) }, .instant, "the one instant at which the job runs"),
+                "weekdays, date and time as in systemd.time(7)"),
+            Key(
+                "at", { swap(&$0.at, &$1) }, .instant,
+                "the one time at which the job runs"),
             Key(
                 "phase", { swap(&$0.phase, &$1) }, .duration(.zero...year),
-                "how long after each whole period `every` fires, counted from 1970 in UTC"),
+                "offset of `every` from whole periods, counted in UTC; without it from when the "
+                    + "job was first seen"),
             Key(
-                "flex", { swap(&$0.flex, &$1) }, .duration(.zero...year),
-                "how much earlier than `every` says a run may start when nothing holds it back"),
+                "flex", { swap(&$0.flex, &$1) }, .duration(.zero...year), standard: "0s",
+                "how early before `every` a run may start"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
-                "the zone on whose clock `cron`, `calendar` and the job's windows run"),
+                "time zone of `cron`, `calendar` and `window`; without it that of `defaults`"),
             Key(
                 "not_before", { swap(&$0.notBefore, &$1) }, .instant,
-                "the instant before which nothing is due"),
+                "first time of the schedule"),
             Key(
                 "not_after", { swap(&$0.notAfter, &$1) }, .instant,
-                "the instant after which nothing is due"),
+                "last time of the schedule"),
             Key(
                 "randomized_delay", { swap(&$0.randomizedDelay, &$1) },
-                .duration(.zero ... .seconds(86_400)),
-                "the span in which each machine has a fixed delay of its own"),
+                .duration(.zero ... .seconds(86_400)), standard: "0s",
+                "delays every occurrence by a fixed part of this, different for each machine "
+                    + "and job"),
             Key(
                 "earliest_begin", { swap(&$0.earliestBegin, &$1) }, .duration(.zero...year),
-                "the least span between the end of one run and the start of the next"),
+                standard: "0s", "least time between the end of a run and the start of the next"),
         ])
 
     /// Whether the job runs after the machine has started, and at no time that is known in advance.
@@ -79,7 +84,7 @@ extension ValueSchema where Value == CronRule {
             let words = text.split { $0 == " " || $0 == "\t" }
             if words == ["@reboot"] { return .reboot }
             let expression: CronExpression
-            do throws(CronError) {
+            do throws(ExpressionError) {
                 expression = try CronExpression(text)
             } catch {
                 let isName = words.count == 1 && words[0].hasPrefix("@")
@@ -101,7 +106,7 @@ extension ValueSchema where Value == CalendarExpression {
     static var calendar: ValueSchema {
         .text(.calendar) { text throws(TextFault) in
             let expression: CalendarExpression
-            do throws(CalendarError) {
+            do throws(ExpressionError) {
                 expression = try CalendarExpression(text)
             } catch {
                 throw TextFault(in: error.field?.rawValue, got: error.got, wanted: error.wanted)

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The form of a value in a job file: the code that reads it, and a description as data.
 struct ValueSchema<Value: Sendable>: Sendable {
@@ -107,8 +108,8 @@ struct KeyDescription: Hashable, Sendable {
     var name: String
     var form: FormDescription
     var isRequired: Bool
-    /// The default value as the file would say it; `nil` if there is none, or it depends on other
-    /// keys.
+    /// The value that counts if the file lacks the key, as the file would write it, or, for an
+    /// option, in the form in which it is passed on; `nil` if the summary says what happens then.
     var standard: String?
     /// One line for people.
     var summary: String

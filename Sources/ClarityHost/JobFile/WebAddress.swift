@@ -1,3 +1,5 @@
+import ClaritySystem
+
 extension ValueSchema where Value == String {
     /// Reads the path of a file or folder; `~/` and relative paths become absolute.
     static var path: ValueSchema {

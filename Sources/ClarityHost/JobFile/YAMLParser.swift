@@ -1,3 +1,4 @@
+import ClaritySystem
 import CYAML
 
 /// A node of a YAML document with its position.
@@ -39,14 +40,17 @@ struct YAMLNode: Hashable, Sendable {
         case .mapping: "a mapping"
         case .sequence: "a list"
         case .scalar(_, isPlain: false): "text"
-        case .scalar("", _), .scalar("~", _), .scalar("null", _): "empty"
+        case .scalar where isNull: "empty"
         case .scalar("true", _), .scalar("false", _): "a boolean"
         case .scalar(let text, _): Int(text) == nil ? "text" : "a number"
         }
     }
 
     /// Whether the node has no value: it is empty, `~` or `null` without quotes.
-    var isNull: Bool { noun == "empty" }
+    var isNull: Bool {
+        guard case .scalar(let text, isPlain: true) = content else { return false }
+        return text.isEmpty || text == "~" || text == "null"
+    }
 
     /// Returns the value of `key`, if this is a mapping that has it.
     subscript(key: String) -> YAMLNode? {
@@ -270,13 +274,13 @@ struct YAMLParser: ~Copyable {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
             (anchor, tag) = (scalar.anchor, scalar.tag)
-            let text = String(
-                decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length),
-                as: UTF8.self)
-            guard !text.unicodeScalars.contains("\0") else {
+            let bytes = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
+            guard !bytes.contains(0) else {
                 throw JobFileFault(position, "the escape `\\0` is not allowed in a job file")
             }
-            content = .scalar(text, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
+            content = .scalar(
+                String(decoding: bytes, as: UTF8.self),
+                isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
         case YAML_SEQUENCE_START_EVENT:
             (anchor, tag) = (event.data.sequence_start.anchor, event.data.sequence_start.tag)
             content = .sequenceStart

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// Translates a fault of libyaml for people who write job files, not parsers.
 ///
 /// libyaml reports two positions: where it gave up, and where the construct began that it was
@@ -113,7 +115,18 @@ private let wordings: [Wording] = [
 /// - Throws: a fault at the first invalid byte or character.
 func checkCharacters(_ bytes: [UInt8]) throws(JobFileFault) -> YAMLNode.Position {
     var position = YAMLNode.Position(line: 1, column: 1)
-    var iterator = bytes.makeIterator()
+    // Most files are ASCII to the end, and need no decoding.
+    var ascii = 0
+    for byte in bytes {
+        guard (0x20...0x7E).contains(byte) || byte == 0x0A else { break }
+        ascii += 1
+        if byte == 0x0A {
+            position = YAMLNode.Position(line: position.line + 1, column: 1)
+        } else {
+            position.column += 1
+        }
+    }
+    var iterator = bytes[ascii...].makeIterator()
     var decoder = UTF8()
     var previous: Unicode.Scalar?
     while true {
@@ -129,7 +142,7 @@ func checkCharacters(_ bytes: [UInt8]) throws(JobFileFault) -> YAMLNode.Position
                 break
             case "\n", "\r":
                 position = YAMLNode.Position(line: position.line + 1, column: 1)
-            case "\u{FEFF}" where previous == nil:
+            case "\u{FEFF}" where previous == nil && ascii == 0:
                 // A byte order mark is not a character of the text.
                 break
             default:

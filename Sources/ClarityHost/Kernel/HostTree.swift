@@ -1,3 +1,4 @@
+import ClaritySystem
 import Glibc
 
 /// A tree of small text files that the kernel provides: `/` itself, or a captured copy.
@@ -66,16 +67,11 @@ struct HostTree: Sendable {
 
     /// Returns the names in a folder, sorted.
     func names(in path: String) throws(Fault) -> [String] {
-        guard let folder = opendir(root + path) else { throw fault(path, errno) }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
-                field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
+        do throws(WholeFile.Fault) {
+            return try WholeFile.names(in: root + path)
+        } catch {
+            throw fault(path, error)
         }
-        return names.sorted()
     }
 
     func exists(_ path: String) -> Bool {
@@ -84,37 +80,34 @@ struct HostTree: Sendable {
 
     /// Returns the last component of a symbolic link's target; `nil` if there is no such link.
     func linkName(_ path: String) -> String? {
+        target(ofLink: path)?.split(separator: "/").last.map { String($0) }
+    }
+
+    /// Returns the target of a symbolic link; `nil` if there is no such link.
+    func target(ofLink path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(root + path, &buffer, buffer.count)
         guard count > 0 else { return nil }
-        let target = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return target.split(separator: "/").last.map { String($0) }
+        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     private func bytes(_ path: String) throws(Fault) -> [UInt8] {
-        // Without blocking: a named pipe in place of the file must not stop the scheduler.
-        let file = open(root + path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { throw fault(path, errno) }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16 << 10)
-        while true {
-            let count = read(file, &chunk, chunk.count)
-            if count == 0 { return bytes }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw fault(path, errno)
-            }
-            bytes += chunk[..<count]
-            guard bytes.count <= HostTree.largestFile else {
-                throw Fault(path: path, reason: "more than \(HostTree.largestFile) bytes")
-            }
+        do throws(WholeFile.Fault) {
+            // Without blocking: a named pipe in place of the file must not stop the scheduler.
+            return try WholeFile.bytes(
+                of: root + path, atMost: HostTree.largestFile, flags: O_NONBLOCK)
+        } catch {
+            throw fault(path, error)
         }
     }
 
-    private func fault(_ path: String, _ code: Int32) -> Fault {
-        Fault(
-            path: path, reason: String(cString: strerror(code)),
-            isAbsent: code == ENOENT || code == ENOTDIR)
+    private func fault(_ path: String, _ fault: WholeFile.Fault) -> Fault {
+        switch fault {
+        case .refused(let code):
+            Fault(
+                path: path, reason: String(cString: strerror(code)),
+                isAbsent: code == ENOENT || code == ENOTDIR)
+        case .tooLarge: Fault(path: path, reason: "more than \(HostTree.largestFile) bytes")
+        }
     }
 }

@@ -1,6 +1,15 @@
 import CLinux
 import Glibc
 
+/// Whether changes of a subject are announced to this process.
+public struct ChangeSubscription: Hashable, Sendable {
+    /// `power supplies`, `UPower`.
+    public var subject: String
+    /// Why they are not announced, as `Address family not supported by protocol`; `nil` if they
+    /// are.
+    public var fault: String?
+}
+
 /// Turns the kernel's announcements into a stream of "something changed".
 enum KernelEvents {
     /// A descriptor through which the kernel announces changes.
@@ -18,28 +27,11 @@ enum KernelEvents {
         var kind: Kind
     }
 
-    /// Whether changes of a subject are announced to this process.
-    struct State: Hashable, Sendable {
-        /// `power supplies`.
-        var subject: String
-        /// Why they are not announced: `Address family not supported by protocol`.
-        var fault: String?
-    }
-
-    /// Returns a stream with an element when links, routes, power supplies or power profiles
-    /// change, or when the wall clock is set. It ends with its consumer.
+    /// Opens the sources that have an element when links, routes, power supplies or power profiles
+    /// change, or when the wall clock is set.
     ///
-    /// A feed that cannot be opened stays silent.
-    static func stream(on events: EventThread) -> AsyncStream<Void> {
-        events.elements(of: sources())
-    }
-
-    /// Opens the sources of that stream.
+    /// A feed that cannot be opened has no source.
     static func sources() -> [EventSource<Void>] { open().compactMap(\.feed).map(source) }
-
-    static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
-        events.elements(of: feeds.map(source))
-    }
 
     /// Opens the source that announces steps of the wall clock; empty if the kernel does not
     /// support it.
@@ -48,12 +40,12 @@ enum KernelEvents {
         return descriptor < 0 ? [] : [source(Feed(descriptor: descriptor, kind: .wallClock))]
     }
 
-    private static func source(_ feed: Feed) -> EventSource<Void> {
+    static func source(_ feed: Feed) -> EventSource<Void> {
         EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
     }
 
     /// Returns for each subject whether a stream that is opened now can listen to it.
-    static func states() -> [State] {
+    static func states() -> [ChangeSubscription] {
         let opened = open()
         opened.compactMap(\.feed).forEach { close($0.descriptor) }
         return opened.map(\.state)
@@ -61,14 +53,18 @@ enum KernelEvents {
 
     // MARK: Opening
 
-    private static func open() -> [(state: State, feed: Feed?)] {
+    private static func open() -> [(state: ChangeSubscription, feed: Feed?)] {
         func opened(
             _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
-        ) -> (state: State, feed: Feed?) {
+        ) -> (state: ChangeSubscription, feed: Feed?) {
             guard descriptor < 0 else {
-                return (State(subject: subject), Feed(descriptor: descriptor, kind: kind))
+                return (
+                    ChangeSubscription(subject: subject), Feed(descriptor: descriptor, kind: kind)
+                )
             }
-            return (State(subject: subject, fault: String(cString: strerror(errno))), nil)
+            return (
+                ChangeSubscription(subject: subject, fault: String(cString: strerror(errno))), nil
+            )
         }
         return [
             opened(

@@ -26,16 +26,6 @@ struct LoadProbe {
         }
     }
 
-    /// The average number of tasks in the last minute that ran or waited for a processor or a disk,
-    /// in percent of the online processors. It is above 100 when tasks had to wait.
-    var loadPercent: Conditions.Reading<Int> {
-        switch measured {
-        case .failure(let fault): .sampledUnknown(fault.text)
-        case .success(let load):
-            Conditions.Reading(load.percent, source: LoadProbe.average, isSampled: true)
-        }
-    }
-
     private struct Load {
         var percent: Int
         var processors: Int

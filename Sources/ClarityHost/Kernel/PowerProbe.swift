@@ -29,7 +29,7 @@ struct PowerProbe {
                 case .usb: ports.append(supply)
                 case .ups: units.append(supply)
                 case .battery: batteries.append(supply)
-                case .untold(let fault): notes.append(fault.text)
+                case .unreadable(let fault): notes.append(fault.text)
                 }
             }
         } catch {
@@ -54,15 +54,9 @@ struct PowerProbe {
     /// cannot be read never makes a yes.
     var externalPower: Conditions.Reading<Bool> {
         if let folderFault { return .unknown(folderFault.text) }
-        if let unit = units.first(where: { $0.isOnline.value == false }) {
-            return answer(false, unit, "online")
-        }
-        if let unit = units.first(where: { $0.status.value == .discharging }) {
-            return answer(false, unit, "status")
-        }
-        if let adapter = mains.first(where: { $0.isOnline.value == true }) {
-            return answer(true, adapter, "online")
-        }
+        let certain =
+            online(units, false) ?? status(units, .discharging, false) ?? online(mains, true)
+        if let certain { return certain }
         if !batteries.isEmpty { return powerBesideBattery }
         if let unit = units.first { return power(of: unit) }
         if let note = notes.first { return .unknown(note) }
@@ -71,25 +65,16 @@ struct PowerProbe {
 
     /// The answer when no mains adapter is online and there is a battery.
     private var powerBesideBattery: Conditions.Reading<Bool> {
-        if let battery = batteries.first(where: { $0.status.value == .discharging }) {
-            return answer(false, battery, "status")
-        }
-        if let port = ports.first(where: { $0.isOnline.value == true }) {
-            return answer(true, port, "online")
-        }
         let mainsFault = mains.lazy.compactMap(\.isOnline.fault).first
-        if mainsFault == nil, let adapter = mains.first(where: { $0.isOnline.value == false }) {
-            return answer(false, adapter, "online")
-        }
-        if let battery = batteries.first(where: { $0.status.value == .charging }) {
-            return answer(true, battery, "status")
-        }
+        let certain =
+            status(batteries, .discharging, false) ?? online(ports, true)
+            ?? (mainsFault == nil ? online(mains, false) : nil)
+            ?? status(batteries, .charging, true)
+        if let certain { return certain }
         if let fault = mainsFault ?? ports.lazy.compactMap(\.isOnline.fault).first {
             return .unknown(fault.text)
         }
-        if let port = ports.first(where: { $0.isOnline.value == false }) {
-            return answer(false, port, "online")
-        }
+        if let port = online(ports, false) { return port }
         // No inlet reports anything. Power bypasses a battery that neither drains nor charges, so
         // another battery comes first.
         return power(of: batteries.first { !$0.isFedPast } ?? batteries[0])
@@ -106,6 +91,18 @@ struct PowerProbe {
             if let fault = store.isOnline.fault { return .unknown(fault.text) }
             return .unknown("\(store.path): neither `online` nor `status`")
         }
+    }
+
+    /// Returns the answer of the first supply that is or is not online; `nil` if there is none.
+    private func online(_ supplies: [PowerSupply], _ value: Bool) -> Conditions.Reading<Bool>? {
+        supplies.first { $0.isOnline.value == value }.map { answer(value, $0, "online") }
+    }
+
+    /// Returns an answer from the first supply with a status; `nil` if there is none.
+    private func status(
+        _ supplies: [PowerSupply], _ status: PowerSupply.Status, _ value: Bool
+    ) -> Conditions.Reading<Bool>? {
+        supplies.first { $0.status.value == status }.map { answer(value, $0, "status") }
     }
 
     private func answer(
@@ -147,5 +144,52 @@ extension PowerSupply {
     /// Whether the battery reports that it neither drains nor charges.
     fileprivate var isFedPast: Bool {
         status.value == .full || status.value == .notCharging
+    }
+}
+
+/// Reads from the firmware's power profiles whether this machine saves power.
+struct PowerProfileProbe {
+    /// The drivers' own profiles, since Linux 6.14
+    /// (Documentation/ABI/testing/sysfs-class-platform-profile).
+    private static let folder = "/sys/class/platform-profile"
+    /// One profile for all drivers, since Linux 5.12; `custom` if they differ.
+    private static let legacy = "/sys/firmware/acpi/platform_profile"
+    private static let others: Set<String> = [
+        "cool", "quiet", "balanced", "balanced-performance", "performance", "max-power", "custom",
+    ]
+
+    let tree: HostTree
+
+    /// Whether a profile is `low-power`; `nil` if this machine has no profiles, so nothing in its
+    /// kernel saves power.
+    var lowPower: Conditions.Reading<Bool>? {
+        var paths: [String] = []
+        do throws(HostTree.Fault) {
+            paths = try tree.names(in: Self.folder).map { "\(Self.folder)/\($0)/profile" }
+        } catch {
+            if !error.isAbsent { return .unknown(error.text) }
+        }
+        // The kernel announces changes of the drivers' own profiles as device events.
+        let isSampled = paths.isEmpty
+        if isSampled { paths = [Self.legacy] }
+        var first: Conditions.Reading<Bool>?
+        for path in paths {
+            var reading: Conditions.Reading<Bool>
+            do throws(HostTree.Fault) {
+                guard let profile = try tree.textIfPresent(path) else { continue }
+                let isKnown = profile == "low-power" || Self.others.contains(profile)
+                reading =
+                    isKnown
+                    ? Conditions.Reading(profile == "low-power", source: path)
+                    : .unknown("\(path): not a known profile")
+            } catch {
+                reading = .unknown(error.text)
+            }
+            reading.isSampled = isSampled
+            if reading.value == true { return reading }
+            // Unknown wins over no.
+            if first == nil || reading.value == nil { first = reading }
+        }
+        return first
     }
 }

@@ -9,7 +9,7 @@ struct PowerSupply {
         case mains, usb, ups, battery
         /// The type or the scope is unreadable, or the type is not a known word. The entry may be
         /// anything.
-        case untold(HostTree.Fault)
+        case unreadable(HostTree.Fault)
     }
 
     /// The content of one file.
@@ -69,7 +69,7 @@ struct PowerSupply {
         if scope.value == "Device" { return nil }
         kind = PowerSupply.kind(path, tree)
         // A mouse's battery must not pass for the machine's.
-        if let fault = scope.fault { kind = .untold(fault) }
+        if let fault = scope.fault { kind = .unreadable(fault) }
         if case .battery = kind {
             let present = Shown { () throws(HostTree.Fault) in
                 try tree.countIfPresent("\(path)/present")
@@ -110,11 +110,11 @@ struct PowerSupply {
             case "Wireless", "BrickID": return .usb
             case let type where type.hasPrefix("USB"): return .usb
             default:
-                return .untold(
+                return .unreadable(
                     HostTree.Fault(path: "\(path)/type", reason: "not a known type of supply"))
             }
         } catch {
-            return .untold(error)
+            return .unreadable(error)
         }
     }
 

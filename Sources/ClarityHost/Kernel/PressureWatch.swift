@@ -1,3 +1,4 @@
+import ClarityScheduler
 import CLinux
 import Glibc
 import Synchronization
@@ -54,7 +55,7 @@ final class PressureWatch: Sendable {
             state.percent = percent
             guard let percent else { return }
             for resource in PressureProbe.resources {
-                do throws(PressureTrigger.Fault) {
+                do throws(HostTree.Fault) {
                     let trigger = try PressureTrigger.open(resource, percent: percent)
                     state.triggers.append(trigger)
                     _ = clinux_poll_add(state.poll, trigger, 1)
@@ -67,15 +68,97 @@ final class PressureWatch: Sendable {
     }
 
     /// Returns for each resource whether a rise can be announced.
-    static func states(above percent: Int) -> [KernelEvents.State] {
+    static func states(above percent: Int) -> [ChangeSubscription] {
         PressureProbe.resources.map { resource in
             let subject = "pressure on \(resource)"
-            do throws(PressureTrigger.Fault) {
+            do throws(HostTree.Fault) {
                 close(try PressureTrigger.open(resource, percent: percent))
-                return KernelEvents.State(subject: subject)
+                return ChangeSubscription(subject: subject)
             } catch {
-                return KernelEvents.State(subject: subject, fault: error.reason)
+                return ChangeSubscription(subject: subject, fault: error.text)
             }
         }
+    }
+}
+
+/// Asks the kernel to signal when tasks wait too long (its Documentation/accounting/psi.rst).
+enum PressureTrigger {
+    /// The kernel's measuring window in microseconds. Since Linux 6.5, unprivileged processes may
+    /// use multiples of two seconds only; before, they cannot have a trigger.
+    private static let window = 2_000_000
+
+    /// Opens a trigger. The returned descriptor signals EPOLLPRI, at most once per window, while
+    /// some task waited for `resource` during more than `percent` of a window. `percent` is clamped
+    /// to 1 to 100.
+    ///
+    /// - Parameters:
+    ///   - resource: `cpu`, `memory` or `io`.
+    ///   - folder: The folder of the kernel's pressure files.
+    /// - Throws: `HostTree.Fault` if the kernel has no pressure information or grants no trigger.
+    static func open(
+        _ resource: String, percent: Int, folder: String = "/proc/pressure"
+    ) throws(HostTree.Fault) -> Int32 {
+        let path = "\(folder)/\(resource)"
+        let file = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else {
+            throw HostTree.Fault(path: path, reason: String(cString: strerror(errno)))
+        }
+        let text = trigger(percent)
+        // The kernel expects the text with its terminating zero byte.
+        if text.withCString({ write(file, $0, text.utf8.count + 1) }) >= 0 { return file }
+        let code = errno
+        close(file)
+        throw HostTree.Fault(path: path, reason: String(cString: strerror(code)))
+    }
+
+    /// Returns the text that sets a trigger: `some 200000 2000000` for 10.
+    static func trigger(_ percent: Int) -> String {
+        "some \(min(max(percent, 1), 100) * window / 100) \(window)"
+    }
+}
+
+/// Reads from the kernel's pressure stall information how much of the time tasks wait.
+struct PressureProbe {
+    static let resources = ["cpu", "memory", "io"]
+
+    let tree: HostTree
+
+    /// The share of the last ten seconds in which some task waited, in percent, rounded down: the
+    /// largest of those for the processor, memory and disk. A trigger announces a rise; nothing
+    /// announces a fall.
+    var pressurePercent: Conditions.Reading<Int> {
+        var highest = Conditions.Reading<Int>(nil, source: "")
+        for resource in PressureProbe.resources {
+            let path = "/proc/pressure/\(resource)"
+            do throws(HostTree.Fault) {
+                guard let percent = PressureProbe.someShare(try tree.text(path)) else {
+                    throw HostTree.Fault(path: path, reason: "not a pressure")
+                }
+                if percent >= highest.value ?? 0 {
+                    highest = Conditions.Reading(percent, source: path, isSampled: true)
+                }
+            } catch {
+                return .sampledUnknown(error.text)
+            }
+        }
+        return highest
+    }
+
+    /// Parses `avg10` of the line `some` and returns it in whole percent, 0 to 100; `nil` for any
+    /// other text.
+    static func someShare(_ text: String) -> Int? {
+        for line in text.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            guard fields.count >= 2, fields[0] == "some", fields[1].hasPrefix("avg10=") else {
+                continue
+            }
+            let parts = fields[1].dropFirst("avg10=".count).split(
+                separator: ".", omittingEmptySubsequences: false)
+            guard parts.count == 2, let percent = UInt8(parts[0]), UInt8(parts[1]) != nil,
+                percent <= 100
+            else { return nil }
+            return Int(percent)
+        }
+        return nil
     }
 }

@@ -6,35 +6,40 @@ struct RouteSource: Sendable {
     /// Why they cannot be read: `Permission denied`.
     struct Fault: Error, Hashable, Sendable {
         var reason: String
+        /// Whether links or routes changed while they were read, so that a retry may succeed.
+        var isPassing = false
+
+        init(reason: String) { self.reason = reason }
+
+        init(_ fault: NetlinkMessage.Fault) {
+            self.init(reason: fault.text)
+            isPassing = fault == .interrupted
+        }
     }
 
-    private let read: @Sendable () -> Result<RouteTable, Fault>
-
-    init(_ read: @escaping @Sendable () -> Result<RouteTable, Fault>) { self.read = read }
-
     /// Returns the current links and routes.
-    func table() throws(Fault) -> RouteTable { try read().get() }
+    let table: @Sendable () throws(Fault) -> RouteTable
 
     /// This machine, or the network namespace of the calling thread. The kernel answers at once.
-    static let live = RouteSource { RouteQuestion.table() }
+    static let live = RouteSource(table: RouteQuestion.table)
 
     /// A captured machine, from the kernel's answers to RTM_GETLINK and RTM_GETROUTE.
     static func captured(links: [UInt8], routes: [UInt8]) -> RouteSource {
-        RouteSource { decoded(links, routes).mapError { Fault(reason: $0.text) } }
+        RouteSource { () throws(Fault) in try decoded(links, routes) }
     }
 
     /// A machine whose links and routes cannot be read, with the reason.
     static func none(_ reason: String) -> RouteSource {
-        RouteSource { .failure(Fault(reason: reason)) }
+        RouteSource { () throws(Fault) in throw Fault(reason: reason) }
     }
 
     fileprivate static func decoded(
         _ links: [UInt8], _ routes: [UInt8]
-    ) -> Result<RouteTable, NetlinkMessage.Fault> {
+    ) throws(Fault) -> RouteTable {
         do throws(NetlinkMessage.Fault) {
-            return .success(try RouteTable(links: links, routes: routes))
+            return try RouteTable(links: links, routes: routes)
         } catch {
-            return .failure(error)
+            throw Fault(error)
         }
     }
 }
@@ -60,27 +65,22 @@ private enum RouteQuestion {
     /// How often links and routes are read before giving up, if they change meanwhile.
     private static let attempts = 3
 
-    static func table() -> Result<RouteTable, RouteSource.Fault> {
+    @Sendable static func table() throws(RouteSource.Fault) -> RouteTable {
         // The kernel answers at once. The limit of 1 s is for systems that only emulate one.
         let socket = clinux_ask_routes(1000)
-        guard socket >= 0 else { return .failure(systemFault(errno)) }
+        guard socket >= 0 else { throw systemFault(errno) }
         defer { close(socket) }
-        var fault = NetlinkMessage.Fault.interrupted
-        for attempt in 1...attempts {
+        var attempt: UInt32 = 1
+        while true {
+            let links = try answer(to: getLink, attempt * 2, socket)
+            let routes = try answer(to: getRoute, attempt * 2 + 1, socket)
             do throws(RouteSource.Fault) {
-                let sequence = UInt32(attempt) * 2
-                let links = try answer(to: getLink, sequence, socket)
-                let routes = try answer(to: getRoute, sequence + 1, socket)
-                switch RouteSource.decoded(links, routes) {
-                case .success(let table): return .success(table)
-                case .failure(.interrupted): fault = .interrupted
-                case .failure(let other): return .failure(RouteSource.Fault(reason: other.text))
-                }
+                return try RouteSource.decoded(links, routes)
             } catch {
-                return .failure(error)
+                guard error.isPassing, attempt < attempts else { throw error }
+                attempt += 1
             }
         }
-        return .failure(RouteSource.Fault(reason: fault.text))
     }
 
     /// Returns all datagrams of the answer, concatenated.

@@ -9,7 +9,8 @@ import Synchronization
 /// A network file system whose server is gone blocks a caller forever. So each path that a user
 /// named is measured on a thread of its own, one at a time for each path. The caller that starts
 /// the thread waits at most 250 ms for it. While the thread hangs, other callers return at once.
-/// The last answer then counts for a quarter of an hour.
+/// The last answer then counts for a quarter of an hour. Most paths are on a local disk and known
+/// to the kernel, which then answers without a thread.
 final class StorageProbe: Sendable {
     typealias Reading = Conditions.Reading<Int64>
 
@@ -21,6 +22,7 @@ final class StorageProbe: Sendable {
 
     private let clock: any WallClock
     private let measure: @Sendable (String) -> Reading
+    private let atOnce: @Sendable (String) -> Reading?
     private let states = Mutex<[String: State]>([:])
 
     private struct State {
@@ -29,44 +31,45 @@ final class StorageProbe: Sendable {
         var last: (reading: Reading, at: Instant)?
     }
 
-    /// Creates a probe. `measure` measures one path, and may block forever.
+    /// Creates a probe. `measure` measures one path, and may block forever; `atOnce` never blocks,
+    /// and returns `nil` for a path whose file system may have to be waited for.
     init(
         clock: any WallClock = SystemClock(),
-        measure: @escaping @Sendable (String) -> Reading = StorageProbe.named
+        measure: @escaping @Sendable (String) -> Reading = StorageProbe.named,
+        atOnce: @escaping @Sendable (String) -> Reading? = StorageProbe.cached
     ) {
         self.clock = clock
         self.measure = measure
+        self.atOnce = atOnce
     }
 
     /// Returns the bytes free to this user at an existing path. If the file system does not answer
     /// now, returns the last answer with its time.
     func free(at path: String) -> Reading {
+        if let reading = atOnce(path) {
+            states.withLock { $0[path, default: State()].last = (reading, clock.now) }
+            return reading
+        }
         let mayAsk = states.withLock { states in
             defer { states[path, default: State()].isAsked = true }
             return states[path]?.isAsked != true
         }
         guard mayAsk else { return late(path) }
-        guard let call = Call() else {
-            let code = errno
-            states.withLock { $0[path]?.isAsked = false }
-            return refused(path, code)
-        }
+        let end = Latch()
         let code = DetachedThread.start { [self] in
             let reading = measure(path)
             let last = (reading, clock.now)
             states.withLock { $0[path] = State(isAsked: false, last: last) }
-            call.end()
+            end.open()
         }
         guard code == 0 else {
             states.withLock { $0[path]?.isAsked = false }
-            return refused(path, code)
+            return .sampledUnknown("\(path): \(String(cString: strerror(code)))")
         }
-        guard call.ends(within: StorageProbe.patience, clock) else { return late(path) }
+        guard end.isOpen(within: Int32(clamping: StorageProbe.patience.milliseconds)) else {
+            return late(path)
+        }
         return states.withLock { $0[path]?.last?.reading } ?? late(path)
-    }
-
-    private func refused(_ path: String, _ code: Int32) -> Reading {
-        .sampledUnknown("\(path): \(String(cString: strerror(code)))")
     }
 
     /// Returns the last answer of a path that does not answer now, or unknown if there is none that
@@ -80,36 +83,6 @@ final class StorageProbe: Sendable {
         }
         return Reading(
             value, source: "\(path), which does not answer now", at: last.at, isSampled: true)
-    }
-
-    /// A measurement in progress, whose end a thread can wait for.
-    private final class Call: Sendable {
-        private let event: Int32
-
-        /// Returns `nil` if the process is out of descriptors.
-        init?() {
-            event = clinux_eventfd()
-            if event < 0 { return nil }
-        }
-
-        deinit { if event >= 0 { close(event) } }
-
-        func end() {
-            var one: UInt64 = 1
-            _ = write(event, &one, MemoryLayout<UInt64>.size)
-        }
-
-        /// Waits for the end, at most for `patience`, and returns whether it came.
-        func ends(within patience: Duration, _ clock: any WallClock) -> Bool {
-            let deadline = clock.elapsed + patience
-            while true {
-                let left = max(.zero, deadline - clock.elapsed)
-                let milliseconds = left.components.attoseconds / 1_000_000_000_000_000
-                var state = pollfd(fd: event, events: Int16(POLLIN), revents: 0)
-                let count = poll(&state, 1, Int32(left.components.seconds * 1000 + milliseconds))
-                if count >= 0 || errno != EINTR { return count > 0 }
-            }
-        }
     }
 }
 
@@ -138,39 +111,63 @@ extension StorageProbe {
     /// the reason, if the path does not exist, or if fstab(5) declares a file system there or above
     /// that is not mounted: the measurement would be of the wrong disk.
     @Sendable static func named(_ path: String) -> Reading {
-        let points: MountPoints?
         do throws(HostTree.Fault) {
-            points = try mountPoints(HostTree(root: "/"))
+            var points = try mountPoints(HostTree(root: "/"))
+            // Check the path as written first: a link into a file system that is not mounted has no
+            // target.
+            if let point = try points?.missing(above: path) {
+                return .sampledUnknown("\(point) is not mounted")
+            }
+            guard let real = realpath(path, nil) else {
+                return .sampledUnknown("\(path): \(String(cString: strerror(errno)))")
+            }
+            defer { Glibc.free(real) }
+            if let point = try points?.missing(above: String(cString: real)) {
+                return .sampledUnknown("\(path): \(point) is not mounted")
+            }
         } catch {
             return .sampledUnknown(error.text)
         }
-        // Check the path as written first: a link into a file system that is not mounted has no
-        // target.
-        if let place = points?.missing(above: path) {
-            return .sampledUnknown("\(place) is not mounted")
+        return reading(of: space(path), at: path)
+    }
+
+    /// Returns what `named` returns, if the kernel can answer from its cache for a local disk;
+    /// `nil` if it may have to wait.
+    @Sendable static func cached(_ path: String) -> Reading? {
+        let file = clinux_open_cached(path)
+        guard file >= 0 || errno == ENOENT else { return nil }
+        defer { if file >= 0 { close(file) } }
+        do throws(HostTree.Fault) {
+            var points = try mountPoints(HostTree(root: "/"))
+            guard try points?.missing(above: path) == nil else { return nil }
+            if file < 0 { return .sampledUnknown("\(path): \(String(cString: strerror(ENOENT)))") }
+            // Where links lead elsewhere, another mount point counts; `named` follows them.
+            guard HostTree(root: "/").target(ofLink: "/proc/self/fd/\(file)") == path else {
+                return nil
+            }
+        } catch {
+            return nil
         }
-        guard let real = realpath(path, nil) else {
-            return .sampledUnknown("\(path): \(String(cString: strerror(errno)))")
-        }
-        defer { Glibc.free(real) }
-        if let place = points?.missing(above: String(cString: real)) {
-            return .sampledUnknown("\(path): \(place) is not mounted")
-        }
-        switch space(path) {
-        case .success(let bytes): return Reading(bytes, source: path, isSampled: true)
-        case .failure(let fault): return .sampledUnknown(fault.text)
+        return reading(of: space(path), at: path)
+    }
+
+    private static func reading(
+        of space: Result<Int64, HostTree.Fault>, at path: String
+    ) -> Reading {
+        switch space {
+        case .success(let bytes): Reading(bytes, source: path, isSampled: true)
+        case .failure(let fault): .sampledUnknown(fault.text)
         }
     }
 
-    /// Returns the declared and the mounted file systems; `nil` if this machine has no `/etc/fstab`
-    /// or no `/proc/self/mountinfo`.
+    /// Returns the declared and the mounted file systems; `nil` if this machine has no `/etc/fstab`.
     ///
-    /// - Throws: `HostTree.Fault` if one of the files cannot be read.
+    /// - Throws: `HostTree.Fault` if the file cannot be read.
     static func mountPoints(_ tree: HostTree) throws(HostTree.Fault) -> MountPoints? {
-        guard let table = try tree.lossyTextIfPresent("/etc/fstab"),
-            let mounts = try tree.lossyTextIfPresent("/proc/self/mountinfo")
-        else { return nil }
-        return MountPoints(table: table, mounts: mounts)
+        guard let table = try tree.lossyTextIfPresent("/etc/fstab") else { return nil }
+        return MountPoints(table: table) { () throws(HostTree.Fault) in
+            try tree.lossyTextIfPresent("/proc/self/mountinfo")
+        }
     }
 
     private static func space(_ path: String) -> Result<Int64, HostTree.Fault> {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// Keeps the beginning and the end of a program's output, however long it is.
 ///

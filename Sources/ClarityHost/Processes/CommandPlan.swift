@@ -5,7 +5,7 @@ extension JobKindDeclaration {
     /// The kind `command`, for any catalogue: `CommandPlan` reads its options, and `CommandWorker`
     /// runs it.
     public static let command = JobKindDeclaration(
-        .command, summary: "runs any program, and takes its exit status for the outcome",
+        .command, summary: "runs any program; its exit status decides the outcome",
         options: CommandPlan.declarations, needsSections: false)
 }
 
@@ -26,16 +26,16 @@ public struct CommandPlan: DeclaredOptions, Hashable {
         let missing = "option `command` names no program"
         fields.add(
             required: "command", .command, &words, ifMissing: missing,
-            "the program with its arguments, a word an entry; no shell has a part in it")
+            "program and arguments, one word per entry; no shell is involved")
         if words.first?.isEmpty == true { fields.refuse(missing) }
-        fields.add("folder", .path, &folder, "the folder in which it is started")
+        fields.add("folder", .path, &folder, "working directory")
         fields.add(
             "environment", .variables, &variables,
-            "more of what it finds in its environment; nothing secret")
+            "more environment variables; no secrets")
         fields.add(
             "output_limit", .size((1 << 10)...(16 << 20)), &outputLimit,
-            "how much of what it writes is kept with the attempt, one half of it from the "
-                + "beginning and one from the end")
+            "how much of the output is kept, one half from the beginning and one from "
+                + "the end")
     }
 
     /// Returns the program's path; `nil` if it is not found.

@@ -36,7 +36,7 @@ struct LoginSessions: Sendable {
     init(_ service: BusService) { self.service = service }
 
     var presence: ServiceAnswer<Presence> {
-        service.properties(at: LoginSessions.login.path, LoginSessions.login.interface)
+        service.properties(of: LoginSessions.login)
             .with(service.objects()).from("IdleHint")
             .understood { said throws(Misunderstood) in
                 let (login, sessions) = said

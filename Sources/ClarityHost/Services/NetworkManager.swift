@@ -24,12 +24,12 @@ struct NetworkManager: Sendable {
         case guessYes, guessNo
     }
 
-    private static let place = BusObject(
+    private static let daemon = BusObject(
         path: "/org/freedesktop/NetworkManager", interface: "org.freedesktop.NetworkManager")
 
     static let subscription = BusSubscription(
         title: "NetworkManager", service: "org.freedesktop.NetworkManager",
-        objects: [place: ["Connectivity", "Metered", "PrimaryConnectionType"]])
+        objects: [daemon: ["Connectivity", "Metered", "PrimaryConnectionType"]])
 
     let service: BusService
 
@@ -70,7 +70,6 @@ struct NetworkManager: Sendable {
     private func said<Meaning>(
         _ property: String, _ read: (BusProperties) throws(Misunderstood) -> Meaning
     ) -> ServiceAnswer<Meaning> {
-        let place = NetworkManager.place
-        return service.properties(at: place.path, place.interface).from(property).understood(read)
+        service.properties(of: NetworkManager.daemon).from(property).understood(read)
     }
 }

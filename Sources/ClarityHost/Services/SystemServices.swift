@@ -1,4 +1,3 @@
-import CLinux
 import ClarityScheduler
 import Glibc
 import Synchronization
@@ -15,16 +14,13 @@ final class SystemServices: Sendable {
         /// Whether the first call of `answers` is waiting. Meanwhile only that call handles
         /// messages, because a message that another thread handles would not wake it.
         var isSettling = false
-        var listeners: [WeakListener] = []
+        /// Rings when an answer changes; `nil` until somebody listens.
+        var bell: Bell?
 
         init(_ bus: SystemBus) {
             self.bus = bus
             answers = ServiceAnswers(bus.service)
         }
-    }
-
-    private struct WeakListener {
-        weak var listener: Listener?
     }
 
     private let clock: any WallClock
@@ -65,48 +61,38 @@ final class SystemServices: Sendable {
         return state.withLock { $0.answers }
     }
 
-    /// Returns a stream with an element whenever an answer changes in more than its time. It ends
-    /// with its consumer.
+    /// Opens the sources that have an element whenever an answer changes in more than its time;
+    /// none if the process is out of descriptors.
     ///
-    /// The stream is silent before the first call of `answers`, and if the process is out of
-    /// descriptors.
-    func changes(on events: EventThread) -> AsyncStream<Void> {
-        events.elements(of: sources())
-    }
-
-    /// Opens the sources of that stream; empty if the process is out of descriptors.
+    /// They are silent before the first call of `answers`.
     func sources() -> [EventSource<Void>] {
-        let descriptor = state.withLock { $0.bus.descriptor }
-        // Duplicates, because a stream closes its descriptors.
-        let bus = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        let bell = clinux_eventfd()
-        guard bus >= 0, bell >= 0, let listener = Listener(bell) else {
-            [bus, bell].filter { $0 >= 0 }.forEach { close($0) }
+        let (bus, bell) = state.withLock { state in
+            let bell = state.bell ?? Bell()
+            state.bell = bell
+            // A duplicate, because a stream closes its descriptors.
+            return (fcntl(state.bus.descriptor, F_DUPFD_CLOEXEC, 0), bell.source())
+        }
+        guard bus >= 0, let bell else {
+            [bus, bell?.descriptor ?? -1].filter { $0 >= 0 }.forEach { close($0) }
             return []
         }
-        state.withLock { state in
-            state.listeners.removeAll { $0.listener == nil }
-            state.listeners.append(WeakListener(listener: listener))
-        }
         return [
-            // `look` wakes all listeners if an answer has changed, so this source never has an
-            // element.
+            // `look` rings the bell if an answer has changed, so this source never has an element.
             EventSource(descriptor: bus) { [self] in
                 state.withLock { if !$0.isSettling { look(&$0) } }
                 return nil
             },
-            // The source keeps the listener alive.
-            .counter(bell) { _ in withExtendedLifetime(listener) {} },
+            bell,
         ]
     }
 
-    /// Handles the messages that have arrived, and wakes the listeners if an answer has changed.
+    /// Handles the messages that have arrived, and rings the bell if an answer has changed.
     private func look(_ state: inout State) {
         state.bus.step(at: clock.moment)
         let answers = ServiceAnswers(state.bus.service)
         let isNews = !answers.say(as: state.answers)
         state.answers = answers
-        if isNews { for listener in state.listeners { listener.listener?.ring() } }
+        if isNews { state.bell?.ring() }
     }
 
     /// Waits until every request is answered or overdue, at most for `span`. Releases the lock
@@ -124,23 +110,5 @@ final class SystemServices: Sendable {
             var bus = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
             poll(&bus, 1, Int32(clamping: left.milliseconds + 1))
         }
-    }
-}
-
-/// Wakes a stream through an eventfd(2), even after the stream has closed its own descriptor.
-private final class Listener: Sendable {
-    private let descriptor: Int32
-
-    /// Creates a listener that wakes the reader of `bell`, an eventfd(2) that somebody else closes.
-    init?(_ bell: Int32) {
-        descriptor = fcntl(bell, F_DUPFD_CLOEXEC, 0)
-        if descriptor < 0 { return nil }
-    }
-
-    deinit { close(descriptor) }
-
-    func ring() {
-        var one: UInt64 = 1
-        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
     }
 }

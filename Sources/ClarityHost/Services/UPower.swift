@@ -24,15 +24,13 @@ struct UPower: Sendable {
 
     /// Whether only a battery or a UPS powers this machine.
     var isOnBattery: ServiceAnswer<Bool> {
-        let place = UPower.daemon
-        return service.properties(at: place.path, place.interface).from("OnBattery")
+        service.properties(of: UPower.daemon).from("OnBattery")
             .understood { properties throws(Misunderstood) in try properties.truth("OnBattery") }
     }
 
     /// The charge of all batteries together, rounded down.
     var battery: ServiceAnswer<Conditions.Battery> {
-        let place = UPower.display
-        return service.properties(at: place.path, place.interface).from("DisplayDevice")
+        service.properties(of: UPower.display).from("DisplayDevice")
             .understood { device throws(Misunderstood) in
                 guard try device.truth("IsPresent") else { return .absent }
                 // A battery or a UPS. The other types are mice, telephones and the like.

@@ -3,20 +3,20 @@ import SQLite
 
 /// An attempt as a row of `attempts`.
 enum AttemptRow {
-    static let columns = """
-        run_id, number, started_at_ms, finished_at_ms, result, stop_reason, reason, tally, \
-        peak_memory_bytes
-        """
+    enum Column: Int32, RowColumn {
+        case run_id, number, started_at_ms, finished_at_ms, result, stop_reason, reason, tally
+        case peak_memory_bytes
+    }
 
     static func attempt(_ row: borrowing Row) -> Attempt {
         Attempt(
-            run: RunID(row.integer(0)), number: Int(row.integer(1)),
-            startedAt: Instant(millisecondsSince1970: row.integer(2)),
-            finishedAt: row.optionalInstant(3),
-            result: Attempt.Result(rawValue: row.text(4)) ?? .running,
-            stopReason: row.optionalText(5).flatMap { StopReason(rawValue: $0) },
-            reason: row.optionalText(6), tally: TallyText.tally(row.text(7)),
-            peakMemoryBytes: row.integer(8))
+            run: RunID(row.integer(Column.run_id)), number: Int(row.integer(Column.number)),
+            startedAt: row.instant(Column.started_at_ms),
+            finishedAt: row.optionalInstant(Column.finished_at_ms),
+            result: Attempt.Result(rawValue: row.text(Column.result)) ?? .running,
+            stopReason: row.word(Column.stop_reason), reason: row.optionalText(Column.reason),
+            tally: TallyText.tally(row.text(Column.tally)),
+            peakMemoryBytes: row.integer(Column.peak_memory_bytes))
     }
 
     static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
@@ -29,10 +29,41 @@ enum AttemptRow {
     }
 
     private static let upsert = """
-        INSERT INTO attempts (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO attempts (\(Column.list)) VALUES (\(Column.parameters))
         ON CONFLICT (run_id, number) DO UPDATE SET
-            finished_at_ms = excluded.finished_at_ms, result = excluded.result,
-            stop_reason = excluded.stop_reason, reason = excluded.reason,
-            tally = excluded.tally, peak_memory_bytes = excluded.peak_memory_bytes
+            \(Column.replacements(besides: [.run_id, .number, .started_at_ms]))
         """
+}
+
+/// The output of an attempt's program, as a row of `attempt_outputs`.
+enum OutputRow {
+    enum Column: Int32, RowColumn { case run_id, number, head, left_out_bytes, tail }
+
+    /// Writes the attempt's output; without one, changes nothing.
+    static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
+        guard let output = attempt.output else { return }
+        try connection.run(
+            """
+            INSERT INTO attempt_outputs (\(Column.list)) VALUES (\(Column.parameters))
+            ON CONFLICT (run_id, number) DO UPDATE SET
+                \(Column.replacements(besides: [.run_id, .number]))
+            """,
+            .integer(attempt.run.rawValue), .integer(Int64(attempt.number)), .blob(output.head),
+            .integer(output.leftOutBytes), .blob(output.tail))
+    }
+
+    /// Returns the outputs of a run's attempts, by attempt number.
+    static func outputs(
+        of run: RunID, _ connection: Connection
+    ) throws(SQLiteError) -> [Int: AttemptOutput] {
+        var outputs: [Int: AttemptOutput] = [:]
+        try connection.forEach(
+            "SELECT \(Column.list) FROM attempt_outputs WHERE run_id = ?", [.integer(run.rawValue)]
+        ) { row in
+            outputs[Int(row.integer(Column.number))] = AttemptOutput(
+                head: row.blob(Column.head), leftOutBytes: row.integer(Column.left_out_bytes),
+                tail: row.blob(Column.tail))
+        }
+        return outputs
+    }
 }

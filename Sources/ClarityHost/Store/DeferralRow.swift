@@ -1,25 +1,22 @@
-public import ClarityScheduler
+import ClarityScheduler
 import SQLite
-
-/// A deferral and the time during which it held.
-public struct DeferralSpan: Hashable, Sendable {
-    public var deferral: Deferral
-    public var since: Instant
-    /// The end, or `nil` while the deferral holds.
-    public var until: Instant?
-}
 
 /// A deferral as a row of `deferrals`.
 enum DeferralRow {
-    static let columns = "reason, subject, wanted, measured, source, since_ms, until_ms"
+    enum Column: Int32, RowColumn {
+        case reason, subject, wanted, measured, source, since_ms, until_ms, run_id
+    }
+
+    static let columns = Column.list
 
     static func span(_ row: borrowing Row) -> DeferralSpan {
         DeferralSpan(
-            deferral: Deferral(
-                WaitReason(rawValue: row.text(0)) ?? .constraint, subject: row.text(1),
-                wanted: row.text(2), measured: row.text(3), source: row.text(4)),
-            since: Instant(millisecondsSince1970: row.integer(5)),
-            until: row.optionalInstant(6))
+            Deferral(
+                row.word(Column.reason) ?? .constraint, subject: row.text(Column.subject),
+                wanted: row.text(Column.wanted), measured: row.text(Column.measured),
+                source: row.text(Column.source)),
+            of: RunID(row.integer(Column.run_id)), since: row.instant(Column.since_ms),
+            until: row.optionalInstant(Column.until_ms))
     }
 
     /// Ends the spans of reasons that no longer hold, continues those that do, and starts the new
@@ -40,13 +37,13 @@ enum DeferralRow {
                 """,
                 .instant(instant), .integer(run.rawValue), .text(old.subject))
         }
-        for (place, deferral) in deferrals.enumerated() {
+        for (position, deferral) in deferrals.enumerated() {
             let before = known.firstIndex { $0.subject == deferral.subject }
-            if let before, before == place, known[before] == deferral { continue }
+            if let before, before == position, known[before] == deferral { continue }
             try connection.run(
                 before == nil ? insert : update, .integer(run.rawValue), .text(deferral.subject),
                 .text(deferral.reason.rawValue), .text(deferral.wanted), .text(deferral.measured),
-                .text(deferral.source), .integer(Int64(place)), .instant(instant))
+                .text(deferral.source), .integer(Int64(position)), .instant(instant))
         }
     }
 

@@ -20,9 +20,30 @@ struct HistoryPast {
         return (try ask("page_count") - ask("freelist_count")) * (try ask("page_size"))
     }
 
+    /// Removes runs that have finished and caused nothing unfinished, with everything that belongs
+    /// to them.
+    ///
+    /// - Parameter condition: an SQL condition on the runs, with `value` as its parameter 2.
+    /// - Returns: the number of runs removed, at most `limit`: the first ones by `column`.
+    func removeRuns(
+        _ hasFailed: Bool, where condition: String, _ value: Value, orderedBy column: String,
+        _ limit: Int64
+    ) throws(SQLiteError) -> Int64 {
+        let runs = try connection.all(
+            """
+            SELECT id FROM runs
+            WHERE (state = 'failed') = ?1 AND finished_at_ms IS NOT NULL AND \(condition)
+                AND \(HistoryPast.causesNothingOpen)
+            ORDER BY \(column) LIMIT ?3
+            """, .integer(hasFailed ? 1 : 0), value, .integer(limit)
+        ) { $0.integer(0) }
+        try removeRuns(runs)
+        return Int64(runs.count)
+    }
+
     /// Removes finished runs with everything that belongs to them, and updates the records of their
     /// jobs.
-    func removeRuns(_ runs: [Int64]) throws(SQLiteError) {
+    private func removeRuns(_ runs: [Int64]) throws(SQLiteError) {
         guard !runs.isEmpty else { return }
         let list = HistoryPast.list(runs)
         let losses = try connection.all(
@@ -99,29 +120,26 @@ struct HistoryPast {
     }
 
     /// Removes finished runs, fates and the waits of unfinished runs up to and including an
-    /// instant, with at most `limit` runs of each kind and at most `limit` fates.
+    /// instant, the oldest first: at most `limit` runs of each kind, fates, and waits.
     func removeAll(
         through edge: Instant, _ limit: Int64
     ) throws(SQLiteError) -> (runs: Int64, others: Int64) {
-        var runs: [Int64] = []
+        var runs: Int64 = 0
         for hasFailed in [false, true] {
-            runs += try connection.all(
-                """
-                SELECT id FROM runs
-                WHERE (state = 'failed') = ?1 AND finished_at_ms IS NOT NULL
-                    AND finished_at_ms <= ?2 AND \(HistoryPast.causesNothingOpen)
-                ORDER BY finished_at_ms LIMIT ?3
-                """, .integer(hasFailed ? 1 : 0), .instant(edge), .integer(limit)
-            ) { $0.integer(0) }
+            runs += try removeRuns(
+                hasFailed, where: "finished_at_ms <= ?2", .instant(edge),
+                orderedBy: "finished_at_ms", limit)
         }
-        try removeRuns(runs)
         let fates = try removeFates(through: edge, limit)
         try connection.run(
             """
-            DELETE FROM deferrals WHERE until_ms <= ?
-                AND run_id IN (SELECT id FROM \(RunRow.open))
-            """, .instant(edge))
-        return (Int64(runs.count), fates + Int64(connection.changes))
+            DELETE FROM deferrals WHERE (run_id, subject, since_ms) IN (
+                SELECT run_id, subject, since_ms
+                FROM (SELECT id FROM \(RunRow.open)) AS open
+                CROSS JOIN deferrals ON run_id = open.id
+                WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)
+            """, .instant(edge), .integer(limit))
+        return (runs, fates + Int64(connection.changes))
     }
 
     private static func oldestRuns(hasFailed: Bool) -> String {

@@ -117,3 +117,63 @@ let historyMigrations = Migrations(
         patienceHistoryVersion, bootHistoryVersion, namedHistoryVersion,
         sourcesHistoryVersion,
     ])
+
+/// Version 3: the condition that a run itself needs, beyond its job's constraints.
+private let thirdHistoryVersion = """
+    ALTER TABLE runs ADD COLUMN needs TEXT
+        CHECK (needs = 'external_power' OR needs = 'network_unmetered')
+        CHECK (needs IS NULL OR state <> 'running');
+    """
+
+/// Version 4: the output of attempts' programs, where it is kept; deleted with the attempt.
+private let outputHistoryVersion = """
+    CREATE TABLE attempt_outputs (
+        run_id INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        head BLOB NOT NULL,
+        left_out_bytes INTEGER NOT NULL CHECK (left_out_bytes >= 0),
+        tail BLOB NOT NULL,
+        PRIMARY KEY (run_id, number),
+        FOREIGN KEY (run_id, number) REFERENCES attempts (run_id, number) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    """
+
+/// Version 5: a run may wait for a login or a source file, words that the CHECK of `needs` refuses.
+private let awaitsHistoryVersion = """
+    ALTER TABLE runs ADD COLUMN awaits TEXT
+        CONSTRAINT awaits_words CHECK (awaits = 'login' OR awaits = 'source')
+        CONSTRAINT awaits_state CHECK (awaits IS NULL OR state <> 'running');
+    """
+
+/// Version 6: the occurrence that a coalesced run stands for, and a server's Retry-After.
+private let patienceHistoryVersion = """
+    -- The latest of the occurrences that were coalesced into a waiting run: it stands for that one.
+    ALTER TABLE runs ADD COLUMN latest_occurrence_ms INTEGER;
+    -- Before this instant a server wants no attempt of the job.
+    ALTER TABLE job_records ADD COLUMN retry_after_ms INTEGER;
+    """
+
+/// Version 7: the last boot for which runs were enqueued, in one row, so that the restart of a
+/// scheduler does not count as a boot.
+private let bootHistoryVersion = """
+    CREATE TABLE boot_mark (
+        id INTEGER PRIMARY KEY CONSTRAINT boot_mark_id CHECK (id = 1),
+        boot TEXT NOT NULL
+    ) STRICT;
+    """
+
+/// Version 9: the fingerprints of the sources, and backfills of past occurrences.
+private let sourcesHistoryVersion = """
+    CREATE TABLE source_fingerprints (
+        path TEXT PRIMARY KEY NOT NULL,
+        is_folder INTEGER NOT NULL
+            CONSTRAINT source_fingerprints_is_folder CHECK (is_folder = 0 OR is_folder = 1),
+        files INTEGER NOT NULL CONSTRAINT source_fingerprints_files CHECK (files >= 0),
+        newest_change_ns INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- Once, but again where it came to nothing.
+    CREATE UNIQUE INDEX runs_one_backfill ON runs (job_id, scheduled_for_ms)
+        WHERE trigger = 'backfill'
+            AND (state = 'enqueued' OR state = 'running' OR state = 'succeeded');
+    """

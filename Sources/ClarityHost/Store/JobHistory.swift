@@ -3,8 +3,8 @@ import SQLite
 
 // Queries about one job.
 extension RunHistory {
-    /// The number of runs that `heldBack` looks at, newest first.
-    public static let heldBackReach = 20_000
+    /// The number of runs that `holds` looks at, newest first.
+    public static let holdsReach = 20_000
 
     /// Returns what the history knows of a job beyond its runs; `nil` for a job that was never
     /// seen.
@@ -16,18 +16,11 @@ extension RunHistory {
         }
     }
 
-    /// Returns the newest run of each job that has any.
-    public func lastRuns(of jobs: [JobID]) throws(RunStoreError) -> [JobID: Run] {
-        var last: [JobID: Run] = [:]
-        for job in jobs { last[job] = try runs(of: job, limit: 1).first }
-        return last
-    }
-
     /// Returns what held a job back from one instant to another, the longest reason first.
     ///
     /// Reads the job's runs from the newest down to one that finished before `since`, at most
-    /// `heldBackReach` runs.
-    public func heldBack(
+    /// `holdsReach` runs.
+    public func holds(
         _ job: JobID, since: Instant, until: Instant
     ) throws(RunStoreError) -> [HoldSummary] {
         guard let connection else { return [] }
@@ -36,19 +29,13 @@ extension RunHistory {
                 let first = try firstRun(of: job, since: since, connection)
                 let spans = try connection.all(
                     """
-                    SELECT reason, subject, run_id, since_ms, until_ms
+                    SELECT \(DeferralRow.columns)
                     FROM runs CROSS JOIN deferrals ON run_id = runs.id
                     WHERE job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
                         AND (until_ms IS NULL OR until_ms > ?3)
                     """,
-                    .text(job.rawValue), .integer(first), .instant(since), .instant(until)
-                ) { row in
-                    HoldSummary.Span(
-                        WaitReason(rawValue: row.text(0)) ?? .constraint, subject: row.text(1),
-                        run: RunID(row.integer(2)),
-                        since: Instant(millisecondsSince1970: row.integer(3)),
-                        until: row.optionalInstant(4))
-                }
+                    .text(job.rawValue), .integer(first), .instant(since), .instant(until),
+                    map: DeferralRow.span)
                 return HoldSummary.sums(of: spans, from: since, until: until)
             }
         }
@@ -61,7 +48,7 @@ extension RunHistory {
         of job: JobID, since: Instant, _ connection: Connection
     ) throws(SQLiteError) -> Int64 {
         var first = Int64.max
-        for _ in 0..<(RunHistory.heldBackReach / 500) {
+        for _ in 0..<(RunHistory.holdsReach / 500) {
             let run = try connection.first(
                 """
                 SELECT id, finished_at_ms FROM runs WHERE job_id = ? AND id < ?
@@ -74,5 +61,25 @@ extension RunHistory {
             if let finished = run.finished, finished < since { break }
         }
         return first
+    }
+}
+
+extension RunHistory {
+    /// The number of runs that `lastSuccess` searches, newest first.
+    public static let successReach = 10_000
+
+    /// Returns when the last successful run of a job finished; `nil` if none of the job's newest
+    /// `successReach` runs succeeded.
+    public func lastSuccess(of job: JobID) throws(RunStoreError) -> Instant? {
+        try rethrowing(path) {
+            try connection?.first(
+                """
+                SELECT finished_at_ms FROM (
+                    SELECT id, state, finished_at_ms FROM runs
+                    WHERE job_id = ? ORDER BY id DESC LIMIT \(RunHistory.successReach))
+                WHERE state = 'succeeded' ORDER BY id DESC LIMIT 1
+                """, .text(job.rawValue)
+            ) { $0.optionalInstant(0) } ?? nil
+        }
     }
 }

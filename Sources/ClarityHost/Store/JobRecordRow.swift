@@ -3,24 +3,28 @@ import SQLite
 
 /// A job's record, as a row of `job_records`.
 enum JobRecordRow {
-    static let columns = """
-        job_id, anchor_at_ms, considered_until_ms, era, schedule, schedule_since_ms, \
-        last_finished_ms, paused_since_ms, paused_until_ms, pause_reason, \
-        retry_after_ms
-        """
+    enum Column: Int32, RowColumn {
+        case job_id, anchor_at_ms, considered_until_ms, era, schedule, schedule_since_ms
+        case last_finished_ms, paused_since_ms, paused_until_ms, pause_reason, retry_after_ms
+        case revision
+    }
+
+    static let columns = Column.list
 
     static func record(_ row: borrowing Row) -> JobRecord {
-        var record = JobRecord(lastFinished: row.optionalInstant(6))
-        if let anchor = row.optionalInstant(1) {
+        var record = JobRecord(lastFinished: row.optionalInstant(Column.last_finished_ms))
+        if let anchor = row.optionalInstant(Column.anchor_at_ms) {
             record.clock = JobClock(
-                anchor: anchor, considered: Instant(millisecondsSince1970: row.integer(2)),
-                era: Int(row.integer(3)), schedule: row.text(4),
-                scheduleSince: Instant(millisecondsSince1970: row.integer(5)))
+                anchor: anchor, considered: row.instant(Column.considered_until_ms),
+                era: Int(row.integer(Column.era)), schedule: row.text(Column.schedule),
+                scheduleSince: row.instant(Column.schedule_since_ms))
         }
-        if let since = row.optionalInstant(7) {
-            record.pause = Pause(since: since, until: row.optionalInstant(8), reason: row.text(9))
+        if let since = row.optionalInstant(Column.paused_since_ms) {
+            record.pause = Pause(
+                since: since, until: row.optionalInstant(Column.paused_until_ms),
+                reason: row.text(Column.pause_reason))
         }
-        record.retryAfter = row.optionalInstant(10)
+        record.retryAfter = row.optionalInstant(Column.retry_after_ms)
         return record
     }
 
@@ -36,30 +40,34 @@ enum JobRecordRow {
         _ record: JobRecord, of job: JobID, _ step: Step, revision: Int64,
         _ connection: Connection
     ) throws(SQLiteError) {
-        try connection.run(
-            upsert, .text(job.rawValue), .instant(record.clock?.anchor),
-            .instant(record.clock?.considered), .integer(Int64(record.clock?.era ?? 0)),
-            .text(record.clock?.schedule),
-            .instant(record.clock?.scheduleSince), .instant(record.lastFinished),
-            .instant(record.pause?.since), .instant(record.pause?.until),
-            .text(record.pause?.reason), .instant(record.retryAfter), .integer(step.runs),
-            .integer(step.failures),
-            .integer(revision))
+        let clock = record.clock
+        let values = Column.allCases.map { column -> Value in
+            switch column {
+            case .job_id: .text(job.rawValue)
+            case .anchor_at_ms: .instant(clock?.anchor)
+            case .considered_until_ms: .instant(clock?.considered)
+            case .era: .integer(Int64(clock?.era ?? 0))
+            case .schedule: .text(clock?.schedule)
+            case .schedule_since_ms: .instant(clock?.scheduleSince)
+            case .last_finished_ms: .instant(record.lastFinished)
+            case .paused_since_ms: .instant(record.pause?.since)
+            case .paused_until_ms: .instant(record.pause?.until)
+            case .pause_reason: .text(record.pause?.reason)
+            case .retry_after_ms: .instant(record.retryAfter)
+            case .revision: .integer(revision)
+            }
+        }
+        try connection.forEach(
+            upsert, values + [.integer(step.runs), .integer(step.failures)]
+        ) { _ in }
     }
 
     private static let upsert = """
-        INSERT INTO job_records (\(columns), kept_runs, kept_failures, revision)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO job_records (\(columns), kept_runs, kept_failures)
+        VALUES (\(Column.parameters), ?, ?)
         ON CONFLICT (job_id) DO UPDATE SET
-            anchor_at_ms = excluded.anchor_at_ms,
-            considered_until_ms = excluded.considered_until_ms,
-            schedule = excluded.schedule, schedule_since_ms = excluded.schedule_since_ms,
-            last_finished_ms = excluded.last_finished_ms,
-            paused_since_ms = excluded.paused_since_ms,
-            paused_until_ms = excluded.paused_until_ms, pause_reason = excluded.pause_reason,
-            retry_after_ms = excluded.retry_after_ms,
-            era = excluded.era, kept_runs = kept_runs + excluded.kept_runs,
-            kept_failures = kept_failures + excluded.kept_failures,
-            revision = excluded.revision
+            \(Column.replacements(besides: [.job_id])),
+            kept_runs = kept_runs + excluded.kept_runs,
+            kept_failures = kept_failures + excluded.kept_failures
         """
 }

@@ -39,12 +39,7 @@ struct Leases {
     /// order's descriptor closes, but that takes a moment. This runs once, before the first
     /// decision, because a decision keeps every other process waiting.
     func removeLapsed() {
-        guard let listing = opendir(folder) else { return }
-        defer { closedir(listing) }
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
+        for name in Leases.names(in: folder) {
             let isGone =
                 name.hasPrefix(".")
                 ? isLeftDraft(name) : name != ownOwner && !isAlive(name, patience: .seconds(1))
@@ -87,20 +82,88 @@ struct Leases {
     /// Its parent may reap it late or never, like the first process of many containers.
     static func hasEnded(_ process: pid_t) -> Bool {
         if kill(process, 0) != 0 { return errno == ESRCH }
-        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
-        // If the process is gone meanwhile, it has ended; if it is hidden from us, it counts as
-        // running.
-        guard descriptor >= 0 else { return errno == ENOENT && kill(process, 0) != 0 }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 512)
-        let count = read(descriptor, &bytes, bytes.count)
-        // The line is `pid (name) state ...`, and the name may contain anything (proc(5)).
-        let fields = bytes.prefix(max(count, 0))
-        guard let name = fields.lastIndex(of: UInt8(ascii: ")")) else { return false }
-        let state = fields[name...].dropFirst(2).first
-        return state == UInt8(ascii: "Z") || state == UInt8(ascii: "X")
+        do throws(WholeFile.Fault) {
+            let fields = try WholeFile.bytes(of: "/proc/\(process)/stat", atMost: 4096)
+            // The line is `pid (name) state ...`, and the name may contain anything (proc(5)).
+            guard let name = fields.lastIndex(of: UInt8(ascii: ")")) else { return false }
+            let state = fields[name...].dropFirst(2).first
+            return state == UInt8(ascii: "Z") || state == UInt8(ascii: "X")
+        } catch {
+            // If the process is gone meanwhile, it has ended; if it is hidden from us, it counts as
+            // running.
+            return error == .refused(ENOENT) && kill(process, 0) != 0
+        }
+    }
+
+    /// Returns the names of the files of owners; none if the folder cannot be read.
+    fileprivate static func names(in folder: String) -> [String] {
+        do throws(WholeFile.Fault) {
+            return try WholeFile.names(in: folder)
+        } catch {
+            return []
+        }
     }
 
     /// The time since the machine started, without time in suspend.
     private static var awakeMilliseconds: Int64 { SystemClock().awake.milliseconds }
+}
+
+/// Proves that the holder of leases or one of its workers is alive, by a lock that the kernel
+/// releases.
+///
+/// A file in `owners/` stays locked with flock(2) while any process has its open file description:
+/// the scheduler, and every worker that inherited it. The leases of a killed scheduler therefore
+/// lapse as soon as its last worker is gone, and not before. A reused process id cannot be mistaken
+/// for the owner.
+public final class LeaseLock {
+    /// The name under which this process holds leases: its process id and a random number.
+    public let owner: String
+    /// The locked descriptor, for workers to inherit.
+    public let descriptor: Int32
+    /// The path of the locked file. Other processes write to the file after a change that its owner
+    /// should look at.
+    public let path: String
+
+    /// Creates and locks the file of a new owner.
+    ///
+    /// - Throws: `StateDirectoryError` if the folder cannot be written.
+    init(folder: String, uniqueNumber: UInt64) throws(StateDirectoryError) {
+        owner = "\(getpid())-\(String(uniqueNumber, radix: 36))"
+        path = "\(folder)/\(owner)"
+        // Lock the file before it gets its name, so that nobody sees it unlocked while this process
+        // lives.
+        let draft = "\(folder)/.\(owner)"
+        descriptor = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0,
+            rename(draft, path) == 0
+        else { throw StateDirectoryError(path: path, errno: errno) }
+    }
+
+    deinit {
+        unlink(path)
+        close(descriptor)
+    }
+}
+
+/// Wakes the other processes that share a history, so that they look at it.
+///
+/// Writes one byte to the lock file of each owner in `owners/`. A process that watches its own file
+/// wakes up (`IN_CLOSE_WRITE`, inotify(7)); the others do not notice.
+struct ChangeSignals {
+    let folder: String
+    let ownOwner: String
+
+    /// Signals every other owner, and ignores failures: each process eventually looks again without
+    /// a signal.
+    func send() {
+        for name in Leases.names(in: folder) where !name.hasPrefix(".") && name != ownOwner {
+            let file = open(
+                "\(folder)/\(name)", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
+            guard file >= 0 else { continue }
+            // Overwrite the previous byte, so that the file never grows.
+            var byte: UInt8 = 0x0A
+            write(file, &byte, 1)
+            close(file)
+        }
+    }
 }

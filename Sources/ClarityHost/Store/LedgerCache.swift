@@ -27,10 +27,10 @@ struct LedgerCache {
                 ledger.setRecord(record, of: job)
             }
             let open = try LedgerRows.open(connection)
-            ledger.replaceOpen(open.runs, waits: open.waits, nextRun: open.nextRun)
-            ledger.setPruned(try LedgerRows.pruned(connection))
-            ledger.setBoot(try LedgerRows.boot(connection))
-            ledger.setSources(try LedgerRows.sources(connection))
+            ledger.replaceAllButRecords(
+                open: open.runs, waits: open.waits, nextRun: open.nextRun,
+                pruned: try LedgerRows.pruned(connection), boot: try LedgerRows.boot(connection),
+                sources: try LedgerRows.sources(connection))
             self.leases = open.leases
             held = open.runs.filter { $0.lease != nil }.map(\.id)
             dataVersion = version

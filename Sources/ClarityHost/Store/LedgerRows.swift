@@ -20,40 +20,20 @@ enum LedgerRows {
         var expires: Int64
     }
 
-    /// Reads the whole ledger; `state` judges each owner's leases.
-    static func read(
-        _ connection: Connection, state: (_ owner: String, LeaseTerms) -> Lease.State
-    ) throws -> Ledger {
-        var jobs: [JobID: JobRecord] = [:]
-        try records(connection, after: .min) { jobs[$0] = $1 }
-        let open = try open(connection)
-        var ledger = Ledger(
-            jobs: jobs, open: open.runs, waits: open.waits, nextRun: open.nextRun,
-            pruned: try pruned(connection), boot: try boot(connection),
-            sources: try sources(connection))
-        let states = Dictionary(
-            uniqueKeysWithValues: open.leases.map { ($0, state($0, $1)) })
-        for run in open.runs {
-            guard let found = (run.lease?.owner).flatMap({ states[$0] }) else { continue }
-            ledger.setLeaseState(found, of: run.id)
-        }
-        return ledger
-    }
-
     /// Calls `body` with each job record whose revision is higher than `revision`.
     ///
     /// - Returns: the highest revision seen, or `revision` if there is no newer record.
-    @discardableResult
     static func records(
         _ connection: Connection, after revision: Int64, _ body: (JobID, JobRecord) -> Void
     ) throws(SQLiteError) -> Int64 {
         var highest = revision
         try connection.forEach(
-            "SELECT \(JobRecordRow.columns), revision FROM job_records WHERE revision > ?",
+            "SELECT \(JobRecordRow.columns) FROM job_records WHERE revision > ?",
             [.integer(revision)]
         ) { row in
-            highest = max(highest, row.integer(11))
-            if let job = JobID(row.text(0)) { body(job, JobRecordRow.record(row)) }
+            highest = max(highest, row.integer(JobRecordRow.Column.revision))
+            guard let job = JobID(row.text(JobRecordRow.Column.job_id)) else { return }
+            body(job, JobRecordRow.record(row))
         }
         return highest
     }
@@ -61,37 +41,34 @@ enum LedgerRows {
     /// Reads the unfinished runs.
     static func open(_ connection: Connection) throws -> Open {
         var open = Open()
-        var fault: RunStoreError?
-        try connection.forEach(
-            "SELECT \(RunRow.columns) FROM \(RunRow.open) ORDER BY id"
-        ) { row in
-            do throws(RunStoreError) {
-                let run = try RunRow.run(row)
-                if let owner = run.lease?.owner, open.leases[owner] == nil {
-                    open.leases[owner] = RunRow.lease(row)
-                }
-                open.runs.append(run)
-            } catch {
-                fault = error
+        try RunRow.forEach("\(RunRow.open) ORDER BY id", [], connection) { run, row in
+            if let owner = run.lease?.owner, open.leases[owner] == nil {
+                open.leases[owner] = RunRow.lease(row)
             }
+            open.runs.append(run)
         }
-        if let fault { throw fault }
-        // Join from the runs to their deferrals: there are few open runs, and many old deferrals.
-        try connection.forEach(
-            """
-            SELECT \(DeferralRow.columns), run_id
-            FROM (SELECT id FROM \(RunRow.open)) AS open
-            CROSS JOIN deferrals ON run_id = open.id
-            WHERE until_ms IS NULL ORDER BY run_id, place
-            """
-        ) { row in
-            open.waits[RunID(row.integer(7)), default: []].append(DeferralRow.span(row).deferral)
-        }
+        if !open.runs.isEmpty { try readWaits(connection, into: &open) }
         let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
             $0.integer(0)
         }
         open.nextRun = RunID((last ?? 0) + 1)
         return open
+    }
+
+    /// Reads what the unfinished runs wait for.
+    private static func readWaits(_ connection: Connection, into open: inout Open) throws {
+        // Join from the runs to their deferrals: there are few open runs, and many old deferrals.
+        try connection.forEach(
+            """
+            SELECT \(DeferralRow.columns)
+            FROM (SELECT id FROM \(RunRow.open)) AS open
+            CROSS JOIN deferrals ON run_id = open.id
+            WHERE until_ms IS NULL ORDER BY run_id, place
+            """
+        ) { row in
+            let span = DeferralRow.span(row)
+            open.waits[span.run, default: []].append(span.deferral)
+        }
     }
 
     /// Reads the last boot for which runs were enqueued.

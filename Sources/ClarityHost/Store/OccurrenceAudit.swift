@@ -8,9 +8,7 @@ struct OccurrenceAudit {
 
     /// One run, or one row of counted occurrences.
     private struct Fate {
-        var first: Instant
-        var latest: Instant
-        var count: Int
+        var due: DueOccurrences
         /// The name that messages use.
         var name: String
     }
@@ -30,7 +28,10 @@ struct OccurrenceAudit {
         let known = try connection.first(
             "SELECT \(JobRecordRow.columns), pruned_until_ms FROM job_records WHERE job_id = ?",
             .text(job.rawValue)
-        ) { (JobRecordRow.record($0).clock, pruned: $0.optionalInstant(11)) }
+        ) { row in
+            let last = Int32(JobRecordRow.Column.allCases.count)
+            return (JobRecordRow.record(row).clock, pruned: row.optionalInstant(last))
+        }
         // The current schedule does not determine the occurrences of an earlier one.
         guard case (let clock?, let pruned)? = known, clock.schedule == "\(schedule)"
         else { return [] }
@@ -58,22 +59,22 @@ struct OccurrenceAudit {
         }
         var settled = start
         for fate in fates {
-            if fate.first <= settled {
-                offend("the occurrence at \(fate.first) has another fate beside \(fate.name)")
+            let due = fate.due
+            if due.first <= settled {
+                offend("the occurrence at \(due.first) has another fate beside \(fate.name)")
             } else {
-                expectNone(after: settled, through: fate.first - .milliseconds(1))
+                expectNone(after: settled, through: due.first - .milliseconds(1))
             }
-            let due = schedule.due(
-                after: fate.first - .milliseconds(1), through: fate.latest, anchor: clock.anchor)
-            let counted = DueOccurrences(first: fate.first, latest: fate.latest, count: fate.count)
-            if due != counted {
+            let named = schedule.due(
+                after: due.first - .milliseconds(1), through: due.latest, anchor: clock.anchor)
+            if named != due {
                 offend(
-                    fate.first == fate.latest
-                        ? "\(fate.name) is for \(fate.first), which the schedule does not name"
-                        : "\(fate.name) counts \(fate.count) occurrences from \(fate.first) to "
-                            + "\(fate.latest), the schedule names \(due?.count ?? 0)")
+                    due.first == due.latest
+                        ? "\(fate.name) is for \(due.first), which the schedule does not name"
+                        : "\(fate.name) counts \(due.count) occurrences from \(due.first) to "
+                            + "\(due.latest), the schedule names \(named?.count ?? 0)")
             }
-            settled = max(settled, fate.latest)
+            settled = max(settled, due.latest)
         }
         if settled > max(clock.considered, start) {
             offend("what comes after \(clock.considered) has its fate before its time")
@@ -96,7 +97,8 @@ struct OccurrenceAudit {
         ) { row in
             let instant = Instant(millisecondsSince1970: row.integer(1))
             return Fate(
-                first: instant, latest: instant, count: 1, name: "run \(row.integer(0))")
+                due: DueOccurrences(first: instant, latest: instant, count: 1),
+                name: "run \(row.integer(0))")
         }
         let counted = try connection.all(
             """
@@ -105,10 +107,13 @@ struct OccurrenceAudit {
             """, .text(job.rawValue), .integer(era), .instant(start)
         ) { row in
             Fate(
-                first: Instant(millisecondsSince1970: row.integer(0)),
-                latest: Instant(millisecondsSince1970: row.integer(1)),
-                count: Int(row.integer(2)), name: "what is \(row.text(3))")
+                due: DueOccurrences(
+                    first: Instant(millisecondsSince1970: row.integer(0)),
+                    latest: Instant(millisecondsSince1970: row.integer(1)),
+                    count: Int(row.integer(2))), name: "what is \(row.text(3))")
         }
-        return (runs + counted).sorted { ($0.first, $0.latest) < ($1.first, $1.latest) }
+        return (runs + counted).sorted {
+            ($0.due.first, $0.due.latest) < ($1.due.first, $1.due.latest)
+        }
     }
 }

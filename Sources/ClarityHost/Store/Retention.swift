@@ -25,8 +25,11 @@ struct Retention {
         // Twice the number of new runs, so that the history shrinks when it has to.
         let new = before.map { mark.through.rawValue - $0.through } ?? Planner.pruneEvery.runs
         var rest = min(max(250, 2 * new), 2000)
-        rest -= try removeOld(policy.age, hasFailed: false, rest)
-        rest -= try removeOld(policy.failureAge, hasFailed: true, rest)
+        for (hasFailed, age) in [(false, policy.age), (true, policy.failureAge)] {
+            rest -= try past.removeRuns(
+                hasFailed, where: "finished_at_ms < ?2", .instant(now - age),
+                orderedBy: "finished_at_ms", rest)
+        }
         // A policy that keeps fewer runs than the last one checks every job again.
         let isStricter = before.map { $0.limit > Int64(policy.runs) } ?? true
         let counted = try removeSurplus(after: isStricter ? 0 : before?.counted ?? 0, &rest)
@@ -42,23 +45,6 @@ struct Retention {
             """,
             .instant(mark.at), .integer(mark.through.rawValue), .integer(counted),
             .integer(Int64(policy.runs)))
-    }
-
-    // MARK: By age
-
-    private func removeOld(
-        _ age: Duration, hasFailed: Bool, _ limit: Int64
-    ) throws(SQLiteError) -> Int64 {
-        let runs = try connection.all(
-            """
-            SELECT id FROM runs
-            WHERE (state = 'failed') = ? AND finished_at_ms IS NOT NULL AND finished_at_ms < ?
-                AND \(HistoryPast.causesNothingOpen)
-            ORDER BY finished_at_ms LIMIT ?
-            """, .integer(hasFailed ? 1 : 0), .instant(now - age), .integer(limit)
-        ) { $0.integer(0) }
-        try past.removeRuns(runs)
-        return Int64(runs.count)
     }
 
     // MARK: By number
@@ -90,25 +76,20 @@ struct Retention {
         ) { [$0.integer(0), $0.integer(1)] }
         let limits = [Int64(policy.runs), Int64(policy.runs) * Retention.failuresFactor]
         for (hasFailed, (kept, limit)) in zip(kept ?? [], limits).enumerated() where kept > limit {
-            let runs = try connection.all(
-                """
-                SELECT id FROM runs
-                WHERE job_id = ? AND (state = 'failed') = ? AND finished_at_ms IS NOT NULL
-                    AND \(HistoryPast.causesNothingOpen)
-                ORDER BY id LIMIT ?
-                """,
-                .text(job), .integer(Int64(hasFailed)), .integer(min(kept - limit, rest))
-            ) { $0.integer(0) }
-            try past.removeRuns(runs)
-            rest -= Int64(runs.count)
+            rest -= try past.removeRuns(
+                hasFailed == 1, where: "job_id = ?2", .text(job), orderedBy: "id",
+                min(kept - limit, rest))
         }
     }
 
     // MARK: By size
 
     private func makeRoom(_ rest: inout Int64) throws(SQLiteError) {
+        var last: Instant?
         while rest > 0, try past.bytes() > policy.bytes {
-            guard let edge = try past.edge(of: Retention.step) else { return }
+            // The waits up to the last edge may be more than one step removes.
+            guard let edge = try past.edge(of: Retention.step) ?? last else { return }
+            last = edge
             let (runs, others) = try past.removeAll(through: edge, Retention.step)
             guard runs + others > 0 else { return }
             // A run has some fates and waits of its own, so these count for a quarter.

@@ -56,9 +56,9 @@ public struct RunHistory: ~Copyable {
         guard let connection else { return Ledger() }
         return try rethrowing(path) {
             try connection.snapshot {
-                try LedgerRows.read(connection) {
-                    leases.state(of: $0, boot: $1.boot, expires: $1.expires)
-                }
+                var cache = LedgerCache()
+                try cache.refresh(connection, leases)
+                return cache.ledger
             }
         }
     }
@@ -67,7 +67,7 @@ public struct RunHistory: ~Copyable {
     public func runs(_ filter: RunFilter, limit: Int) throws(RunStoreError) -> [Run] {
         let condition = filter.condition
         return try runs(
-            "SELECT \(RunRow.columns) FROM runs \(condition.text) ORDER BY id DESC LIMIT ?",
+            "runs \(condition.text) ORDER BY id DESC LIMIT ?",
             condition.values + [.integer(Int64(limit))])
     }
 
@@ -78,7 +78,7 @@ public struct RunHistory: ~Copyable {
 
     /// Returns a run, or `nil` if there is none with this number.
     public func run(_ id: RunID) throws(RunStoreError) -> Run? {
-        try runs("SELECT \(RunRow.columns) FROM runs WHERE id = ?", [.integer(id.rawValue)]).first
+        try runs("runs WHERE id = ?", [.integer(id.rawValue)]).first
     }
 
     /// Returns the attempts of a run, in order of their numbers.
@@ -87,7 +87,9 @@ public struct RunHistory: ~Copyable {
             guard let connection else { return [] }
             let outputs = try OutputRow.outputs(of: run, connection)
             return try connection.all(
-                "SELECT \(AttemptRow.columns) FROM attempts WHERE run_id = ? ORDER BY number",
+                """
+                SELECT \(AttemptRow.Column.list) FROM attempts WHERE run_id = ? ORDER BY number
+                """,
                 .integer(run.rawValue), map: AttemptRow.attempt
             ).map { attempt in
                 var attempt = attempt
@@ -126,20 +128,61 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    func runs(_ sql: String, _ values: [Value]) throws(RunStoreError) -> [Run] {
+    private func runs(_ query: String, _ values: [Value]) throws(RunStoreError) -> [Run] {
         guard let connection else { return [] }
         return try rethrowing(path) {
             var runs: [Run] = []
-            var fault: RunStoreError?
-            try connection.forEach(sql, values) { row in
-                do throws(RunStoreError) {
-                    runs.append(try RunRow.run(row))
-                } catch {
-                    fault = error
-                }
-            }
-            if let fault { throw fault }
+            try RunRow.forEach(query, values, connection) { run, _ in runs.append(run) }
             return runs
         }
+    }
+}
+
+/// A selection of runs for a query of the history.
+public struct RunFilter: Hashable, Sendable {
+    /// The job, or `nil` for all jobs.
+    public var job: JobID?
+    /// Only runs that failed for good.
+    public var isFailed: Bool
+    /// Only runs that a deferral has held back.
+    public var isDeferred: Bool
+    /// Only runs that had not finished before this instant.
+    public var since: Instant?
+    /// Only runs that were enqueued before this instant.
+    public var until: Instant?
+
+    /// Creates a filter for the runs that match all given conditions; without any, for all runs.
+    public init(
+        job: JobID? = nil, isFailed: Bool = false, isDeferred: Bool = false,
+        since: Instant? = nil, until: Instant? = nil
+    ) {
+        self.job = job
+        self.isFailed = isFailed
+        self.isDeferred = isDeferred
+        self.since = since
+        self.until = until
+    }
+
+    /// The filter as an SQL clause that follows `FROM runs`, and its values.
+    var condition: (text: String, values: [Value]) {
+        var terms: [String] = []
+        var values: [Value] = []
+        if let job {
+            terms.append("job_id = ?")
+            values.append(.text(job.rawValue))
+        }
+        if isFailed { terms.append("state = 'failed'") }
+        if isDeferred {
+            terms.append("EXISTS (SELECT 1 FROM deferrals WHERE run_id = runs.id)")
+        }
+        if let since {
+            terms.append("(finished_at_ms IS NULL OR finished_at_ms >= ?)")
+            values.append(.instant(since))
+        }
+        if let until {
+            terms.append("enqueued_at_ms < ?")
+            values.append(.instant(until))
+        }
+        return (terms.isEmpty ? "" : "WHERE \(terms.joined(separator: " AND "))", values)
     }
 }

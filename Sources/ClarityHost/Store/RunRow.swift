@@ -3,13 +3,13 @@ import SQLite
 
 /// A run as a row of `runs`.
 enum RunRow {
-    static let columns = """
-        id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms, \
-        is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner, \
-        started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category, failure_reason, \
-        stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request, needs, awaits, \
-        latest_occurrence_ms
-        """
+    enum Column: Int32, RowColumn {
+        case id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms
+        case is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner
+        case started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category
+        case failure_reason, stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request
+        case needs, awaits, latest_occurrence_ms
+    }
 
     /// The unfinished runs, as text that follows `FROM`.
     ///
@@ -20,110 +20,183 @@ enum RunRow {
     /// `runs_one_an_occurrence`.
     static let ofOccurrence = "(trigger = 'schedule' OR trigger = 'catchUp')"
 
-    static func run(_ row: borrowing Row) throws(RunStoreError) -> Run {
-        guard let job = JobID(row.text(1)), let trigger = Trigger(rawValue: row.text(3)),
-            let state = RunState(rawValue: row.text(4))
-        else { throw .unusable("run \(row.integer(0)) of the history cannot be read") }
-        var run = Run(
-            id: RunID(row.integer(0)), job: job, kind: JobKind(row.text(2)), trigger: trigger,
-            scheduledFor: Instant(millisecondsSince1970: row.integer(5)),
-            enqueuedAt: Instant(millisecondsSince1970: row.integer(6)),
-            isExpedited: row.integer(8) != 0, isForced: row.integer(9) != 0,
-            causedBy: row.optionalInteger(18).map { RunID($0) })
-        run.state = state
-        run.notBefore = row.optionalInstant(7)
-        run.attempts = Int(row.integer(10))
-        run.failures = Int(row.integer(11))
-        run.interruptions = Int(row.integer(12))
-        run.generation = row.integer(13)
-        run.lease = row.optionalText(14).map { Lease(owner: $0, state: .held) }
-        run.startedAt = row.optionalInstant(15)
-        run.finishedAt = row.optionalInstant(16)
-        run.checkpoint = row.optionalText(17)
-        if let reason = row.optionalText(20) {
-            run.failure = Failure(
-                Failure.Category(rawValue: row.text(19)) ?? .internalFault, reason)
-        }
-        run.stopReason = row.optionalText(21).flatMap { StopReason(rawValue: $0) }
-        run.tally = TallyText.tally(row.text(22))
-        run.notes = NotesText.notes(row.text(23))
-        let need = row.optionalText(27) ?? row.optionalText(28)
-        run.needs = need.flatMap { NeededCondition(rawValue: $0) }
-        run.latestOccurrence = row.optionalInstant(29)
-        run.stopRequest = row.optionalText(26).flatMap { StopReason(rawValue: $0) }
-        return run
-    }
-
     /// Returns an SQL expression for how often the clock of a job was set back; the job is
     /// parameter `number`.
     static func eraOfJob(_ number: Int) -> String {
         "coalesce((SELECT era FROM job_records WHERE job_id = ?\(number)), 0)"
     }
 
+    private static let columns = Column.list
+
+    /// Calls `body` with each run that a query returns, and its row; the query continues
+    /// `SELECT ... FROM`.
+    ///
+    /// - Throws: `RunStoreError.unusable` if a run cannot be read, after the last row.
+    static func forEach(
+        _ query: String, _ values: [Value], _ connection: Connection,
+        _ body: (Run, borrowing Row) -> Void
+    ) throws {
+        var fault: RunStoreError?
+        try connection.forEach("SELECT \(columns) FROM \(query)", values) { row in
+            do throws(RunStoreError) {
+                body(try run(row), row)
+            } catch {
+                fault = error
+            }
+        }
+        if let fault { throw fault }
+    }
+
+    private static func run(_ row: borrowing Row) throws(RunStoreError) -> Run {
+        guard let job = JobID(row.text(Column.job_id)),
+            let trigger: Trigger = row.word(Column.trigger),
+            let state: RunState = row.word(Column.state)
+        else { throw .unusable("run \(row.integer(Column.id)) of the history cannot be read") }
+        var run = Run(
+            id: RunID(row.integer(Column.id)), job: job, kind: JobKind(row.text(Column.kind)),
+            trigger: trigger, scheduledFor: row.instant(Column.scheduled_for_ms),
+            enqueuedAt: row.instant(Column.enqueued_at_ms),
+            isExpedited: row.integer(Column.is_expedited) != 0,
+            isForced: row.integer(Column.is_forced) != 0,
+            causedBy: row.optionalInteger(Column.caused_by).map { RunID($0) })
+        run.state = state
+        run.notBefore = row.optionalInstant(Column.not_before_ms)
+        run.attempts = Int(row.integer(Column.attempts))
+        run.failures = Int(row.integer(Column.failures))
+        run.interruptions = Int(row.integer(Column.interruptions))
+        run.generation = row.integer(Column.generation)
+        run.lease = row.optionalText(Column.lease_owner).map { Lease(owner: $0, state: .held) }
+        run.startedAt = row.optionalInstant(Column.started_at_ms)
+        run.finishedAt = row.optionalInstant(Column.finished_at_ms)
+        run.checkpoint = row.optionalText(Column.checkpoint)
+        if let reason = row.optionalText(Column.failure_reason) {
+            run.failure = Failure(row.word(Column.failure_category) ?? .internalFault, reason)
+        }
+        run.stopReason = row.word(Column.stop_reason)
+        run.tally = TallyText.tally(row.text(Column.tally))
+        run.notes = NotesText.notes(row.text(Column.notes))
+        let need = row.optionalText(Column.needs) ?? row.optionalText(Column.awaits)
+        run.needs = need.flatMap { NeededCondition(rawValue: $0) }
+        run.latestOccurrence = row.optionalInstant(Column.latest_occurrence_ms)
+        run.stopRequest = row.word(Column.stop_request)
+        return run
+    }
+
+    /// The words that the CHECK of `needs` allows; `awaits` has those that were added later.
+    private static let firstNeeds: Set<NeededCondition> = [.externalPower, .unmetered]
+
     static func lease(_ row: borrowing Row) -> LedgerRows.LeaseTerms {
-        LedgerRows.LeaseTerms(boot: row.text(24), expires: row.integer(25))
+        LedgerRows.LeaseTerms(
+            boot: row.text(Column.lease_boot), expires: row.integer(Column.lease_expires_ms))
     }
 
     static func put(
         _ run: Run, boot: String, leaseExpires: Int64, _ connection: Connection
     ) throws(SQLiteError) {
-        try connection.run(
-            upsert,
-            .integer(run.id.rawValue), .text(run.job.rawValue), .text(run.kind.rawValue),
-            .text(run.trigger.rawValue), .text(run.state.rawValue), .instant(run.scheduledFor),
-            .instant(run.enqueuedAt), .instant(run.notBefore),
-            .integer(run.isExpedited ? 1 : 0), .integer(run.isForced ? 1 : 0),
-            .integer(Int64(run.attempts)), .integer(Int64(run.failures)),
-            .integer(Int64(run.interruptions)), .integer(run.generation),
-            .text(run.lease?.owner), .instant(run.startedAt), .instant(run.finishedAt),
-            .text(run.checkpoint), .integer(run.causedBy?.rawValue),
-            .text(run.failure?.category.rawValue), .text(run.failure?.reason),
-            .text(run.stopReason?.rawValue), .text(TallyText.text(run.tally)),
-            .text(NotesText.text(run.notes)), run.lease == nil ? .null : .text(boot),
-            run.lease == nil ? .null : .integer(leaseExpires), .text(run.stopRequest?.rawValue),
-            .text(run.needs.flatMap { $0.isAwaited ? nil : $0.rawValue }),
-            .text(run.needs.flatMap { $0.isAwaited ? $0.rawValue : nil }),
-            .instant(run.latestOccurrence))
+        let values = Column.allCases.map { column -> Value in
+            switch column {
+            case .id: .integer(run.id.rawValue)
+            case .job_id: .text(run.job.rawValue)
+            case .kind: .text(run.kind.rawValue)
+            case .trigger: .text(run.trigger.rawValue)
+            case .state: .text(run.state.rawValue)
+            case .scheduled_for_ms: .instant(run.scheduledFor)
+            case .enqueued_at_ms: .instant(run.enqueuedAt)
+            case .not_before_ms: .instant(run.notBefore)
+            case .is_expedited: .integer(run.isExpedited ? 1 : 0)
+            case .is_forced: .integer(run.isForced ? 1 : 0)
+            case .attempts: .integer(Int64(run.attempts))
+            case .failures: .integer(Int64(run.failures))
+            case .interruptions: .integer(Int64(run.interruptions))
+            case .generation: .integer(run.generation)
+            case .lease_owner: .text(run.lease?.owner)
+            case .started_at_ms: .instant(run.startedAt)
+            case .finished_at_ms: .instant(run.finishedAt)
+            case .checkpoint: .text(run.checkpoint)
+            case .caused_by: .integer(run.causedBy?.rawValue)
+            case .failure_category: .text(run.failure?.category.rawValue)
+            case .failure_reason: .text(run.failure?.reason)
+            case .stop_reason: .text(run.stopReason?.rawValue)
+            case .tally: .text(TallyText.text(run.tally))
+            case .notes: .text(NotesText.text(run.notes))
+            case .lease_boot: run.lease == nil ? .null : .text(boot)
+            case .lease_expires_ms: run.lease == nil ? .null : .integer(leaseExpires)
+            case .stop_request: .text(run.stopRequest?.rawValue)
+            case .needs: .text(run.needs.flatMap { firstNeeds.contains($0) ? $0.rawValue : nil })
+            case .awaits: .text(run.needs.flatMap { firstNeeds.contains($0) ? nil : $0.rawValue })
+            case .latest_occurrence_ms: .instant(run.latestOccurrence)
+            }
+        }
+        try connection.forEach(upsert, values) { _ in }
     }
 
     private static let upsert = """
-        INSERT INTO runs (\(columns), era)
-        VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-            \(eraOfJob(2)))
-        ON CONFLICT (id) DO UPDATE SET
-            state = excluded.state, not_before_ms = excluded.not_before_ms,
-            is_expedited = excluded.is_expedited, is_forced = excluded.is_forced,
-            attempts = excluded.attempts, failures = excluded.failures,
-            interruptions = excluded.interruptions, generation = excluded.generation,
-            lease_owner = excluded.lease_owner, lease_boot = excluded.lease_boot,
-            lease_expires_ms = excluded.lease_expires_ms,
-            started_at_ms = excluded.started_at_ms, finished_at_ms = excluded.finished_at_ms,
-            checkpoint = excluded.checkpoint, failure_category = excluded.failure_category,
-            failure_reason = excluded.failure_reason, stop_reason = excluded.stop_reason,
-            tally = excluded.tally, notes = excluded.notes, stop_request = excluded.stop_request,
-            needs = excluded.needs, awaits = excluded.awaits,
-            latest_occurrence_ms = excluded.latest_occurrence_ms
+        INSERT INTO runs (\(columns), era) VALUES (\(Column.parameters), \(eraOfJob(2)))
+        ON CONFLICT (id) DO UPDATE SET \(Column.replacements(besides: fixed))
         """
-}
 
-extension NeededCondition {
-    /// Whether it is stored in the column `awaits`, which allows the words that `needs` does not.
-    fileprivate var isAwaited: Bool {
-        switch self {
-        case .externalPower, .unmetered: false
-        case .login, .source: true
-        }
-    }
+    /// The columns that never change.
+    private static let fixed: [Column] = [
+        .id, .job_id, .kind, .trigger, .scheduled_for_ms, .enqueued_at_ms, .caused_by,
+    ]
 }
 
 extension Row {
+    func instant(_ column: some RowColumn) -> Instant {
+        Instant(millisecondsSince1970: integer(column))
+    }
+
+    func optionalInstant(_ column: some RowColumn) -> Instant? {
+        optionalInstant(column.rawValue)
+    }
+
     func optionalInstant(_ column: Int32) -> Instant? {
         optionalInteger(column).map { Instant(millisecondsSince1970: $0) }
+    }
+
+    /// The column as one of the words that a type has; `nil` for NULL and for any other text.
+    func word<Word: RawRepresentable<String>>(_ column: some RowColumn) -> Word? {
+        optionalText(column).flatMap { Word(rawValue: $0) }
     }
 }
 
 extension Value {
     static func instant(_ instant: Instant?) -> Value {
         .integer(instant?.millisecondsSince1970)
+    }
+}
+
+/// A tally as text, `name=count` joined by spaces; names contain neither a space nor `=`.
+enum TallyText {
+    static func text(_ tally: Tally) -> String {
+        tally.names.map { "\($0)=\(tally[$0])" }.joined(separator: " ")
+    }
+
+    static func tally(_ text: String) -> Tally {
+        var tally = Tally()
+        for pair in text.split(separator: " ") {
+            let parts = pair.split(separator: "=")
+            guard parts.count == 2, let count = Int64(parts[1]) else { continue }
+            tally[String(parts[0])] = count
+        }
+        return tally
+    }
+}
+
+/// Notes as text, one per line. A line feed is written as `\n`, a backslash is doubled, and an
+/// empty note is `\0`.
+enum NotesText {
+    static func text(_ notes: [String]) -> String {
+        if notes.isEmpty { return "" }
+        return notes.map { note in
+            note.isEmpty ? #"\0"# : escapedLine(note)
+        }.joined(separator: "\n")
+    }
+
+    static func notes(_ text: String) -> [String] {
+        // By scalar: `\r\n` is one character.
+        text.unicodeScalars.split(separator: "\n").map { line in
+            line.elementsEqual(#"\0"#.unicodeScalars) ? "" : unescapedLine(line)
+        }
     }
 }

@@ -29,7 +29,7 @@ public final class SQLiteRunStore: RunStore {
             owners = try directory.makeFolder("owners")
             leaseLock = try LeaseLock(folder: owners, uniqueNumber: uniqueNumber)
         } catch {
-            throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
+            throw RunStoreError(error)
         }
         leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
@@ -144,12 +144,19 @@ extension LedgerChange {
 /// - Throws: `StateDirectoryError` if something other than an ordinary file is there;
 ///   `SQLiteError.emptied` or `.missing` if a file with contents was lost.
 func demandUsable(_ path: String) throws {
-    let place = DatabasePlace(path)
-    try place.requirePlain()
-    switch place.loss {
+    let file = DatabaseFile(path)
+    try file.requirePlain()
+    switch file.loss {
     case .emptied: throw SQLiteError.emptied
     case .missing: throw SQLiteError.missing
     case nil: break
+    }
+}
+
+extension RunStoreError {
+    /// Creates the error of a store whose state directory cannot be used.
+    init(_ error: StateDirectoryError) {
+        self = error.isDisk ? .disk(error.description) : .unreachable(error.description)
     }
 }
 
@@ -173,7 +180,7 @@ func rethrowing<Result>(
         if error.isDisk { throw .disk(text) }
         throw .unreachable(text)
     } catch let error as StateDirectoryError {
-        throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
+        throw RunStoreError(error)
     } catch Migrations.Fault.foreign {
         throw .unusable("cannot use history `\(path)`: it belongs to another program")
     } catch Migrations.Fault.newer(let found, let known) {
@@ -182,5 +189,24 @@ func rethrowing<Result>(
                 + "clarity-jobs")
     } catch {
         throw .refused("cannot use history `\(path)`: \(error)")
+    }
+}
+
+/// Backs up the history before its schema changes.
+enum HistoryBackup {
+    /// Copies the history into the state directory's backups; the caller makes sure that nobody
+    /// else writes.
+    ///
+    /// - Throws: `BackupError` if the copy fails; the schema then stays as it is.
+    static func makeBeforeMigration(of path: String, in directory: StateDirectory) throws {
+        let source = try Connection(path: path, access: .readOnly)
+        _ = try BackupFolder(ofState: directory.path).make(
+            .beforeMigration, at: SystemClock().now, key: nil, sizeBytes: try source.sizeBytes(),
+            keep: BackupFolder.keptBeforeMigration
+        ) { folder in
+            let copy = "\(folder)/history.db"
+            try DurableFile.make(copy)
+            return [("history.db", try source.writeCopy(to: copy, form: nil))]
+        }
     }
 }

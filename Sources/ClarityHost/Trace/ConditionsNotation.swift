@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 public import JSON
 
 /// Converts conditions to and from the members of a JSON object.
@@ -37,17 +38,19 @@ public enum ConditionsNotation {
         _ conditions: Conditions, since earlier: Conditions? = nil
     ) -> [JSON.Member] {
         let changed = all(of: conditions).filter { condition in
-            earlier.map { condition.value(conditions) != condition.value($0) } ?? true
+            let value = condition.reading(in: conditions).value
+            return earlier.map { value != condition.reading(in: $0).value } ?? true
         }
         guard !changed.isEmpty else { return [] }
-        let sources = changed.map {
-            JSON.Member(name: $0.name, value: .string($0.source(conditions)))
+        let readings = changed.map { (name: $0.name, reading: $0.reading(in: conditions)) }
+        let sources = readings.map {
+            JSON.Member(name: $0.name, value: .string($0.reading.source))
         }
-        let times = changed.compactMap { condition in
-            condition.time(conditions).map { JSON.Member(name: condition.name, value: .text($0)) }
+        let times = readings.compactMap { name, reading in
+            reading.at.map { JSON.Member(name: name, value: .text($0)) }
         }
-        let sampled = changed.filter { $0.isSampled(conditions) }
-        var members = changed.map { JSON.Member(name: $0.name, value: $0.value(conditions)) }
+        let sampled = readings.filter(\.reading.isSampled)
+        var members = readings.map { JSON.Member(name: $0.name, value: $0.reading.value ?? .null) }
         members.append(JSON.Member(name: self.sources, value: .object(sources)))
         if !times.isEmpty { members.append(JSON.Member(name: self.times, value: .object(times))) }
         if !sampled.isEmpty {
@@ -76,20 +79,20 @@ public enum ConditionsNotation {
             try condition(member.name, in: names + others).set(
                 member.value, source: source, &conditions)
         }
-        for (condition, value) in try places(sources, members) {
+        for (condition, value) in try values(of: sources, members) {
             guard case .string(let text) = value else {
                 throw .unexpected(
                     name: "\(sources).\(condition.name)", got: value.line, wanted: "a string")
             }
-            condition.setSource(text, &conditions)
+            condition.update(&conditions) { $0.source = text }
         }
-        for (condition, value) in try places(times, members) {
+        for (condition, value) in try values(of: times, members) {
             guard case .string(let text) = value, let instant = Instant(rfc3339: text) else {
                 throw .unexpected(
                     name: "\(times).\(condition.name)", got: value.line,
                     wanted: "a time such as \"2026-11-20T06:00:00Z\"")
             }
-            condition.setTime(instant, &conditions)
+            condition.update(&conditions) { $0.at = instant }
         }
         guard let given = members.first(where: { $0.name == sampled })?.value else {
             return conditions
@@ -101,71 +104,98 @@ public enum ConditionsNotation {
             guard case .string(let text) = name else {
                 throw .unexpected(name: sampled, got: name.line, wanted: "names of conditions")
             }
-            try condition(text, in: self.names).setSampled(&conditions)
+            try condition(text, in: self.names).update(&conditions) { $0.isSampled = true }
         }
         return conditions
     }
 
     /// Returns the values that a member holds by condition; each condition occurs once.
-    private static func places(
-        _ name: String, _ members: [JSON.Member]
-    ) throws(NotationFault) -> [(any NotedCondition, JSON)] {
+    private static func values(
+        of name: String, _ members: [JSON.Member]
+    ) throws(NotationFault) -> [(NotedCondition, JSON)] {
         guard let given = members.first(where: { $0.name == name })?.value else { return [] }
-        guard case .object(let places) = given else {
+        guard case .object(let values) = given else {
             throw .unexpected(name: name, got: given.line, wanted: "an object")
         }
         var named: Set<String> = []
-        return try places.map { place throws(NotationFault) in
-            guard named.insert(place.name).inserted else {
-                throw .twice(name: "\(name).\(place.name)")
+        return try values.map { member throws(NotationFault) in
+            guard named.insert(member.name).inserted else {
+                throw .twice(name: "\(name).\(member.name)")
             }
-            return (try condition(place.name, in: names), place.value)
+            return (try condition(member.name, in: names), member.value)
         }
     }
 
     private static func condition(
         _ name: String, in names: [String]
-    ) throws(NotationFault) -> any NotedCondition {
+    ) throws(NotationFault) -> NotedCondition {
         if let found = (fixed + asked).first(where: { $0.name == name }) { return found }
         if name.hasPrefix(storage) {
             return self.storage(at: String(name.dropFirst(storage.count)))
         }
         if name.hasPrefix(checks) { return check(String(name.dropFirst(checks.count))) }
-        throw .unknownName(name, nearest: nearest(to: name, among: names))
+        throw .unknownName(name, among: names)
     }
 
-    private static func all(of conditions: Conditions) -> [any NotedCondition] {
+    private static func all(of conditions: Conditions) -> [NotedCondition] {
         // Write these only if their value is known: most traces do not use them.
-        fixed + asked.filter { $0.value(conditions) != .null }
+        fixed + asked.filter { $0.reading(in: conditions).value != nil }
             + conditions.storage.keys.sorted().map { storage(at: $0) }
             + conditions.checks.keys.sorted().map { check($0) }
     }
 
-    private static func storage(at path: String) -> any NotedCondition {
-        Noted(
-            name: storage + path, path: \.[storageAt: path],
-            form: .bytes)
+    private static func storage(at path: String) -> NotedCondition {
+        NotedCondition(storage + path, \.[storageAt: path], .bytes)
     }
 
-    private static func check(_ name: String) -> any NotedCondition {
-        Noted(
-            name: checks + name, path: \.[check: name], form: .bool)
+    private static func check(_ name: String) -> NotedCondition {
+        NotedCondition(checks + name, \.[check: name], .bool)
     }
 
-    private static let asked: [any NotedCondition] = [
-        Noted(name: "login", path: \.login, form: .bool),
-        Noted(name: "source", path: \.source, form: .bool),
+    private static let asked: [NotedCondition] = [
+        NotedCondition("login", \.login, .bool),
+        NotedCondition("source", \.source, .bool),
     ]
 
-    private static let fixed: [any NotedCondition] = [
-        Noted(name: "connected", path: \.connected, form: .bool),
-        Noted(name: "metered", path: \.metered, form: .bool),
-        Noted(name: "roaming", path: \.roaming, form: .bool),
-        Noted(name: "external_power", path: \.externalPower, form: .bool),
-        Noted(name: "battery", path: \.battery, form: .battery),
-        Noted(name: "low_power", path: \.lowPower, form: .bool),
-        Noted(name: "idle", path: \.idle, form: .bool),
-        Noted(name: "storage_free_bytes", path: \.storageFreeBytes, form: .bytes),
-        Noted(name: "pressure_percent", path: \.pressurePercent, form: .percent),
+    /// The conditions that every machine has.
+    static let fixed: [NotedCondition] = [
+        NotedCondition("connected", \.connected, .bool),
+        NotedCondition("metered", \.metered, .bool),
+        NotedCondition("roaming", \.roaming, .bool),
+        NotedCondition("external_power", \.externalPower, .bool),
+        NotedCondition("battery", \.battery, .battery),
+        NotedCondition("low_power", \.lowPower, .bool),
+        NotedCondition("idle", \.idle, .bool),
+        NotedCondition("storage_free_bytes", \.storageFreeBytes, .bytes),
+        NotedCondition("pressure_percent", \.pressurePercent, .percent),
     ]
+}
+
+/// The reason that JSON is not valid notation for an engine's value.
+public enum NotationFault: Error, Hashable, Sendable {
+    /// The value is not an object.
+    case noObject(got: String)
+    /// A required member is missing.
+    case missing(name: String)
+    /// The same member occurs twice.
+    case twice(name: String)
+    /// No condition or member has this name; `among` are those that exist.
+    case unknownName(String, among: [String])
+    /// A member has the wrong type, or is out of range.
+    case unexpected(name: String, got: String, wanted: String)
+}
+
+extension NotationFault: CustomStringConvertible {
+    /// One line for people: ``battery` is `120`, wanted 0 to 100, "absent" or null``.
+    public var description: String {
+        switch self {
+        case .noObject(let got): "got \(shown(got)), wanted an object"
+        case .missing(let name): "\(shown(name)) is missing"
+        case .twice(let name): "\(shown(name)) stands twice"
+        case .unknownName(let name, let known):
+            "unknown name \(shown(name))\(didYouMean(name, among: known))"
+        case .unexpected(let name, let got, let wanted):
+            "\(shown(name)) is \(shown(got)), wanted \(wanted)"
+        }
+    }
 }

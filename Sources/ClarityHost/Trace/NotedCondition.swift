@@ -1,68 +1,68 @@
 import ClarityScheduler
 import JSON
 
-/// A condition with its name, for values of any type.
-protocol NotedCondition: Sendable {
-    var name: String { get }
+/// A condition with its name and its values as JSON, whatever their type.
+struct NotedCondition: Sendable {
+    let name: String
+    /// The accepted values, for people.
+    private let wanted: String
+    private let read: @Sendable (Conditions) -> Conditions.Reading<JSON>
+    /// Sets the value; returns `false` for JSON that does not hold one.
+    private let write: @Sendable (JSON, inout Conditions) -> Bool
+    /// Sets everything but the value.
+    private let writeFacts: @Sendable (Conditions.Reading<JSON>, inout Conditions) -> Void
 
-    func value(_ conditions: Conditions) -> JSON
-    func source(_ conditions: Conditions) -> String
-    /// The time at which the value was reported, if that was not when it was noted.
-    func time(_ conditions: Conditions) -> Instant?
-    func isSampled(_ conditions: Conditions) -> Bool
-
-    /// Sets a fresh value.
-    func set(
-        _ value: JSON, source: String, _ conditions: inout Conditions
-    ) throws(NotationFault)
-    func setSource(_ source: String, _ conditions: inout Conditions)
-    func setTime(_ time: Instant, _ conditions: inout Conditions)
-    func setSampled(_ conditions: inout Conditions)
-}
-
-/// A condition whose value is of one type.
-struct Noted<Value: Hashable & Sendable>: NotedCondition {
-    var name: String
-    var path: any WritableKeyPath<Conditions, Conditions.Reading<Value>> & Sendable
-    var form: NotedForm<Value>
-
-    func value(_ conditions: Conditions) -> JSON {
-        conditions[keyPath: path].value.map(form.write) ?? .null
-    }
-
-    func source(_ conditions: Conditions) -> String { conditions[keyPath: path].source }
-
-    func time(_ conditions: Conditions) -> Instant? { conditions[keyPath: path].at }
-
-    func isSampled(_ conditions: Conditions) -> Bool { conditions[keyPath: path].isSampled }
-
-    func set(
-        _ value: JSON, source: String, _ conditions: inout Conditions
-    ) throws(NotationFault) {
-        if value == .null {
-            conditions[keyPath: path] = .unknown(source)
-        } else if let known = form.read(value) {
-            conditions[keyPath: path] = Conditions.Reading(known, source: source)
-        } else {
-            throw .unexpected(name: name, got: value.line, wanted: "\(form.wanted) or null")
+    init<Value>(
+        _ name: String,
+        _ path: any WritableKeyPath<Conditions, Conditions.Reading<Value>> & Sendable,
+        _ schema: NotedSchema<Value>
+    ) {
+        self.name = name
+        wanted = schema.wanted
+        read = { conditions in
+            let reading = conditions[keyPath: path]
+            return Conditions.Reading(
+                reading.value.map(schema.write), source: reading.source, at: reading.at,
+                isSampled: reading.isSampled)
+        }
+        write = { value, conditions in
+            let known = schema.read(value)
+            guard known != nil || value == .null else { return false }
+            conditions[keyPath: path].value = known
+            return true
+        }
+        writeFacts = { reading, conditions in
+            conditions[keyPath: path].source = reading.source
+            conditions[keyPath: path].at = reading.at
+            conditions[keyPath: path].isSampled = reading.isSampled
         }
     }
 
-    func setSource(_ source: String, _ conditions: inout Conditions) {
-        conditions[keyPath: path].source = source
+    /// Returns what is known of the condition; its value is `nil` while the answer is unknown.
+    func reading(in conditions: Conditions) -> Conditions.Reading<JSON> { read(conditions) }
+
+    /// Sets a fresh value; null means unknown.
+    func set(
+        _ value: JSON, source: String, _ conditions: inout Conditions
+    ) throws(NotationFault) {
+        guard write(value, &conditions) else {
+            throw .unexpected(name: name, got: value.line, wanted: "\(wanted) or null")
+        }
+        writeFacts(Conditions.Reading(nil, source: source), &conditions)
     }
 
-    func setTime(_ time: Instant, _ conditions: inout Conditions) {
-        conditions[keyPath: path].at = time
-    }
-
-    func setSampled(_ conditions: inout Conditions) {
-        conditions[keyPath: path].isSampled = true
+    /// Changes everything but the value.
+    func update(
+        _ conditions: inout Conditions, _ change: (inout Conditions.Reading<JSON>) -> Void
+    ) {
+        var reading = read(conditions)
+        change(&reading)
+        writeFacts(reading, &conditions)
     }
 }
 
 /// The way in which values of one type are written as JSON.
-struct NotedForm<Value: Hashable & Sendable>: Sendable {
+struct NotedSchema<Value: Hashable & Sendable>: Sendable {
     /// The accepted values, for people.
     var wanted: String
     var write: @Sendable (Value) -> JSON
@@ -70,31 +70,31 @@ struct NotedForm<Value: Hashable & Sendable>: Sendable {
     var read: @Sendable (JSON) -> Value?
 }
 
-extension NotedForm<Bool> {
-    static var bool: NotedForm {
-        NotedForm(wanted: "true, false", write: { .bool($0) }) { value in
+extension NotedSchema<Bool> {
+    static var bool: NotedSchema {
+        NotedSchema(wanted: "true, false", write: { .bool($0) }) { value in
             if case .bool(let answer) = value { answer } else { nil }
         }
     }
 }
 
-extension NotedForm<Int> {
-    static var percent: NotedForm {
-        NotedForm(wanted: "a whole number of 0 to 100", write: { .count($0) }, read: wholePercent)
+extension NotedSchema<Int> {
+    static var percent: NotedSchema {
+        NotedSchema(wanted: "a whole number of 0 to 100", write: { .count($0) }, read: wholePercent)
     }
 }
 
-extension NotedForm<Int64> {
-    static var bytes: NotedForm {
-        NotedForm(wanted: "a whole number of 0 or more", write: { .integer($0) }) { value in
+extension NotedSchema<Int64> {
+    static var bytes: NotedSchema {
+        NotedSchema(wanted: "a whole number of 0 or more", write: { .integer($0) }) { value in
             if case .integer(let bytes) = value, bytes >= 0 { bytes } else { nil }
         }
     }
 }
 
-extension NotedForm<Conditions.Battery> {
-    static var battery: NotedForm {
-        NotedForm(
+extension NotedSchema<Conditions.Battery> {
+    static var battery: NotedSchema {
+        NotedSchema(
             wanted: "a whole number of 0 to 100, \"absent\"",
             write: { battery in
                 switch battery {

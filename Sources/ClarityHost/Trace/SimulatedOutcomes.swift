@@ -51,8 +51,7 @@ extension SimulatedOutcomes {
             case "events":
                 attempt.events = try events(value)
             default:
-                let known = ["end", "duration", "events"]
-                throw .unknownName(name, nearest: nearest(to: name, among: known))
+                throw .unknownName(name, among: ["end", "duration", "events"])
             }
         }
         return attempt

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 import JSON
 
@@ -96,18 +97,14 @@ public struct TraceReader: Sendable {
     private func attempts(
         _ members: [JSON.Member], after earlier: SimulatedOutcomes
     ) throws(NotationFault) -> SimulatedOutcomes {
-        let given = members.filter { $0.name == "attempts" }
-        guard let value = given.first?.value else { return earlier }
-        guard given.count == 1 else { throw .twice(name: "attempts") }
+        guard let value = try only("attempts", of: members) else { return earlier }
         var attempts = earlier
         try attempts.read(value)
         return attempts
     }
 
     private func instant(_ members: [JSON.Member]) throws(NotationFault) -> Instant {
-        let given = members.filter { $0.name == "at" }
-        guard let value = given.first?.value else { throw .missing(name: "at") }
-        guard given.count == 1 else { throw .twice(name: "at") }
+        guard let value = try only("at", of: members) else { throw .missing(name: "at") }
         guard case .string(let text) = value, let instant = Instant(rfc3339: text) else {
             throw .unexpected(
                 name: "at", got: value.line, wanted: "a time such as \"2026-11-20T06:00:00Z\"")
@@ -115,45 +112,63 @@ public struct TraceReader: Sendable {
         return instant
     }
 
+    /// Returns the value of a member that may occur once; `nil` if there is none.
+    private func only(
+        _ name: String, of members: [JSON.Member]
+    ) throws(NotationFault) -> JSON? {
+        let given = members.filter { $0.name == name }
+        guard given.count <= 1 else { throw .twice(name: name) }
+        return given.first?.value
+    }
+
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0D
     }
 
     private func bytes(of path: String) throws(TraceFault) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw unreadable(path) }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw unreadable(path) }
-            if count == 0 { return bytes }
-            bytes += chunk[..<count]
-            guard bytes.count <= TraceReader.largestFileBytes else {
+        do throws(WholeFile.Fault) {
+            return try WholeFile.bytes(of: path, atMost: TraceReader.largestFileBytes)
+        } catch {
+            guard case .refused(let code) = error else {
                 throw TraceFault(
                     path: path, problem: "more than \(TraceReader.largestFileBytes) bytes")
             }
+            let problem = String(cString: strerror(code)).lowercased()
+            var fault = TraceFault(path: path, problem: "cannot read it: \(problem)")
+            fault.isUnreadable = true
+            throw fault
         }
-    }
-
-    private func unreadable(_ path: String) -> TraceFault {
-        let problem = String(cString: strerror(errno)).lowercased()
-        var fault = TraceFault(path: path, problem: "cannot read it: \(problem)")
-        fault.isUnreadable = true
-        return fault
     }
 }
 
 extension Conditions {
     /// Conditions that a trace has not named yet.
     fileprivate static func unnamed(_ path: String) -> Conditions {
-        let reason = "not in \(path)"
-        return Conditions(
-            connected: .unknown(reason), metered: .unknown(reason), roaming: .unknown(reason),
-            externalPower: .unknown(reason), battery: .unknown(reason),
-            lowPower: .unknown(reason), idle: .unknown(reason),
-            storageFreeBytes: .unknown(reason), pressurePercent: .unknown(reason))
+        var conditions = Conditions()
+        for condition in ConditionsNotation.fixed {
+            condition.update(&conditions) { $0.source = "not in \(path)" }
+        }
+        return conditions
+    }
+}
+
+/// The reason that a file is not a trace of conditions, and where the fault is.
+public struct TraceFault: Error, Hashable, Sendable {
+    /// The file's path as the caller gave it.
+    public var path: String
+    /// The line, from 1; `nil` if the fault concerns the whole file.
+    public var line: Int?
+    /// The column in bytes, from 1, if the line is not JSON.
+    public var column: Int?
+    public var problem: String
+    /// Whether the file does not exist or cannot be read.
+    public var isUnreadable = false
+}
+
+extension TraceFault: CustomStringConvertible {
+    /// `night.ndjson:3: unknown name ...`, `night.ndjson:3:14: not JSON: ...`.
+    public var description: String {
+        let position = [line, column].compactMap { $0.map(String.init) }
+        return ([path] + position).joined(separator: ":") + ": \(problem)"
     }
 }

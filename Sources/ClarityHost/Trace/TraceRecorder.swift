@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import JSON
 
 /// Records the conditions of a machine as they change.
 public struct TraceRecorder: Sendable {
@@ -69,5 +70,62 @@ public struct TraceRecorder: Sendable {
         }
         try look()
         for await _ in wakes { try look() }
+    }
+}
+
+/// Writes conditions as the lines that `TraceReader` reads: all of them first, then only changes.
+public struct TraceWriter: Sendable {
+    private var last: ConditionTrace.Entry?
+
+    /// Creates a writer for a new trace.
+    public init() {}
+
+    /// Returns the line, without its line feed, for conditions that hold from an instant on; `nil`
+    /// if no value has changed since the last line.
+    ///
+    /// A change of source alone is not a change. Times ascend: if the clock was set back behind the
+    /// last line, the new line is 1 ms later than that one.
+    public mutating func line(for conditions: Conditions, at instant: Instant) -> String? {
+        let members = ConditionsNotation.members(conditions, since: last?.conditions)
+        guard !members.isEmpty else { return nil }
+        let at = last.map { max(instant, $0.at + .milliseconds(1)) } ?? instant
+        last = ConditionTrace.Entry(at: at, conditions: conditions)
+        return JSON.object([JSON.Member(name: "at", value: .text(at))] + members).line
+    }
+}
+
+extension Conditions {
+    /// Returns these conditions without the changes since `earlier` that are too small for a line.
+    ///
+    /// Free storage is rounded down to whole MiB, and counts as changed if it differs by 5 % of
+    /// what it was, at least 1 MiB. Pressure counts as changed if it differs by 10 points. Every
+    /// other change counts.
+    func inSteps(from earlier: Conditions?) -> Conditions {
+        var result = self
+        result.storageFreeBytes = storageFreeBytes.inSteps(from: earlier?.storageFreeBytes)
+        for (path, free) in storage {
+            result.storage[path] = free.inSteps(from: earlier?.storage[path])
+        }
+        guard let earlier else { return result }
+        if let now = pressurePercent.value, let then = earlier.pressurePercent.value,
+            (now - then).magnitude < 10
+        {
+            result.pressurePercent = earlier.pressurePercent
+        }
+        return result
+    }
+
+}
+
+extension Conditions.Reading<Int64> {
+    fileprivate func inSteps(from earlier: Self?) -> Self {
+        var result = self
+        result.value = value.map { $0 & ~((1 << 20) - 1) }
+        if let now = result.value, let earlier, let then = earlier.value,
+            (now - then).magnitude < max(1 << 20, then.magnitude / 20)
+        {
+            return earlier
+        }
+        return result
     }
 }

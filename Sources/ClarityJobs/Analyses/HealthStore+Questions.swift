@@ -30,7 +30,7 @@ extension HealthStore {
                 """
                 UPDATE \(table) SET asked_count = asked_count + 1, last_asked_at_ms = ?,
                     last_word = ? WHERE id = ?
-                """, .integer(now.millisecondsSince1970), .text(word), .integer(id))
+                """, .instant(now), .text(word), .integer(id))
             return try questions(about: work, connection)
         }
     }

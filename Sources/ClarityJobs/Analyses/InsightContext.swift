@@ -34,22 +34,21 @@ public struct InsightContext: Hashable, Sendable {
     }
 }
 
-extension HealthStore {
+extension Analyses {
     /// Returns the number of samples that began between two instants, by kind.
     public func sampleCounts(
         from start: Instant, to end: Instant
     ) throws(HealthStoreError) -> [SampleKind: Int64] {
-        try access { connection in
+        try store.access { connection in
             var counts: [SampleKind: Int64] = [:]
             // One query for each kind, because the index begins with the kind.
             for kind in SampleKind.allCases {
                 counts[kind] =
-                    try connection.first(
+                    try connection.integer(
                         """
                         SELECT count(*) FROM outbox WHERE kind = ? AND start_s >= ? AND start_s < ?
                         """, .text(kind.rawValue), .integer(start.secondsSince1970),
-                        .integer(end.secondsSince1970)
-                    ) { $0.integer(0) } ?? 0
+                        .integer(end.secondsSince1970)) ?? 0
             }
             return counts
         }

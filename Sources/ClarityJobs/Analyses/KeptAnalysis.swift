@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import SQLite
 
 /// The form in which a week of steps is sent.
 public enum AnalysisForm: String, CaseIterable, Sendable {
@@ -58,4 +59,73 @@ public struct KeptAnalysis: Hashable, Sendable {
     public let processingID: String?
     public let acceptedAt: Instant?
     public let questions: Questions
+}
+
+extension KeptAnalysis {
+    /// The number of unanswered sends after which a week is not sent again.
+    public static let mostSends = 5
+
+    enum Column: Int32, RowColumn {
+        case id, form, last_day, known_minutes, state, sends, processing_id, accepted_at_ms
+        case asked_count, last_asked_at_ms, last_word
+    }
+
+    /// Parses a row of `Column`; returns `nil` for values that this version does not know.
+    init?(_ row: borrowing Row) {
+        guard let form = AnalysisForm(rawValue: row.text(Column.form)),
+            let state = AnalysisState(rawValue: row.text(Column.state))
+        else { return nil }
+        self.init(
+            id: row.integer(Column.id), form: form,
+            lastDay: CivilDay(daysSince1970: Int(row.integer(Column.last_day))),
+            knownMinutes: Int(row.integer(Column.known_minutes)), state: state,
+            sends: Int(row.integer(Column.sends)),
+            processingID: row.optionalText(Column.processing_id),
+            acceptedAt: row.optionalInstant(Column.accepted_at_ms),
+            questions: Questions(row, at: Column.asked_count.rawValue))
+    }
+}
+
+/// The decision whether a week is analysed now.
+public enum WeekRuling: Hashable, Sendable {
+    case analyse
+    /// Fewer minutes are known than are needed.
+    case tooFew(known: Int, needed: Int)
+    /// The backend has not reported the outcome yet.
+    case underWay
+    /// It was already analysed with at least as many minutes as are known now.
+    case analysed
+    /// It could not be analysed, and no more minutes are known now.
+    case failedBefore
+
+    /// Decides from the known minutes of a week and the newest analysis of the same week.
+    ///
+    /// A week is analysed once. It is analysed again if more of its minutes are known later and the
+    /// earlier analysis has ended.
+    public init(known: Int, needed: Int, former: (state: AnalysisState, known: Int)?) {
+        guard known >= needed, known > 0 else {
+            self = .tooFew(known: known, needed: needed)
+            return
+        }
+        self =
+            switch former?.state {
+            case nil, .queued, .sending: .analyse
+            case .accepted: .underWay
+            case .completed: known > former?.known ?? 0 ? .analyse : .analysed
+            case .failed, .unconfirmed: known > former?.known ?? 0 ? .analyse : .failedBefore
+            }
+    }
+
+    /// Why the week is not analysed, for a person; `nil` if it is.
+    public var reason: String? {
+        switch self {
+        case .analyse: nil
+        case .tooFew(let known, let needed):
+            "\(known) of its minutes are known, \(needed) are needed"
+        case .underWay: "the backend is still at it"
+        case .analysed: "it was analysed already, and no more of it is known now"
+        case .failedBefore:
+            "it could not be analysed before, and no more of it is known now"
+        }
+    }
 }

@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import SQLite
 
 /// The content of an insight request.
 public struct InsightMatter: Hashable, Sendable, PrivateValue {
@@ -88,6 +89,25 @@ public struct KeptInsightRequest: Hashable, Sendable {
     public static let clockMargin = Duration.seconds(120)
     /// The maximum number of ids that are stored as known before a request was sent.
     static let mostKnown: Int64 = 1000
+}
+
+extension KeptInsightRequest {
+    enum Column: Int32, RowColumn {
+        case id, analysis_id, state, sends, first_sent_at_ms, last_sent_at_ms, insight_id
+        case asked_count, last_asked_at_ms, last_word
+    }
+
+    /// Parses a row of `Column`; returns `nil` for values that this version does not know.
+    init?(_ row: borrowing Row) {
+        guard let state = InsightRequestState(rawValue: row.text(Column.state)) else { return nil }
+        self.init(
+            id: row.integer(Column.id), analysis: row.integer(Column.analysis_id), state: state,
+            sends: Int(row.integer(Column.sends)),
+            firstSentAt: row.optionalInstant(Column.first_sent_at_ms),
+            lastSentAt: row.optionalInstant(Column.last_sent_at_ms),
+            insightID: row.optionalText(Column.insight_id),
+            questions: Questions(row, at: Column.asked_count.rawValue))
+    }
 }
 
 /// An insight with its full text.

@@ -65,7 +65,7 @@ struct AuditHead: Hashable, Sendable {
     /// Writes the head of a new log; entries without a head mark the log as broken.
     static func begin(_ connection: Connection, _ sealer: Sealer) throws {
         guard try read(connection, sealer) == nil else { return }
-        let count = try connection.first("SELECT count(*) FROM audit") { $0.integer(0) }
+        let count = try connection.integer("SELECT count(*) FROM audit")
         let head = count == 0 ? AuditHead() : try current(connection, sealer)
         try head.write(connection, sealer)
     }

@@ -25,10 +25,7 @@ struct AuditLog {
 
     /// Returns the row identity for which an entry is encrypted.
     static func row(_ number: Int64, _ at: Int64) -> RowIdentity {
-        var row = RowIdentity("audit", label: String(number))
-        row.append(number)
-        row.append(at)
-        return row
+        RowIdentity("audit", number: number, at)
     }
 
     /// Appends an entry; call it in the transaction of the change that the entry records.
@@ -92,7 +89,7 @@ struct AuditLog {
     /// Returns the owner of the data, or `nil` if there is none or the value does not decrypt.
     func user() throws -> String? {
         let row = RowIdentity("owner")
-        guard let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) }),
+        guard let sealed = try connection.blob("SELECT sealed FROM owner"),
             sealer.opens(sealed, for: row)
         else { return nil }
         return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)

@@ -78,9 +78,8 @@ struct AuditMark {
         let hash =
             mark.number == head.anchorNumber
             ? head.anchorHash
-            : try connection.first(
-                "SELECT hash FROM audit WHERE number = ?", .integer(mark.number)
-            ) { $0.blob(0) }
+            : try connection.blob(
+                "SELECT hash FROM audit WHERE number = ?", .integer(mark.number))
         return hash == mark.hash ? nil : .replaced(mark.number)
     }
 }

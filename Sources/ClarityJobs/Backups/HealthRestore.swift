@@ -11,9 +11,9 @@ public struct HealthSettling: Hashable, Sendable {
     public var keepsSession = false
     /// The number of samples that may have been sent since the backup, if the backend could store
     /// both copies.
-    public var doubtful: Int64 = 0
+    public var possiblySent: Int64 = 0
     /// How many of these samples are on hold.
-    public var held: Int64 = 0
+    public var onHold: Int64 = 0
 }
 
 /// Prepares a copy of a backup's health data for use, before it is put in place.
@@ -75,7 +75,7 @@ struct HealthRestore {
             return nil
         }
         let log = AuditLog(connection: connection, sealer: sealer)
-        let (user, own) = (try log.user(), try store.owner())
+        let (user, own) = (try log.user(), try store.sessions.owner())
         if let user, let own, user != own { throw RestoreError.otherUser(backup: backup.name) }
         return Former(log: try head(log, store))
     }
@@ -116,16 +116,17 @@ struct HealthRestore {
             settling.keepsSession = true
         }
         if doubling.isPossible {
-            try doubt(connection, isHeld: doubling.isHeld, knows: former != nil, &settling)
+            try markPossiblySent(
+                connection, isHeld: doubling.isHeld, knows: former != nil, &settling)
         }
         try connection.run(
             "INSERT INTO restorations (made_at_ms, until_s, is_doubtful) VALUES (?, ?, ?)",
-            .integer(backup.manifest.madeAt.millisecondsSince1970),
+            .instant(backup.manifest.madeAt),
             .integer(clock.now.secondsSince1970), .integer(doubling.isPossible ? 1 : 0))
         // The note of the log's end belongs to the present file; opening the store rewrites it.
         try Canary.write(Canary.renotedText, connection, store.sealer)
-        try store.record(
-            .restored, ["samples in doubt": settling.doubtful],
+        try store.audit.record(
+            .restored, ["samples in doubt": settling.possiblySent],
             detail: "the state of \(backup.manifest.madeAt)"
                 + (settling.keepsLog ? "" : "; later entries were lost"), connection)
         return settling
@@ -137,7 +138,7 @@ struct HealthRestore {
     /// It leaves out samples that have the same state in the present file. A sample that waits for
     /// a person in the backup may have been released and sent since, and may be released and sent
     /// again.
-    private func doubt(
+    private func markPossiblySent(
         _ connection: Connection, isHeld: Bool, knows: Bool, _ settling: inout HealthSettling
     ) throws {
         let isSame = """
@@ -150,39 +151,38 @@ struct HealthRestore {
             EXISTS (SELECT 1 FROM present.batches AS now WHERE now.id = batches.id
                 AND now.state = 'sending' AND now.sends = batches.sends)
             """
-        let underWay = try connection.first(
+        let underWay = try connection.integer(
             """
             SELECT count(*) FROM outbox JOIN batches ON batch_id = batches.id
             WHERE outbox.state = 'sending' \(knows ? "AND NOT \(isSameBatch)" : "")
-            """
-        ) { $0.integer(0) }
-        settling.doubtful = underWay ?? 0
+            """)
+        settling.possiblySent = underWay ?? 0
         // A batch in flight has a send count of its own.
         try connection.run(
             """
             UPDATE batches SET sends = sends + 1 WHERE state = 'sending'
                 \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
-        let waiting = HealthStore.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        let waiting = Outbox.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         // Waiting samples first: the samples that the next statement sets aside must not be among
         // them.
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1
             WHERE state IN (\(waiting))
-                AND \(HealthStore.isDiscarded(false)) \(knows ? "AND NOT \(isSame)" : "")
+                AND \(Outbox.isDiscarded(false)) \(knows ? "AND NOT \(isSame)" : "")
             """)
-        settling.doubtful += Int64(connection.changes)
+        settling.possiblySent += Int64(connection.changes)
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1\(isHeld ? held : "")
             WHERE state = 'queued' \(knows ? "AND NOT \(isSame)" : "")
             """)
-        settling.doubtful += Int64(connection.changes)
-        if isHeld { settling.held = Int64(connection.changes) }
+        settling.possiblySent += Int64(connection.changes)
+        if isHeld { settling.onHold = Int64(connection.changes) }
     }
 
     private var held: String {
-        ", state = 'setAside', hold = 'doubt', reason = '\(HealthStore.doubtReason)'"
+        ", state = 'setAside', hold = 'doubt', reason = '\(Outbox.possiblySentReason)'"
     }
 }

@@ -126,7 +126,7 @@ struct RestorePlan {
         do throws(SQLiteError) {
             let file = try Connection(path: path, access: hasLog ? .readOnly : .immutable)
             try file.requireSoundness(forms[name])
-            let owner = try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0
+            let owner = try file.integer("PRAGMA application_id") ?? 0
             let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
             guard isOurs else { return "it is no database of this program" }
             version = try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
@@ -147,7 +147,7 @@ struct RestorePlan {
             let file = try Connection(path: path, access: .immutable)
             try file.requireSoundness(forms[name])
             return (
-                try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0,
+                try file.integer("PRAGMA application_id") ?? 0,
                 try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
             )
         } catch {

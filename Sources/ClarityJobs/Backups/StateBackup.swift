@@ -1,7 +1,7 @@
 public import ClarityScheduler
 public import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+package import SQLite
 
 /// Backs up a state directory's databases while other processes use them.
 ///
@@ -70,7 +70,7 @@ public struct StateBackup {
         } beforeCommit: { _ in
             // Recorded before the backup becomes visible: no backup may exist that the log does not
             // mention.
-            try store?.record(
+            try store?.audit.record(
                 .backedUp, try store?.keptCounts() ?? [:],
                 detail: isOwn ? "in the state directory" : "in another folder")
         }
@@ -103,7 +103,7 @@ struct StateFile {
     }
 
     func sizeBytes() throws(HealthStoreError) -> Int64 {
-        try asking { () throws(SQLiteError) in try connection().sizeBytes() }
+        try HealthStore.describing(path) { try connection().sizeBytes() }
     }
 
     /// Copies the file into a folder.
@@ -114,7 +114,7 @@ struct StateFile {
     /// Copies the file to a new file and returns the version of its schema.
     func copy(to target: String, form: SchemaForm?) throws -> Int {
         try DurableFile.make(target)
-        return try asking { () throws(SQLiteError) in
+        return try HealthStore.describing(path) {
             try connection().writeCopy(to: target, form: form)
         }
     }
@@ -123,16 +123,6 @@ struct StateFile {
     /// written.
     private func connection() throws(SQLiteError) -> Connection {
         try Connection(path: path, access: .readWrite)
-    }
-
-    private func asking<Result>(
-        _ body: () throws(SQLiteError) -> Result
-    ) throws(HealthStoreError) -> Result {
-        do throws(SQLiteError) {
-            return try body()
-        } catch {
-            throw HealthStore.described(error, path)
-        }
     }
 }
 
@@ -144,10 +134,29 @@ extension HealthStore {
             for (table, name) in [
                 ("outbox", "samples"), ("metrics", "metrics"), ("insights", "insights"),
             ] {
-                let count = try connection.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
+                let count = try connection.integer("SELECT count(*) FROM \(table)")
                 counts[name] = count ?? 0
             }
             return counts
         }
     }
+}
+
+/// The newest schema of each state file that this program knows.
+///
+/// The module that owns the history knows its schema and passes it in.
+public struct StateForms: Sendable {
+    private let forms: [String: SchemaForm]
+
+    /// Creates them from the history's schema.
+    package init(history: SchemaForm) throws(HealthStoreError) {
+        do throws(SQLiteError) {
+            forms = ["history.db": history, "health.db": try HealthSchema.migrations.form()]
+        } catch {
+            throw HealthStore.described(error, ":memory:")
+        }
+    }
+
+    /// The schema of the file with this name; `nil` if the file is not one of ours.
+    subscript(name: String) -> SchemaForm? { forms[name] }
 }

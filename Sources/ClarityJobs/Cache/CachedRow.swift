@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import SQLite
 
 /// A table of rows pulled from the backend.
 public enum CachedTable: String, CaseIterable, Sendable {
@@ -50,6 +51,23 @@ public struct CachedRow: Hashable, Sendable, PrivateValue {
 public struct SyncedRow: Sendable, PrivateValue {
     public let row: CachedRow
     public let syncedAt: Instant
+
+    enum Column: Int32, RowColumn {
+        case id, type, timestamp_ms, sealed, synced_at_ms
+    }
+
+    init(row: CachedRow, syncedAt: Instant) {
+        self.row = row
+        self.syncedAt = syncedAt
+    }
+
+    /// Reads a row as it is stored: its `json` is encrypted, and its `id` is the stored name.
+    init(_ found: borrowing Row) {
+        row = CachedRow(
+            id: found.text(Column.id), type: found.text(Column.type),
+            timestamp: found.instant(Column.timestamp_ms), json: found.blob(Column.sealed))
+        syncedAt = found.instant(Column.synced_at_ms)
+    }
 }
 
 /// Cached rows in order, and which of the requested rows are damaged.

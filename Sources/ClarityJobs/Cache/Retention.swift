@@ -38,7 +38,7 @@ extension HealthStore {
             if kind == .insights, !isMore { try forgetTexts(before: cutoff, connection) }
             let removed = receipt[kind].count - before[kind].count
             if removed > 0 {
-                try record(
+                try audit.record(
                     .removed, [kind.rawValue: removed], detail: receipt.auditDetail, connection)
             }
             return (cursor, receipt, isMore)
@@ -61,7 +61,7 @@ extension HealthStore {
     public func recordRemovedFiles(
         _ count: Int64, _ receipt: PruneReceipt
     ) throws(HealthStoreError) {
-        try record(.removed, [PrunedKind.files.rawValue: count], detail: receipt.auditDetail)
+        try audit.record(.removed, [PrunedKind.files.rawValue: count], detail: receipt.auditDetail)
     }
 
     /// Removes one portion and returns whether there may be more.
@@ -70,7 +70,7 @@ extension HealthStore {
         _ cursor: inout PruneCursor, _ receipt: inout PruneReceipt, _ connection: Connection
     ) throws -> Bool {
         let values: [Value] = [
-            .integer(cutoff.millisecondsSince1970), .integer(cursor.first), cursor.key,
+            .instant(cutoff), .integer(cursor.first), cursor.key,
             .integer(Int64(limit)),
         ]
         var (looked, gone) = (0, 0)
@@ -82,7 +82,7 @@ extension HealthStore {
             gone += 1
             receipt.add(
                 kind, identity: row.text(5),
-                at: Instant(millisecondsSince1970: row.integer(3)), bytes: row.integer(4))
+                at: row.instant(3), bytes: row.integer(4))
         }
         if gone > 0 {
             for deletion in rule.deletions {
@@ -98,7 +98,7 @@ extension HealthStore {
             """
             DELETE FROM missing_texts WHERE last_asked_at_ms < ?
                 AND NOT EXISTS (SELECT 1 FROM insights WHERE id = insight_id)
-            """, .integer(cutoff.millisecondsSince1970))
+            """, .instant(cutoff))
     }
 
     /// Removes entries before the first one that is too young, because the log must stay one chain.
@@ -117,7 +117,7 @@ extension HealthStore {
             WHERE number <= ? ORDER BY number LIMIT ?
             """, [.integer(head.uploadedNumber), .integer(Int64(limit))]
         ) { row in
-            let at = Instant(millisecondsSince1970: row.integer(1))
+            let at = row.instant(1)
             isYoung = isYoung || at >= cutoff
             guard !isYoung else { return }
             gone += 1
@@ -126,7 +126,7 @@ extension HealthStore {
                 .auditEntries, identity: "\(row.integer(0)) \(row.text(3))", at: at,
                 bytes: row.integer(2))
         }
-        if let last { _ = try pruneAudit(through: last, connection) }
+        if let last { _ = try audit.prune(through: last, connection) }
         return gone == limit
     }
 

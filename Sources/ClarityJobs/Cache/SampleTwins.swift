@@ -30,24 +30,15 @@ struct SampleTwins {
         for kind in group.kinds {
             let found = try connection.all(
                 """
-                SELECT id, start_s, end_s, tag, sealed FROM outbox
+                SELECT \(SampleRow.Column.list) FROM outbox
                 WHERE kind = ? AND start_s = ? AND sealed IS NOT NULL LIMIT 100
-                """, .text(kind.rawValue), .integer(start)
-            ) { row in
-                (
-                    number: row.integer(0),
-                    columns: SampleRow(
-                        kind: kind.rawValue, start: row.integer(1), end: row.integer(2),
-                        tag: row.blob(3)), sealed: row.blob(4)
-                )
-            }
-            for sample in found {
-                guard let opened = sample.columns.opened(sample.sealed, sealer),
-                    ids(opened).description == wanted
-                else { continue }
+                """, .text(kind.rawValue), .integer(start), map: SampleRow.init)
+            for row in found {
+                guard let sample = row.opened(sealer), ids(sample).description == wanted else {
+                    continue
+                }
                 try connection.run(
-                    "UPDATE metrics SET sample = ? WHERE id = ?", .integer(sample.number),
-                    .text(name))
+                    "UPDATE metrics SET sample = ? WHERE id = ?", .integer(row.id), .text(name))
                 return
             }
         }

@@ -5,19 +5,19 @@ public import ClarityScheduler
 extension JobKindDeclaration {
     static let processingStatus = JobKindDeclaration(
         JobKind("processing-status"),
-        summary: "asks what became of accepted uploads and analyses",
+        summary: "asks what became of uploads and analyses",
         options: ProcessingStatusOptions.declarations,
         events: [.uploadCompleted, .analysisCompleted], addressKey: backendAddress)
 
     static let patAnalysis = JobKindDeclaration(
         JobKind("pat-analysis"),
-        summary: "has the newest whole week of steps analysed, minute by minute",
+        summary: "sends the newest whole week of steps, minute by minute, to be analysed",
         options: PatAnalysisOptions.declarations, events: [.analysisCompleted],
         addressKey: backendAddress)
 
     static let insightGenerate = JobKindDeclaration(
         JobKind("insight-generate"),
-        summary: "has an insight made of the newest analysis",
+        summary: "requests an insight about the newest analysis, once",
         options: InsightGenerateOptions.declarations, events: [.insightGenerated],
         addressKey: backendAddress)
 }
@@ -31,7 +31,8 @@ public struct ProcessingStatusOptions: DeclaredOptions {
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(
             "give_up_after", .duration(.seconds(1)...days(366)), &giveUpAfter,
-            "how long something may stay unfinished before it counts as unconfirmed")
+            "time without a final answer after which uploads and analyses become "
+                + "`unconfirmed`")
     }
 }
 
@@ -47,11 +48,11 @@ public struct PatAnalysisOptions: DeclaredOptions {
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(
             "minutes_needed", .integer(1...10_080), &minutesNeeded,
-            "how many of the week's 10080 minutes must be known")
+            "minutes of the week's 10080 that must have data")
         fields.add(
             "form", &form, otherwise: "auto",
-            "the form in which the week is sent: as steps or as measurements of movement; `auto` "
-                + "takes the one that the backend analyses")
+            "form in which the week is sent: as steps or as measurements of movement; "
+                + "`auto` uses the form that the backend analyses")
         polling.declare(in: &fields)
     }
 }
@@ -76,9 +77,9 @@ public struct InsightGenerateOptions: DeclaredOptions {
     public init() {}
 
     public mutating func declare(in fields: inout OptionFields) {
-        fields.add("type", &length, "how much is written")
+        fields.add("type", &length, "how long the text is")
         fields.add(
-            "language", .text, &language, "in which language, as a tag such as `en` or `pt-BR`")
+            "language", .text, &language, "language of the text, as a tag such as `en` or `pt-BR`")
         let words = language.utf8.split(
             separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let isTag =
@@ -95,10 +96,10 @@ public struct InsightGenerateOptions: DeclaredOptions {
         if !isTag { fields.refuse("option `language` is no language tag such as `en` or `pt-BR`") }
         fields.add(
             "recommendations", .boolean, &includesRecommendations,
-            "whether recommendations are wanted")
+            "whether the text contains recommendations")
         fields.add(
             "context", &context,
-            "what goes along with the numbers of the analysis: nothing, or days and counts of "
-                + "samples")
+            "what is sent with the results of the analysis: nothing, or the number of "
+                + "days and of samples")
     }
 }

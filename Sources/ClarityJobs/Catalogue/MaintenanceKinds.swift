@@ -5,13 +5,12 @@ public import ClarityScheduler
 extension JobKindDeclaration {
     static let cleanup = JobKindDeclaration(
         JobKind("cleanup"),
-        summary: "removes local copies of what the backend has, and compacts the file",
+        summary: "deletes old data that the backend has confirmed, and compacts the database",
         options: CleanupOptions.declarations)
 
     static let auditUpload = JobKindDeclaration(
         .auditUpload,
-        summary: "sends the audit log's new entries, kinds and counts only, to a place of your "
-            + "own",
+        summary: "sends new entries of the audit log, without values, to a server of your own",
         options: AuditUploadOptions.declarations, addressKey: "url")
 }
 
@@ -25,14 +24,15 @@ public struct CleanupOptions: DeclaredOptions {
 
     public mutating func declare(in fields: inout OptionFields) {
         let spans = OptionDeclaration.Form.duration(days(1)...days(36_600))
-        fields.add("retain", spans, &retain, "how long confirmed values stay readable here")
+        fields.add("retain", spans, &retain, "how long values that the backend has confirmed stay readable here")
         fields.add(
             "retain_audit", spans, &retainAudit,
-            "how long entries of the audit log stay here that were uploaded")
+            "how long entries of the audit log stay here after an `audit-upload` job has "
+                + "sent them")
         fields.add(
             "retain_files", spans, &retainFiles,
-            "how long the files stay that a spool folder has moved to `done`, not those in "
-                + "`rejected`; without it, for ever")
+            "how long files stay in `done` of a spool folder; without it they are never "
+                + "deleted, and those in `rejected` never are")
     }
 }
 
@@ -47,14 +47,15 @@ public struct AuditUploadOptions: DeclaredOptions {
     public init() {}
 
     public mutating func declare(in fields: inout OptionFields) {
-        fields.add(required: "url", .url, &url, "where the entries are posted, as NDJSON")
-        fields.add("page_size", .integer(1...1000), &pageSize, "entries sent at once")
+        fields.add(required: "url", .url, &url, "address to which the entries are posted, as NDJSON")
+        fields.add("page_size", .integer(1...1000), &pageSize, "entries in one request")
         fields.add(
             "ca_bundle", .path, &authorities,
-            "a file with the certificates of the authorities to trust for that place")
+            "file with the certificate authorities to trust instead of the system's")
         fields.add(
             "pins", .texts, &pins,
-            "the digests `sha256//...` of at least two public keys of which that place has one")
+            "digests `sha256//...` of at least two public keys; the server must present "
+                + "one of them")
     }
 }
 

@@ -5,12 +5,12 @@ public import ClarityScheduler
 extension JobKindDeclaration {
     static let refresh = JobKindDeclaration(
         JobKind("refresh"),
-        summary: "pulls the profile, the latest insights and the metrics that changed",
+        summary: "fetches the profile, the latest insights and changed metrics",
         options: RefreshOptions.declarations, addressKey: backendAddress)
 
     static let insightHistory = JobKindDeclaration(
         JobKind("insight-history"),
-        summary: "pulls every insight that the backend has made",
+        summary: "fetches every insight that the backend has made",
         options: InsightHistoryOptions.declarations, addressKey: backendAddress)
 }
 
@@ -22,10 +22,11 @@ public struct RefreshOptions: DeclaredOptions {
     public init() {}
 
     public mutating func declare(in fields: inout OptionFields) {
-        fields.add("page_size", .integer(1...500), &pageSize, "rows asked for at once")
+        fields.add("page_size", .integer(1...500), &pageSize, "rows in one request")
         fields.add(
             "whole_every", .duration(.seconds(3600)...days(366)), &wholeEvery,
-            "how often all metrics are gone through, for what changed long after it was measured")
+            "how often all metrics are fetched again, to find those that changed long "
+                + "after they were measured")
     }
 }
 
@@ -37,9 +38,9 @@ public struct InsightHistoryOptions: DeclaredOptions {
     public init() {}
 
     public mutating func declare(in fields: inout OptionFields) {
-        fields.add("page_size", .integer(1...100), &pageSize, "insights asked for at once")
+        fields.add("page_size", .integer(1...100), &pageSize, "insights in one request")
         fields.add(
             "full_texts", .integer(0...1000), &fullTexts,
-            "the most full texts fetched in one run, where the backend has them")
+            "maximum number of full texts that a run fetches, if the backend has them")
     }
 }

@@ -4,16 +4,17 @@ public import ClarityScheduler
 
 extension SectionDeclaration {
     static let backend = SectionDeclaration(
-        "backend", .mapping(BackendOptions.declarations), isRequired: true)
+        "backend", .mapping(BackendOptions.declarations), isRequired: true,
+        summary: "the CLARITY backend")
 
     static let key = SectionDeclaration(
         "key",
         .mapping([
             OptionDeclaration(
                 "variable", .text,
-                summary: "the variable of the environment that has the master key, in the "
-                    + "place of `CLARITY_JOBS_KEY`")
-        ]))
+                summary: "environment variable that holds the master key; without it "
+                    + "`CLARITY_JOBS_KEY`")
+        ]), summary: "where the master key comes from")
 
     static let sources = SectionDeclaration(
         "sources",
@@ -21,28 +22,28 @@ extension SectionDeclaration {
             "apple-health-export": [
                 OptionDeclaration(
                     "path", .path, isRequired: true,
-                    summary: "the zip that the Health app exports, or its `export.xml`"),
+                    summary: "zip file that the Health app exports, or its `export.xml`"),
                 sourceZone,
                 OptionDeclaration(
                     "prefer", .texts,
-                    summary: "the devices or apps whose steps, energy and sleep count first "
-                        + "where several tell of the same time, by their names in the export"),
+                    summary: "names of devices or apps, as in the export, whose records take "
+                        + "precedence in days and nights"),
                 OptionDeclaration(
                     "since", .dateOrInstant,
-                    summary: "what began before is not taken; a date begins at its midnight"),
+                    summary: "ignores records that began earlier; a date begins at its midnight"),
             ],
             "health-auto-export": [
                 OptionDeclaration(
                     "path", .path, isRequired: true,
-                    summary: "a JSON file of Health Auto Export, or a folder of such files"),
+                    summary: "JSON file of Health Auto Export, or a folder of such files"),
                 sourceZone,
             ],
             "spool": [
                 OptionDeclaration(
                     "path", .path, isRequired: true,
-                    summary: "a folder into which any program moves files of samples")
+                    summary: "folder into which any program moves files of samples")
             ],
-        ]))
+        ]), summary: "the files to read")
 
     /// The maximum age of the data, one goal for each kind; `FreshnessGoal` reads it.
     static let fresh = SectionDeclaration(
@@ -51,13 +52,15 @@ extension SectionDeclaration {
             SampleKind.allCases.map { kind in
                 OptionDeclaration(
                     kind.rawValue, span,
-                    summary: "how old the newest sample may be that the backend has taken")
+                    summary: "maximum age of the newest sample that the backend has accepted")
             } + [
                 OptionDeclaration(
-                    "insights", span, summary: "how old the newest insight may be"),
+                    "insights", span,
+                    summary: "maximum age of the newest insight"),
                 OptionDeclaration(
-                    "profile", span, summary: "how long ago the profile may have been pulled"),
-            ]))
+                    "profile", span,
+                    summary: "maximum time since the profile was fetched"),
+            ]), summary: "how old the newest data may be; `status` checks it")
 
     private static let span = OptionDeclaration.Form.duration(.seconds(60)...days(3660))
 }
@@ -78,25 +81,25 @@ public struct BackendOptions: DeclaredOptions {
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(
             required: "url", .url, &url,
-            "where the backend's API begins, such as `https://clarity.example/api/v1`")
+            "address of the backend's API, such as `https://clarity.example/api/v1`")
         fields.add(
             "dialect", .choice(["auto", "blueprint", "loop"]), &dialect,
-            "the contract that the backend keeps; `auto` asks it once and remembers")
+            "version of the backend; `auto` asks the backend once and remembers the answer")
         fields.add(
             "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), &retryWait,
-            "the first wait before a request is repeated; it doubles each time")
+            "wait before a request is repeated within an attempt; doubles each time")
         fields.add(
             "ca_bundle", .path, &authorities,
-            "a file with the certificates of the authorities to trust in the place of the system's")
+            "file with the certificate authorities to trust instead of the system's")
         fields.add(
             "pins", .texts, &pins,
-            "the digests `sha256//...` of at least two public keys, a backup among them, of which "
-                + "the backend has one")
+            "digests `sha256//...` of at least two public keys, one of them a backup; the backend "
+                + "must present one of them")
     }
 }
 
 /// The time zone that the account's days follow.
 private let sourceZone = OptionDeclaration(
     "time_zone", .timeZone, isShared: true,
-    summary: "the time zone that days follow, the same for all sources; without it this "
-        + "machine's at the first reading")
+    summary: "time zone that days follow, the same for all sources; without it the machine's at "
+        + "the first import")

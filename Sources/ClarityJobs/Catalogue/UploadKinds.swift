@@ -32,20 +32,21 @@ public struct BulkUploadOptions: DeclaredOptions {
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(
             "batch_size", .integer(1...1000), &batchSize,
-            "samples sent at once; without it as many as the backend takes")
+            "samples in one request; without it as many as the backend accepts")
         fields.add(
             "route", &route, otherwise: "auto",
-            "the backend's endpoint for samples: for typed metrics or for samples of HealthKit; "
-                + "`auto` chooses for each kind one that accepts it")
+            "endpoint for samples: typed metrics or HealthKit samples; `auto` chooses "
+                + "one that accepts the sample's kind")
         fields.add(
             "on_ambiguous", &onAmbiguous,
-            "what becomes of samples that may have arrived where a second send doubles them: sent "
-                + "again and counted, or set aside for you")
+            "what happens to samples that may already be stored if the backend does not "
+                + "deduplicate: send them again and count them, or set them aside for you")
         fields.add(
             "metered_budget", .size((64 << 10)...(1 << 40)), &meteredBudget,
-            "what may be sent over a metered connection in 24 h; without it there is no limit")
+            "maximum to send over a metered connection in 24 h; without it there is no "
+                + "limit")
         fields.add(
             "large_upload", .integer(0...1_000_000_000), &largeUpload,
-            "when more samples wait than this, they wait for external power; 0 never")
+            "an upload of more samples than this waits for external power; 0 never waits")
     }
 }

@@ -22,7 +22,7 @@ public struct SourceZones: Sendable {
     public func dayZone(
         of store: HealthStore, named: String?
     ) throws(HealthStoreError) -> Zone {
-        let kept = try store.dayZone()
+        let kept = try store.outbox.dayZone()
         let settled = kept?.isSettled == true ? kept?.name : nil
         return [settled, named, kept?.name, local].lazy.compactMap { $0 }
             .compactMap { zones.zone(named: $0) }.first ?? .utc

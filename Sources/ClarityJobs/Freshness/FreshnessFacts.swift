@@ -124,7 +124,7 @@ extension HealthStore {
 
     private static func instant(_ sql: String, _ connection: Connection) throws -> Instant? {
         try connection.first(sql) { row in
-            row.optionalInteger(0).map { Instant(millisecondsSince1970: $0) }
+            row.optionalInstant(0)
         } ?? nil
     }
 }

@@ -30,3 +30,89 @@ public struct Sample: Hashable, Sendable, PrivateValue {
         self.source = source
     }
 }
+
+/// What was measured: one case for each field that CLARITY has.
+///
+/// The raw value is the name in the store and in counts; it never changes.
+public enum SampleKind: String, CaseIterable, Hashable, Sendable {
+    /// Beats per minute.
+    case heartRate = "heart_rate"
+    /// SDNN in milliseconds.
+    case heartRateVariability = "heart_rate_variability"
+    /// Systolic and diastolic in whole mmHg, always together.
+    case bloodPressure = "blood_pressure"
+    /// Percent, 0 to 100.
+    case oxygenSaturation = "oxygen_saturation"
+    /// Breaths per minute.
+    case respiratoryRate = "respiratory_rate"
+    /// A count.
+    case steps
+    /// Kilometres.
+    case distance
+    /// Kilocalories.
+    case activeEnergy = "active_energy"
+    /// Minutes.
+    case exerciseMinutes = "exercise_minutes"
+    /// A count.
+    case flightsClimbed = "flights_climbed"
+    /// mL/(kg min).
+    case vo2Max = "vo2_max"
+    /// Beats per minute.
+    case restingHeartRate = "resting_heart_rate"
+    /// Minutes.
+    case meditationMinutes = "meditation_minutes"
+    /// Degrees Celsius.
+    case bodyTemperature = "body_temperature"
+    /// Milligrams per decilitre.
+    case bloodGlucose = "blood_glucose"
+    /// One night, or one nap, as a `SleepNight`.
+    case sleep
+    /// One local day, as an `ActivityDay`.
+    case activity
+}
+
+extension Sample {
+    /// The bytes that identify the same sample in another export.
+    ///
+    /// They are the kind's raw value in UTF-8, a zero byte, the start and the end as big-endian
+    /// 64-bit seconds since 1970-01-01T00:00:00Z, and `canonicalValue` in UTF-8. The layout never
+    /// changes, because ids on the server were derived from it. The source is left out, since a
+    /// renamed phone rewrites it. So are the device and the text of the dates, which differ in
+    /// every export. An export has whole seconds, so fractions of a second do not count either.
+    ///
+    /// The bytes contain the value: they are health data and must not be logged.
+    public var identity: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64)
+        bytes.append(contentsOf: kind.rawValue.utf8)
+        bytes.append(0)
+        for seconds in [start.secondsSince1970, end.secondsSince1970] {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: seconds >> Int64(shift)))
+            }
+        }
+        appendCanonicalValue(to: &bytes)
+        return bytes
+    }
+}
+
+/// How a sample relates to another one of the same kind and time.
+public enum SampleNature: Hashable, Sendable {
+    /// A measured value: two different values are two measurements, and no aggregate replaces
+    /// either.
+    case measurement
+    /// A value that a source computes from everything that it knows of the time between start and
+    /// end, such as a day's steps. Of two such values the one with the later `asOf` counts.
+    ///
+    /// - Parameter asOf: the instant up to which everything that the source knows is included, such
+    ///   as the date of the export or the time when the file was written.
+    case aggregate(asOf: Instant)
+
+    /// Whether another sample of the same kind and time may replace this one.
+    public var isAggregate: Bool {
+        switch self {
+        case .measurement: false
+        case .aggregate: true
+        }
+    }
+}

@@ -25,18 +25,18 @@ struct AggregateRuling: Hashable {
         var isShifted = false
         var state: OutboxState
         /// The number of sends of it that got no answer and may have arrived.
-        var doubts: Int64
+        var possibleSends: Int64
         /// The instant as of which it is true, in seconds since 1970; `nil` for a measurement,
         /// which is only here if `isSame`.
         var asOf: Int64?
 
         /// Whether the backend does not have the value, and must not get it after a later one.
         fileprivate var isOutdated: Bool {
-            [.queued, .rejected, .setAside].contains(state) && doubts == 0
+            [.queued, .rejected, .setAside].contains(state) && possibleSends == 0
         }
         /// Whether it is possibly sent and would be resent, although the later value has its own
         /// row.
-        fileprivate var isDoubtful: Bool { state == .queued && doubts > 0 }
+        fileprivate var isPossiblySent: Bool { state == .queued && possibleSends > 0 }
 
         /// Whether this value supersedes the other's: it is true as of a later instant, or of the
         /// same instant and has the larger id.
@@ -68,7 +68,7 @@ struct AggregateRuling: Hashable {
     /// The rows of former values to remove.
     var removed: [Int64] = []
     /// The possibly sent rows of former values to set aside for a person.
-    var doubtful: [Int64] = []
+    var possiblySent: [Int64] = []
     /// Whether the value gets a new row.
     var needsRow = false
 
@@ -86,7 +86,7 @@ struct AggregateRuling: Hashable {
         let same = formers.first(where: \.isSame)
         let others = formers.filter { !$0.isSame }
         var outdated = others.filter(\.isOutdated).map(\.id)
-        doubtful = others.filter(\.isDoubtful).map(\.id)
+        possiblySent = others.filter(\.isPossiblySent).map(\.id)
         moved = same?.id
         if same != nil {
             fate = outdated.isEmpty ? .known : .replaced
@@ -98,5 +98,55 @@ struct AggregateRuling: Hashable {
         }
         removed = outdated
         needsRow = same == nil && target == nil
+    }
+}
+
+/// The kind and the time of an aggregate, used to find other rows of the same aggregate.
+///
+/// Two nights match if they share more than half of the shorter one, because a late record moves
+/// the bounds of a night. Two days match if they share at least half of the shorter one, because
+/// another time zone moves the bounds of a day. Aggregates of any other kind match if start and end
+/// are equal.
+struct AggregateTime: Hashable {
+    /// The most that the starts of two matching days or nights can be apart, in seconds.
+    static let reach: Int64 = 48 * 3600
+
+    /// The possible lengths of a day in a time zone, in seconds.
+    static let dayLengths: ClosedRange<Int64> = 23 * 3600...25 * 3600
+    /// Clocks change by multiples of half an hour, here in seconds.
+    private static let clockStep: Int64 = 1800
+
+    let kind: SampleKind
+    let start: Int64
+    let end: Int64
+
+    /// Whether it is a day or a night. Its source may change from one reading to the next.
+    var isWhole: Bool { kind == .sleep || kind == .activity }
+
+    /// The range in which other rows of the same aggregate can start.
+    var starts: ClosedRange<Int64> {
+        guard isWhole else { return start...start }
+        let length = min(max(0, end - start), AggregateTime.reach)
+        return start - AggregateTime.reach...start + length
+    }
+
+    /// Whether an aggregate of the same kind, with these bounds, is the same aggregate.
+    func matches(start otherStart: Int64, end otherEnd: Int64) -> Bool {
+        if start == otherStart, end == otherEnd { return true }
+        guard isWhole, starts.contains(otherStart) else { return false }
+        let common = min(end, otherEnd) - max(start, otherStart)
+        let shorter = min(end - start, otherEnd - otherStart)
+        return 2 * common > shorter || kind == .activity && common > 0 && 2 * common == shorter
+    }
+
+    /// Whether a matching activity is the day of another time zone. An activity that is not a whole
+    /// day, such as the day so far, is not.
+    func isShifted(start otherStart: Int64, end otherEnd: Int64) -> Bool {
+        kind == .activity && (start, end) != (otherStart, otherEnd)
+            && AggregateTime.isDay(end - start) && AggregateTime.isDay(otherEnd - otherStart)
+    }
+
+    private static func isDay(_ length: Int64) -> Bool {
+        dayLengths.contains(length) && length % clockStep == 0
     }
 }

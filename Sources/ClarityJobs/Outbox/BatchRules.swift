@@ -13,7 +13,7 @@ public enum OutboxHold: String, CaseIterable, Hashable, Sendable {
     case future
     /// The sample is possibly sent, and resending could store it twice. It is set aside for a
     /// person.
-    case doubt
+    case possiblySent = "doubt"
 
     /// The state of such a sample: `rejected` if something is wrong with it, `setAside` if it
     /// waits.
@@ -146,4 +146,14 @@ extension Sample {
             }
         return own + 6 * (source?.utf8.count ?? 0)
     }
+}
+
+/// The endpoint of the backend to which samples are sent; stored with each batch, opaque elsewhere.
+///
+/// The raw value is the name in the database and in job files; it never changes.
+public enum UploadRoute: String, CaseIterable, Hashable, Sendable {
+    /// Typed metrics of health data.
+    case metrics
+    /// Samples as HealthKit has them.
+    case samples
 }

@@ -12,10 +12,10 @@ public struct DayZone: Hashable, Sendable {
 // All days of an account follow one time zone. A day cut in another time zone is another day, and
 // the backend would have both.
 
-extension HealthStore {
+extension Outbox {
     /// Returns the stored time zone; `nil` if there is none or the stored one is damaged.
     public func dayZone() throws(HealthStoreError) -> DayZone? {
-        try access { connection in try keptDayZone(connection) }
+        try store.access { connection in try keptDayZone(connection) }
     }
 
     /// Settles the time zone unless one is settled already. It stays settled until
@@ -23,7 +23,7 @@ extension HealthStore {
     ///
     /// - Returns: the name that is settled.
     public func keepDayZone(_ name: String) throws(HealthStoreError) -> String {
-        try change { connection in
+        try store.change { connection in
             if let kept = try keptDayZone(connection), kept.isSettled { return kept.name }
             try settle(name, connection)
             return name
@@ -32,7 +32,7 @@ extension HealthStore {
 
     /// Settles another time zone. The next reading of a source merges all days again in it.
     public func changeDayZone(to name: String) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try settle(name, connection)
             try mergeAllDaysAgain(connection)
         }
@@ -41,7 +41,7 @@ extension HealthStore {
     /// Returns the start and end of each day in the outbox that is as long as a day of a time zone,
     /// in seconds since 1970.
     public func wholeDays() throws(HealthStoreError) -> [Range<Int64>] {
-        try access { connection in
+        try store.access { connection in
             try connection.all(
                 """
                 SELECT start_s, end_s FROM outbox
@@ -54,12 +54,12 @@ extension HealthStore {
     }
 
     private func keptDayZone(_ connection: Connection) throws -> DayZone? {
-        let found = try connection.first("SELECT sealed FROM day_zone") { $0.blob(0) }
-        guard let sealed = found, sealer.opens(sealed, for: HealthStore.dayZoneRow) else {
+        let found = try connection.blob("SELECT sealed FROM day_zone")
+        guard let sealed = found, sealer.opens(sealed, for: Outbox.dayZoneRow) else {
             return nil
         }
-        let form = try sealer.open(sealed, for: HealthStore.dayZoneRow)
-        let isSettled = form.first == HealthStore.settledMark
+        let form = try sealer.open(sealed, for: Outbox.dayZoneRow)
+        let isSettled = form.first == Outbox.settledMark
         return DayZone(
             name: String(decoding: form.dropFirst(isSettled ? 1 : 0), as: UTF8.self),
             isSettled: isSettled)
@@ -70,7 +70,7 @@ extension HealthStore {
             "INSERT OR REPLACE INTO day_zone (id, sealed) VALUES (1, ?)",
             .blob(
                 sealer.seal(
-                    [HealthStore.settledMark] + Array(name.utf8), for: HealthStore.dayZoneRow)))
+                    [Outbox.settledMark] + Array(name.utf8), for: Outbox.dayZoneRow)))
     }
 
     /// The byte before the name of a settled zone; no name begins with it.

@@ -26,7 +26,7 @@ enum HourlyBudget {
     }
 }
 
-extension HealthStore {
+extension Outbox {
     /// Stops requests to `route` because the backend refused one although the budget had room.
     ///
     /// The backend may count requests of others too, or may have begun to count anew. Its current
@@ -40,7 +40,7 @@ extension HealthStore {
     public func closeRoute(
         _ route: UploadRoute, for retryAfter: Duration?, at now: Instant
     ) throws(HealthStoreError) -> Duration {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             let sent = try requests(by: route, at: now, connection)
             let shorter = retryAfter.flatMap { $0 < .seconds(3600) ? $0 : nil }
             let wait =
@@ -49,7 +49,7 @@ extension HealthStore {
                 """
                 INSERT INTO closures (route, until_ms) VALUES (?, ?)
                 ON CONFLICT (route) DO UPDATE SET until_ms = excluded.until_ms
-                """, .text(route.rawValue), .integer((now + wait).millisecondsSince1970))
+                """, .text(route.rawValue), .instant(now + wait))
             return wait
         }
     }
@@ -61,7 +61,7 @@ extension HealthStore {
         guard let limit = rules.requestsPerHour else { return nil }
         let until = try connection.first(
             "SELECT until_ms FROM closures WHERE route = ?", .text(rules.route.rawValue)
-        ) { Instant(millisecondsSince1970: $0.integer(0)) }
+        ) { $0.instant(0) }
         if let until, until > now {
             // A time further ahead was stored before the clock was set back.
             return min(until - now, HourlyBudget.window)
@@ -77,7 +77,7 @@ extension HealthStore {
         guard rules.requestsPerHour != nil else { return }
         try connection.run(
             "INSERT INTO requests (route, sent_at_ms) VALUES (?, ?)",
-            .text(rules.route.rawValue), .integer(now.millisecondsSince1970))
+            .text(rules.route.rawValue), .instant(now))
     }
 
     /// Returns the requests that still count, oldest first, and deletes the others.
@@ -88,12 +88,12 @@ extension HealthStore {
         // Requests from before the clock was set back count as sent now.
         try connection.run(
             "UPDATE requests SET sent_at_ms = ? WHERE route = ? AND sent_at_ms > ?",
-            .integer(now.millisecondsSince1970), name, .integer(now.millisecondsSince1970))
+            .instant(now), name, .instant(now))
         try connection.run(
             "DELETE FROM requests WHERE route = ? AND sent_at_ms <= ?", name,
-            .integer((now - HourlyBudget.window).millisecondsSince1970))
+            .instant(now - HourlyBudget.window))
         return try connection.all(
             "SELECT sent_at_ms FROM requests WHERE route = ? ORDER BY sent_at_ms", name
-        ) { Instant(millisecondsSince1970: $0.integer(0)) }
+        ) { $0.instant(0) }
     }
 }

@@ -73,19 +73,19 @@ struct MeteredBudget {
     }
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the budget with what was sent in its window, and deletes older entries.
     func meteredBudget(
         _ bytes: Int64, at now: Instant, _ connection: Connection
     ) throws -> MeteredBudget {
         try connection.run(
             "UPDATE metered_bytes SET sent_at_ms = ?1 WHERE sent_at_ms > ?1",
-            .integer(now.millisecondsSince1970))
+            .instant(now))
         try connection.run(
             "DELETE FROM metered_bytes WHERE sent_at_ms <= ?",
-            .integer((now - MeteredBudget.window).millisecondsSince1970))
+            .instant(now - MeteredBudget.window))
         let sent = try connection.all("SELECT sent_at_ms, bytes FROM metered_bytes") {
-            (at: Instant(millisecondsSince1970: $0.integer(0)), bytes: $0.integer(1))
+            (at: $0.instant(0), bytes: $0.integer(1))
         }
         return MeteredBudget(bytes, after: sent, now: now)
     }
@@ -99,7 +99,7 @@ extension HealthStore {
     ) throws -> Int64 {
         try connection.run(
             "INSERT INTO metered_bytes (sent_at_ms, bytes) VALUES (?, ?)",
-            .integer(now.millisecondsSince1970), .integer(MeteredBudget.rounded(Int64(bytes))))
+            .instant(now), .integer(MeteredBudget.rounded(Int64(bytes))))
         return connection.lastInsertedRow
     }
 
@@ -109,7 +109,7 @@ extension HealthStore {
     /// If the process ends before this call, the estimate of one try stays.
     public func sentMetered(_ batch: OutboxBatch, bytes: Int64) throws(HealthStoreError) {
         guard let entry = batch.meteredEntry else { return }
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             try connection.run(
                 "UPDATE metered_bytes SET bytes = ? WHERE id = ?",
                 .integer(MeteredBudget.rounded(max(0, bytes))),

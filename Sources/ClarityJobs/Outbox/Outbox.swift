@@ -1,35 +1,88 @@
 import ClarityScheduler
 import SQLite
 
-extension HealthStore {
+/// The samples on their way to the backend.
+public struct Outbox: Sendable {
+    let store: HealthStore
+
+    var sealer: Sealer { store.sealer }
+
     /// Returns the number of samples in each state.
-    public func outboxCounts() throws(HealthStoreError) -> OutboxCounts {
-        try access { connection in
-            var counts = OutboxCounts()
-            try connection.forEach("SELECT state, count(*) FROM outbox GROUP BY state") { row in
-                guard let state = OutboxState(rawValue: row.text(0)) else { return }
-                counts[state] = row.integer(1)
+    public func counts() throws(HealthStoreError) -> OutboxCounts {
+        try store.access { connection in try counts(connection) }
+    }
+
+    /// Returns the number of samples in each state in which the backend has not confirmed them; the
+    /// time grows with that number alone.
+    public func backlog() throws(HealthStoreError) -> OutboxCounts {
+        try store.access { connection in
+            try counts(
+                connection,
+                where: """
+                    state IN ('queued', 'sending', 'accepted', 'unconfirmed', 'rejected', 'setAside')
+                    """)
+        }
+    }
+
+    /// Counts the samples that meet a condition.
+    func counts(
+        _ connection: Connection, where condition: String = "true"
+    ) throws -> OutboxCounts {
+        var counts = OutboxCounts()
+        try connection.forEach(
+            "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state"
+        ) { row in
+            counts.total += row.integer(1)
+            if let state = OutboxState(rawValue: row.text(0)) { counts[state] = row.integer(1) }
+        }
+        return counts
+    }
+
+    /// Returns the number of samples that are queued or being sent, by kind.
+    public func waiting() throws(HealthStoreError) -> [SampleKind: Int64] {
+        try store.access { connection in
+            var waiting: [SampleKind: Int64] = [:]
+            try connection.forEach(
+                """
+                SELECT kind, count(*) FROM outbox
+                WHERE state = 'queued' OR state = 'sending' GROUP BY kind
+                """, []
+            ) { row in
+                if let kind = SampleKind(rawValue: row.text(0)) { waiting[kind] = row.integer(1) }
             }
-            return counts
+            return waiting
+        }
+    }
+
+    /// Returns the number of outbox samples that the backend never accepted, so that a wipe loses
+    /// them.
+    ///
+    /// Rejected samples do not count.
+    public func unsentCount() throws(HealthStoreError) -> Int64 {
+        try store.access { connection in
+            try connection.integer(
+                """
+                SELECT count(*) FROM outbox
+                WHERE state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed', 'rejected')
+                """) ?? 0
         }
     }
 }
 
-/// The columns of a sample that are not encrypted.
+/// A row of the outbox, as far as it has the sample itself.
 struct SampleRow {
+    enum Column: Int32, RowColumn {
+        case id, kind, start_s, end_s, tag, sealed
+    }
+
+    let id: Int64
     let kind: String
     let start: Int64
     let end: Int64
     /// A keyed hash over kind, times and value. Equal values at two times have different tags, so
     /// that the file does not even reveal how often a value occurs.
     let tag: [UInt8]
-
-    init(kind: String, start: Int64, end: Int64, tag: [UInt8]) {
-        self.kind = kind
-        self.start = start
-        self.end = end
-        self.tag = tag
-    }
+    let sealed: [UInt8]
 
     var identity: RowIdentity {
         var identity = RowIdentity("outbox")
@@ -41,7 +94,7 @@ struct SampleRow {
     }
 
     /// Returns the whole sample; `nil` if its encrypted part cannot be decrypted for this row.
-    func opened(_ sealed: [UInt8], _ sealer: Sealer) -> Sample? {
+    func opened(_ sealer: Sealer) -> Sample? {
         guard let kind = SampleKind(rawValue: kind) else { return nil }
         do {
             return Sample(
@@ -53,4 +106,19 @@ struct SampleRow {
             return nil
         }
     }
+}
+
+extension SampleRow {
+    /// Reads a row of `Column`.
+    init(_ found: borrowing Row) {
+        self.init(
+            id: found.integer(Column.id), kind: found.text(Column.kind),
+            start: found.integer(Column.start_s), end: found.integer(Column.end_s),
+            tag: found.blob(Column.tag), sealed: found.blob(Column.sealed))
+    }
+}
+
+extension HealthStore {
+    /// The samples on their way to the backend.
+    public var outbox: Outbox { Outbox(store: self) }
 }

@@ -2,7 +2,7 @@ import ClarityScheduler
 
 /// Samples with their tags and encrypted values, ready to be written into the outbox.
 ///
-/// `HealthStore.prepare` makes a portion and `commit` writes it, so that two threads can do the two
+/// `Outbox.prepare` makes a portion and `commit` writes it, so that two threads can do the two
 /// at the same time.
 public struct OutboxPortion: Sendable {
     /// The columns of a sample; its encrypted value is in `bytes`.

@@ -30,17 +30,17 @@ public struct OutboxSample: Sendable {
     public let sample: Sample?
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns one sample of the outbox; `nil` if there is none with this id.
     ///
     /// - Parameter withValue: whether to decrypt the value too, which the audit log then records.
-    public func outboxSample(
+    public func sample(
         _ id: Int64, withValue: Bool = false
     ) throws(HealthStoreError) -> OutboxSample? {
         let read = { (connection: Connection) in
             try self.sample(id, withValue, connection)
         }
-        return withValue ? try change(read) : try access { try $0.snapshotted(read) }
+        return withValue ? try store.change(read) : try store.snapshot(read)
     }
 
     private func sample(
@@ -54,14 +54,9 @@ extension HealthStore {
         if withValue {
             sample =
                 try connection.first(
-                    "SELECT kind, start_s, end_s, tag, sealed FROM outbox WHERE id = ?",
-                    .integer(id)
-                ) {
-                    SampleRow(
-                        kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
-                    ).opened($0.blob(4), sealer)
-                } ?? nil
-            try record(.read, [entry.kind: 1], detail: "shown to a person", connection)
+                    "SELECT \(SampleRow.Column.list) FROM outbox WHERE id = ?", .integer(id),
+                    map: SampleRow.init)?.opened(sealer)
+            try store.audit.record(.read, [entry.kind: 1], detail: "shown to a person", connection)
         }
         return OutboxSample(
             entry: entry, batch: try entry.batch.flatMap { try batch($0, connection) },
@@ -77,18 +72,17 @@ extension HealthStore {
         ) { row in
             OutboxSample.Batch(
                 id: row.integer(0), state: row.text(1), route: row.text(2),
-                madeAt: Instant(millisecondsSince1970: row.integer(3)), attempts: row.integer(4),
+                madeAt: row.instant(3), attempts: row.integer(4),
                 processingID: row.optionalText(5),
-                acceptedAt: row.optionalInteger(6).map(Instant.init(millisecondsSince1970:)),
-                finishedAt: row.optionalInteger(7).map(Instant.init(millisecondsSince1970:)),
+                acceptedAt: row.optionalInstant(6),
+                finishedAt: row.optionalInstant(7),
                 reason: row.optionalText(8))
         }
     }
 
     private func words(of id: Int64, _ connection: Connection) throws -> String? {
-        let found = try connection.first(
-            "SELECT sealed FROM server_words WHERE id = ?", .integer(id)
-        ) { $0.blob(0) }
+        let found = try connection.blob(
+            "SELECT sealed FROM server_words WHERE id = ?", .integer(id))
         let row = RowIdentity.words(id)
         guard let found, sealer.opens(found, for: row) else { return nil }
         return String(decoding: try sealer.open(found, for: row), as: UTF8.self)
@@ -103,16 +97,8 @@ extension HealthStore {
     }
 }
 
-extension Connection {
-    fileprivate func snapshotted<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try snapshot { try body(self) }
-    }
-}
-
 extension RowIdentity {
     fileprivate static func words(_ id: Int64) -> RowIdentity {
-        var row = RowIdentity("server_words", label: String(id))
-        row.append(id)
-        return row
+        RowIdentity("server_words", number: id)
     }
 }

@@ -67,7 +67,7 @@ public struct OutboxEntry: Hashable, Sendable {
     /// The batch that the sample is in.
     public let batch: Int64?
     /// The number of sends that got no answer and may have arrived.
-    public let doubts: Int64
+    public let possibleSends: Int64
     /// The instant as of which a day, a night or another aggregate is true; `nil` for a
     /// measurement.
     public let asOf: Instant?
@@ -87,7 +87,7 @@ public struct OutboxEntry: Hashable, Sendable {
         hold = row.optionalText(6).flatMap(OutboxHold.init(rawValue:))
         reason = row.optionalText(7)
         batch = row.optionalInteger(8)
-        doubts = row.integer(9)
+        possibleSends = row.integer(9)
         asOf = row.optionalInteger(10).map { Instant(secondsSince1970: $0) }
     }
 }
@@ -99,30 +99,28 @@ public struct OutboxShare: Hashable, Sendable {
     public let count: Int64
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the selected samples, newest first, at most `limit`, and how many are selected in
     /// total.
-    public func outboxEntries(
+    public func entries(
         _ selection: OutboxSelection, limit: Int
     ) throws(HealthStoreError) -> (entries: [OutboxEntry], total: Int64) {
-        try access { connection in
-            try connection.snapshot {
-                let (sql, values) = selection.condition()
-                var entries: [OutboxEntry] = []
-                try connection.forEach(
-                    """
-                    SELECT \(OutboxEntry.columns) FROM outbox WHERE \(sql)
-                    ORDER BY start_s DESC, id DESC LIMIT ?
-                    """, values + [.integer(Int64(limit))]
-                ) { row in
-                    if let entry = OutboxEntry(row) { entries.append(entry) }
-                }
-                var total: Int64 = 0
-                try connection.forEach("SELECT count(*) FROM outbox WHERE \(sql)", values) {
-                    total = $0.integer(0)
-                }
-                return (entries, total)
+        try store.snapshot { connection in
+            let (sql, values) = selection.condition()
+            var entries: [OutboxEntry] = []
+            try connection.forEach(
+                """
+                SELECT \(OutboxEntry.columns) FROM outbox WHERE \(sql)
+                ORDER BY start_s DESC, id DESC LIMIT ?
+                """, values + [.integer(Int64(limit))]
+            ) { row in
+                if let entry = OutboxEntry(row) { entries.append(entry) }
             }
+            var total: Int64 = 0
+            try connection.forEach("SELECT count(*) FROM outbox WHERE \(sql)", values) {
+                total = $0.integer(0)
+            }
+            return (entries, total)
         }
     }
 

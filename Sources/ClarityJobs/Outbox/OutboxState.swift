@@ -27,8 +27,11 @@ public enum OutboxState: String, CaseIterable, Sendable {
 /// The number of samples in each state.
 public struct OutboxCounts: Hashable, Sendable {
     private var counts: [OutboxState: Int64] = [:]
+    /// The number of samples in all states, known or not.
+    public internal(set) var total: Int64 = 0
 
-    init() {}
+    /// Creates counts of an empty outbox.
+    public init() {}
 
     /// The number of samples in a state.
     public internal(set) subscript(state: OutboxState) -> Int64 {
@@ -36,8 +39,27 @@ public struct OutboxCounts: Hashable, Sendable {
         set { counts[state] = newValue }
     }
 
-    /// The number of samples in all states.
-    public var total: Int64 { counts.values.reduce(0, +) }
+    /// Samples that are queued, or in a batch that is being sent.
+    public var waiting: Int64 { self[.queued] + self[.sending] }
+
+    /// Samples that only a person can move: unconfirmed, rejected or set aside.
+    public var forPerson: Int64 { self[.unconfirmed] + self[.rejected] + self[.setAside] }
+
+    /// Whether each sample is counted in exactly one state.
+    public var isBalanced: Bool { total == counts.values.reduce(0, +) }
+}
+
+extension OutboxCounts: CustomStringConvertible {
+    /// The sum as a line for people.
+    public var description: String {
+        // Only some dialects have this state.
+        let kept = self[.stored] > 0 ? " + \(self[.stored]) stored" : ""
+        return """
+            \(total) samples = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
+            \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected + \
+            \(self[.setAside]) set aside + \(waiting) waiting
+            """
+    }
 }
 
 /// A batch that is being sent, as it is stored. Each send has the same samples, order and
@@ -52,7 +74,7 @@ public struct OutboxBatch: Sendable, PrivateValue {
     public let attempts: Int
     /// The number of earlier sends that may have arrived; 0 if the backend has always deduplicated
     /// it.
-    public let doubts: Int
+    public let possibleSends: Int
     /// The samples in the order in which they are sent.
     public let samples: [Sample]
     /// Their rows, in the same order.

@@ -115,7 +115,7 @@ public struct KeyRotation {
         } else {
             let former = try Canary.sealer(key, connection)
             // Checked now, because the note is authenticated with the former key.
-            try HealthStore.noteBreak(connection, former, lock)
+            try Audit.noteBreak(connection, former, lock)
             try FormUpgrade(connection, former).run(actor: actor, at: clock.now)
             next = try freshKey(instead: key, in: place)
             try after(.keyKept)
@@ -185,11 +185,7 @@ public struct KeyRotation {
             throw .key(error)
         }
         guard newKey != .made else { throw .lostKey(path: file.path) }
-        do {
-            return (try givenKey(), nil)
-        } catch {
-            throw HealthStore.described(error, file.path)
-        }
+        return try HealthStore.describing(file.path) { (try givenKey(), nil) }
     }
 
     /// Returns the new key of a rotation that begins now, once it is durably on disk.
@@ -264,7 +260,7 @@ public struct KeyRotation {
     /// Checkpoints and truncates the write-ahead log: its pages hold values that the former key
     /// decrypts.
     private func emptyLog(_ connection: Connection) throws {
-        let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
+        let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
         guard isHeld == 0 else {
             throw HealthStoreError.rotation(.logInUse, path: file.path)
         }

@@ -44,14 +44,12 @@ public struct KeyStatus: Hashable, Sendable {
             // The status reports an interrupted rotation.
             guard case .rotationUnfinished = error else { throw error }
         }
-        do {
+        return try HealthStore.describing(file.path) {
             let copy = try Connection(path: "")
             try DatabaseCopy(of: file.path, draftsIn: temporaryFolder(environment))
                 .copy(into: copy)
             try HealthSchema.migrations.migrate(copy)
             return try KeyStatus(copy, file, found.place)
-        } catch {
-            throw HealthStore.described(error, file.path)
         }
     }
 
@@ -103,8 +101,7 @@ public struct KeyStatus: Hashable, Sendable {
     private static func count(
         _ table: String, _ connection: Connection, upTo number: Int64
     ) throws -> Int64 {
-        try connection.first("SELECT count(*) FROM \(table) WHERE rowid <= ?", .integer(number)) {
-            $0.integer(0)
-        } ?? 0
+        try connection.integer("SELECT count(*) FROM \(table) WHERE rowid <= ?", .integer(number))
+            ?? 0
     }
 }

@@ -87,9 +87,7 @@ struct Resealing {
         let links = try log.links(after: step.row, limit: portion)
         guard !links.isEmpty else { return 0 }
         var newHash =
-            try connection.first("SELECT hash FROM audit WHERE number = ?", .integer(step.row)) {
-                $0.blob(0)
-            }
+            try connection.blob("SELECT hash FROM audit WHERE number = ?", .integer(step.row))
         if newHash == nil || step.formerHash == nil {
             let anchor = try AuditHead.read(connection, former)?.head.anchorHash
             newHash = anchor
@@ -131,9 +129,9 @@ struct Resealing {
             head = try AuditHead.current(connection, former)
         } else if state.row == head.lastNumber, state.formerHash == head.lastHash {
             head.lastHash =
-                try connection.first(
-                    "SELECT hash FROM audit WHERE number = ?", .integer(head.lastNumber)
-                ) { $0.blob(0) } ?? head.lastHash
+                try connection.blob(
+                    "SELECT hash FROM audit WHERE number = ?", .integer(head.lastNumber))
+                ?? head.lastHash
         }
         try head.write(connection, next)
         return formerHash

@@ -161,6 +161,18 @@ struct RowIdentity: Sendable {
         append(table)
     }
 
+    /// Creates the identity of a row that a number names.
+    init(_ table: String, number: Int64, _ more: Int64...) {
+        self.init(table, label: String(number))
+        for number in [number] + more { append(number) }
+    }
+
+    /// Creates the identity of a row that a text names, or of a text that is hashed for a table.
+    init(_ table: String, label: String?, text: String) {
+        self.init(table, label: label)
+        append(text)
+    }
+
     /// Appends text with its length in front, so that neighbouring texts cannot be confused.
     mutating func append(_ text: String) {
         append(Int64(text.utf8.count))

@@ -41,21 +41,21 @@ public enum LoginReservation: Hashable, Sendable {
 // e-mail addresses. A logout that removes everything keeps them, because it could otherwise be used
 // to get around the limit.
 
-extension HealthStore {
+extension Sessions {
     /// Reserves a login and records it if it may be tried.
     ///
     /// The record is durable before the login is sent, so a kill in between counts as a try.
     public func reserveLogin(
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginReservation {
-        try changeAnyway { connection in
-            let time = Value.integer(now.millisecondsSince1970)
+        try store.changeAnyway { connection in
+            let time = Value.instant(now)
             // Stored as now; otherwise the wait would start again with each request.
             try connection.run(
                 "UPDATE login_tries SET tried_at_ms = ? WHERE tried_at_ms > ?", time, time)
             try connection.run(
                 "DELETE FROM login_tries WHERE tried_at_ms <= ?",
-                .integer((now - LoginAllowance.window).millisecondsSince1970))
+                .instant(now - LoginAllowance.window))
             let allowance = try allowance(email, at: now, connection)
             if let nextAt = allowance.nextAt { return .usedUp(until: nextAt) }
             try connection.run(
@@ -67,7 +67,7 @@ extension HealthStore {
 
     /// Removes the record of a login that certainly never left this machine.
     public func withdrawLogin(_ number: Int64) throws(HealthStoreError) {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             try connection.run("DELETE FROM login_tries WHERE id = ?", .integer(number))
         }
     }
@@ -76,7 +76,7 @@ extension HealthStore {
     public func loginAllowance(
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginAllowance {
-        try access { connection in try allowance(email, at: now, connection) }
+        try store.access { connection in try allowance(email, at: now, connection) }
     }
 
     private func allowance(
@@ -84,7 +84,7 @@ extension HealthStore {
     ) throws -> LoginAllowance {
         let tries = try connection.all(
             "SELECT tried_at_ms FROM login_tries WHERE tag = ?", .blob(loginTag(email))
-        ) { Instant(millisecondsSince1970: $0.integer(0)) }
+        ) { $0.instant(0) }
         return LoginAllowance(after: tries, at: now)
     }
 

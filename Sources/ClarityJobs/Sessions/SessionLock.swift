@@ -29,10 +29,10 @@ public final class SessionLock: Sendable {
     }
 }
 
-extension HealthStore {
+extension Sessions {
     /// Takes the right to renew the session; returns `nil` while another process, or another caller
     /// in this one, has it.
-    public func lockSession() throws(HealthStoreError) -> SessionLock? {
-        try SessionLock(directory: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+    public func lock() throws(HealthStoreError) -> SessionLock? {
+        try SessionLock(directory: store.folder)
     }
 }

@@ -40,27 +40,12 @@ extension HealthStore {
         "former_keys", "rotation", "audit", "audit_head", "metered_bytes", "form_upgrade",
     ]
 
-    /// Returns the number of outbox samples that the backend never accepted, so that a wipe loses
-    /// them.
-    ///
-    /// Rejected samples do not count.
-    public func unsentSamples() throws(HealthStoreError) -> Int64 {
-        try access { connection in
-            try connection.first(
-                """
-                SELECT count(*) FROM outbox
-                WHERE state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed', 'rejected')
-                """
-            ) { $0.integer(0) } ?? 0
-        }
-    }
-
     /// Returns whether there is anything to wipe.
     public func hasUserData() throws(HealthStoreError) -> Bool {
         try access { connection in
             for (table, _) in HealthStore.wipedTables {
                 let query = "SELECT 1 FROM \(table) LIMIT 1"
-                if try connection.first(query, map: { $0.integer(0) }) != nil { return true }
+                if try connection.integer(query) != nil { return true }
             }
             return false
         }
@@ -88,7 +73,7 @@ extension HealthStore {
         let receipt = try changeAnyway { connection in
             // Samples refer to their uploads; this allows any order of removal.
             try connection.execute("PRAGMA defer_foreign_keys = ON")
-            let log = try auditLog(connection)
+            let log = try audit.log(connection)
             let user = try log.user()
             var entries: [WipeReceipt.Entry] = []
             for (table, name) in HealthStore.wipedTables {

@@ -85,4 +85,11 @@ extension HealthSchema {
         ALTER TABLE batches ADD COLUMN last_asked_at_ms INTEGER;
         ALTER TABLE batches ADD COLUMN last_word TEXT;
         """
+
+    /// The insights that were known when one was requested, so that none of them is mistaken for
+    /// it.
+    static let knownInsights = """
+        -- A JSON array of the ids from around the time of the first send.
+        ALTER TABLE insight_requests ADD COLUMN known_ids TEXT;
+        """
 }

@@ -53,7 +53,7 @@ enum Canary {
 
     static func state(_ connection: Connection, _ sealer: Sealer) -> State {
         do {
-            let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
+            let found = try connection.blob("SELECT sealed FROM canary")
             guard let sealed = found, sealer.opens(sealed, for: row) else {
                 if isProvedElsewhere(connection, sealer) { return .damaged }
                 return try found == nil && isEmpty(connection) ? .none : .otherwise
@@ -67,7 +67,7 @@ enum Canary {
 
     /// Returns the text of the canary; `nil` if it cannot be decrypted.
     static func text(_ connection: Connection, _ sealer: Sealer) throws -> [UInt8]? {
-        let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
+        let found = try connection.blob("SELECT sealed FROM canary")
         guard let sealed = found, sealer.opens(sealed, for: row) else { return nil }
         return try sealer.open(sealed, for: row)
     }
@@ -82,11 +82,8 @@ enum Canary {
     /// Whether the file holds no data. A file that has lost its canary must not accept another key.
     private static func isEmpty(_ connection: Connection) throws -> Bool {
         for table in ["owner", "outbox", "metrics", "insights", "sources"] {
-            let count = try connection.first(
-                "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1)"
-            ) {
-                $0.integer(0)
-            }
+            let count = try connection.integer(
+                "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1)")
             if count != 0 { return false }
         }
         return true

@@ -86,7 +86,7 @@ struct FormUpgrade {
 
     /// Whether the file still needs the upgrade.
     static func isOwed(_ connection: Connection) throws -> Bool {
-        try connection.first("SELECT 1 FROM form_upgrade") { $0.integer(0) } != nil
+        try connection.integer("SELECT 1 FROM form_upgrade") != nil
     }
 
     /// Runs the upgrade if it is due, and records it in the audit log.
@@ -103,7 +103,7 @@ struct FormUpgrade {
         try HealthStore.emptyLog(connection)
         try after(.rewritten)
         try connection.transaction {
-            let rows = try connection.first("SELECT rows FROM form_upgrade") { $0.integer(0) }
+            let rows = try connection.integer("SELECT rows FROM form_upgrade")
             // Another process may have finished the upgrade.
             guard let rows else { return }
             try connection.run("DELETE FROM form_upgrade")
@@ -161,8 +161,6 @@ struct FormUpgrade {
 extension RowIdentity {
     /// Returns the identity of the row of a part that is pulled.
     static func pull(_ name: String) -> RowIdentity {
-        var row = RowIdentity("pulls", label: name)
-        row.append(name)
-        return row
+        RowIdentity("pulls", label: name, text: name)
     }
 }

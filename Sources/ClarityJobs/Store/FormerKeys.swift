@@ -43,7 +43,7 @@ enum FormerKeys {
                     """,
                     .integer(generation), .integer(copy),
                     .blob(next.seal(key, for: row(generation, copy))),
-                    .integer(now.millisecondsSince1970))
+                    .instant(now))
             }
         }
     }

@@ -31,7 +31,7 @@ struct HealthFile: Sendable {
     var isKept: Bool {
         var status = stat()
         let isOther = lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-        return exists || isOther || DatabasePlace(path).loss != nil
+        return exists || isOther || DatabaseFile(path).loss != nil
             || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
     }
 
@@ -50,7 +50,7 @@ struct HealthFile: Sendable {
     func check() throws(HealthStoreError) {
         try requireWhole()
         try checkFiles()
-        switch DatabasePlace(path).loss {
+        switch DatabaseFile(path).loss {
         case .emptied: throw HealthStore.described(SQLiteError.emptied, path)
         case .missing: throw HealthStore.described(SQLiteError.missing, path)
         case nil: break
@@ -99,5 +99,24 @@ struct HealthFile: Sendable {
 
     private func fault() -> HealthStoreError {
         .directory(StateDirectoryError(path: directory, errno: errno))
+    }
+}
+
+/// Backs the health data up before its schema changes.
+enum HealthBackup {
+    /// Copies the file into the state directory's backups; called while nobody else writes.
+    ///
+    /// - Throws: `BackupError` if the backup cannot be made; then the schema stays as it is.
+    static func makeBeforeMigration(of path: String, keyID: String) throws {
+        let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        let source = try Connection(path: path, access: .readOnly)
+        _ = try BackupFolder(ofState: directory).make(
+            .beforeMigration, at: SystemClock().now, key: keyID,
+            sizeBytes: try source.sizeBytes(), keep: BackupFolder.keptBeforeMigration
+        ) { folder in
+            let copy = "\(folder)/health.db"
+            try DurableFile.make(copy)
+            return [("health.db", try source.writeCopy(to: copy, form: nil))]
+        }
     }
 }

@@ -21,6 +21,10 @@ public final class HealthStore: @unchecked Sendable {
     /// The identifier of the store's master key; not the key.
     let keyID: String
     let path: String
+    /// The state directory.
+    var folder: String {
+        String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
+    }
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock
@@ -104,8 +108,8 @@ public final class HealthStore: @unchecked Sendable {
             tenancy = try Tenancy(connection)
             let isUpgraded = try FormUpgrade(connection, sealer).run(actor: actor, at: clock.now)
             self.wasUpgraded = isUpgraded || wasUpgraded
-            try beginNote(connection)
-            try noteEnd(connection)
+            try audit.beginNote(connection)
+            try audit.noteEnd(connection)
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: path)
         } catch {
@@ -120,7 +124,7 @@ public final class HealthStore: @unchecked Sendable {
         // Checked first, so that a file that is not ours stays unchanged.
         _ = try HealthSchema.migrations.version(of: connection)
         // Set only if it differs (2 is incremental), because SQLite writes it each time.
-        if try connection.first("PRAGMA auto_vacuum", map: { $0.integer(0) }) != 2 {
+        if try connection.integer("PRAGMA auto_vacuum") != 2 {
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         }
         try connection.useWriteAheadLog()
@@ -135,7 +139,7 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Copies the log into the file and truncates the log; waits for readers.
     static func emptyLog(_ connection: Connection) throws(SQLiteError) {
-        let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
+        let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
         // SQLITE_BUSY, which this pragma returns as a row.
         if isHeld == 1 { throw SQLiteError(code: 5, message: "another process reads the database") }
     }
@@ -144,11 +148,14 @@ public final class HealthStore: @unchecked Sendable {
     func access<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
-        do {
-            return try lock.withLock { _ in try body(connection) }
-        } catch {
-            throw HealthStore.described(error, path)
-        }
+        try HealthStore.describing(path) { try lock.withLock { _ in try body(connection) } }
+    }
+
+    /// Runs `body` in a transaction that sees one state of the file; `body` must not write.
+    func snapshot<Result>(
+        _ body: (Connection) throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        try access { connection in try connection.snapshot { try body(connection) } }
     }
 
     /// Reads committed data; while much is written, it does not wait for the writer.
@@ -156,10 +163,8 @@ public final class HealthStore: @unchecked Sendable {
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         guard looking.withLock({ _ in lookout != nil }) else { return try access(body) }
-        do {
-            return try looking.withLock { _ in try body(openLookout()) }
-        } catch {
-            throw HealthStore.described(error, path)
+        return try HealthStore.describing(path) {
+            try looking.withLock { _ in try body(openLookout()) }
         }
     }
 
@@ -173,28 +178,23 @@ public final class HealthStore: @unchecked Sendable {
     /// Opens the connection for `look`, or closes it. A rehearsal gets none, because no second
     /// connection can see its private file.
     func setLookout(_ isThere: Bool) throws(HealthStoreError) {
-        do {
+        try HealthStore.describing(path) {
             try looking.withLock { _ in
                 lookout =
                     isThere && share != nil
                     ? try Connection(path: path, access: .readWrite) : nil
             }
-        } catch {
-            throw HealthStore.described(error, path)
         }
     }
 
     /// Returns the owner of the batches that this store sends.
     func uploadOwner() throws(HealthStoreError) -> UploadOwner {
-        do {
-            return try sender.withLock { owner in
-                if let owner { return owner }
-                let drawn = try UploadOwner(lockedBy: share)
+        try HealthStore.describing(path) {
+            try sender.withLock { owner in
+                let drawn = try owner ?? UploadOwner(lockedBy: share)
                 owner = drawn
                 return drawn
             }
-        } catch {
-            throw HealthStore.described(error, path)
         }
     }
 
@@ -207,12 +207,13 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Writes the user's data in one transaction, which an error rolls back as a whole.
     ///
+    /// - Parameter allowsVacancy: whether the data may belong to nobody, as before a login.
     /// - Throws: `changedHands` or `loggedOut` after a logout that removed everything.
     func change<Result>(
-        _ body: (Connection) throws -> Result
+        allowsVacancy: Bool = false, _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try changeAnyway { connection in
-            try tenancy.check(connection, allowsVacancy: false)
+            try tenancy.check(connection, allowsVacancy: allowsVacancy)
             return try body(connection)
         }
     }
@@ -223,16 +224,26 @@ public final class HealthStore: @unchecked Sendable {
     ) throws(HealthStoreError) -> Result {
         try access { connection in
             let result = try connection.transaction { try body(connection) }
-            try noteEnd(connection)
+            try audit.noteEnd(connection)
             return result
         }
     }
 
+    /// Checks that the store's data belongs to a user, ignoring the case of the user's id.
+    ///
+    /// - Throws: `HealthStoreError.otherUser`, also if nobody has ever logged in.
+    func requireOwner(_ user: String, _ connection: Connection) throws {
+        let owner = try AuditLog(connection: connection, sealer: sealer).user()
+        guard owner == user.lowercased() else { throw HealthStoreError.otherUser(path: path) }
+    }
+
     /// Returns the master key for a state directory's file. If there is neither a key nor a store,
-    /// it calls `make` for a new key.
+    /// it calls `make` for a new key, which by default creates the key's file.
     static func key(
         of file: HealthFile, _ environment: [String: String],
-        orElse make: (MasterKeySource) throws(MasterKeyError) -> MasterKey
+        orElse make: (MasterKeySource) throws(MasterKeyError) -> MasterKey = {
+            source throws(MasterKeyError) in try source.create()
+        }
     ) throws(HealthStoreError) -> MasterKey {
         let source = MasterKeySource(stateDirectory: file.directory, environment: environment)
         // Checked before the key is looked for. In the other order, if another process made the key
@@ -245,6 +256,17 @@ public final class HealthStore: @unchecked Sendable {
             throw .key(error)
         }
         throw .lostKey(path: file.path)
+    }
+
+    /// Runs `body` and throws its errors as errors about the file at `path`.
+    static func describing<Result>(
+        _ path: String, _ body: () throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw described(error, path)
+        }
     }
 
     static func described(_ error: any Error, _ path: String) -> HealthStoreError {

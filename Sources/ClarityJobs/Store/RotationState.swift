@@ -48,7 +48,7 @@ struct RotationState: Sendable {
             """
         ) { row in
             var state = RotationState(
-                begunAt: Instant(millisecondsSince1970: row.integer(1)), proof: row.blob(2),
+                begunAt: row.instant(1), proof: row.blob(2),
                 isNewInFile: row.integer(3) == 1, wasFormerInFile: row.integer(4) == 1)
             state.phase = Phase(rawValue: row.text(0)) ?? .rows
             state.table = row.text(5)
@@ -69,7 +69,7 @@ struct RotationState: Sendable {
                 former_in_file, table_name, row, rows, damaged, former_hash)
             VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            .text(phase.rawValue), .integer(begunAt.millisecondsSince1970), .blob(proof),
+            .text(phase.rawValue), .instant(begunAt), .blob(proof),
             .integer(isNewInFile ? 1 : 0), .integer(wasFormerInFile ? 1 : 0), .text(table),
             .integer(row), .integer(rows), .integer(damaged),
             formerHash.map { .blob($0) } ?? .null)

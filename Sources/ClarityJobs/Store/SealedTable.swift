@@ -185,10 +185,9 @@ struct SealedTable: Sendable {
             values.append(.text(newHexTag))
         }
         guard !settings.isEmpty else { return isSound }
-        try connection.forEach(
+        try connection.run(
             "UPDATE \(name) SET \(settings.joined(separator: ", ")) WHERE rowid = ?",
-            values + [.integer(entry.number)]
-        ) { _ in }
+            with: values + [.integer(entry.number)])
         return isSound
     }
 }

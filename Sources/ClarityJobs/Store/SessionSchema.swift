@@ -24,4 +24,12 @@ extension HealthSchema {
         ) STRICT;
         CREATE INDEX login_tries_tag ON login_tries (tag, tried_at_ms);
         """
+
+    /// The last detected dialect of each backend.
+    static let dialects = """
+        CREATE TABLE dialects (
+            backend TEXT PRIMARY KEY,
+            name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 40)
+        ) STRICT, WITHOUT ROWID;
+        """
 }

@@ -31,9 +31,7 @@ struct StoreOpening {
             // The shared lock is released, because nobody can hold the lock alone beside it.
             opening = nil
             let alone = try FormUpgrade.alone(with: file, patience)
-            let key = try HealthStore.key(of: file, environment) {
-                source throws(MasterKeyError) in try source.create()
-            }
+            let key = try HealthStore.key(of: file, environment)
             try KeyCheck(file, environment).require(key)
             wasUpgraded = try HealthStore(
                 path: file.path, key: key, lock: alone, actor: actor, clock: clock,
@@ -63,9 +61,7 @@ struct StoreOpening {
         let known = try FormUpgrade.share(of: file, patience)
         // Checked again, because a restore may have been cut short while this process waited.
         try file.requireWhole()
-        let first = try HealthStore.key(of: file, environment) {
-            source throws(MasterKeyError) in try source.create()
-        }
+        let first = try HealthStore.key(of: file, environment)
         try KeyCheck(file, environment).require(first)
         try file.make()
         if let known {
@@ -77,9 +73,7 @@ struct StoreOpening {
         }
         lock = made
         // Read again, because the key may have been changed before there was a lock.
-        key = try HealthStore.key(of: file, environment) {
-            source throws(MasterKeyError) in try source.create()
-        }
+        key = try HealthStore.key(of: file, environment)
     }
 }
 
@@ -132,12 +126,10 @@ struct KeyCheck {
     }
 
     private func inCopy(_ sealer: Sealer) throws(HealthStoreError) -> Answer {
-        do throws(SQLiteError) {
+        try HealthStore.describing(file.path) {
             let copy = try Connection(path: "")
             try DatabaseCopy(of: file.path, draftsIn: drafts).copy(into: copy)
             return answer(copy, sealer)
-        } catch {
-            throw HealthStore.described(error, file.path)
         }
     }
 

@@ -3,7 +3,7 @@ import SQLite
 /// The time during which a store belongs to one user: from the first login, or from a logout that
 /// removed everything, to the next such logout.
 ///
-/// A store has at most one owner within a tenancy (`HealthStore.save` ensures it). A process that
+/// A store has at most one owner within a tenancy (`Sessions.save` ensures it). A process that
 /// reads or writes rows in the tenancy that it found when it opened the store therefore does so for
 /// that owner. No other user's rows can come in between, and a process that still has removed data
 /// in memory cannot write it back.
@@ -13,7 +13,7 @@ struct Tenancy: Hashable, Sendable {
 
     /// Reads the current tenancy.
     init(_ connection: Connection) throws(SQLiteError) {
-        number = try connection.first("SELECT number FROM tenancy") { $0.integer(0) } ?? 1
+        number = try connection.integer("SELECT number FROM tenancy") ?? 1
     }
 
     /// Checks that this tenancy is still the current one.

@@ -10,14 +10,14 @@ extension SheetReader {
 
     /// Returns the last 1,000 insights, latest first.
     public func insights() throws(HealthStoreError) -> Sheet {
-        let rows = try store.rows(of: .insights, limit: SheetReader.insightLimit)
+        let rows = try store.cache.rows(of: .insights, limit: SheetReader.insightLimit)
         var sheet = Sheet()
         sheet.damaged = rows.damaged
         sheet.counts = ["insights": Int64(rows.count)]
         sheet.cells = [
             ["id", "generated_at", "confidence_score", "narrative", "synced_at"]
         ]
-        let names = form == .table ? InsightNames(try store.insightIDs()) : nil
+        let names = form == .table ? InsightNames(try store.cache.insightIDs()) : nil
         var shown: [[String]] = []
         for row in rows {
             let insight = InsightText(row.row)
@@ -44,7 +44,7 @@ extension SheetReader {
 
     /// Returns an insight by its id, or by a prefix that only this id has; `nil` if there is none.
     public func insight(_ id: String) throws(HealthStoreError) -> Sheet? {
-        guard let row = try store.insight(named: id) else { return nil }
+        guard let row = try store.cache.insight(named: id) else { return nil }
         let insight = InsightText(row.row)
         var sheet = Sheet()
         sheet.counts = ["insights": 1]
@@ -64,7 +64,7 @@ extension SheetReader {
     }
 
     private func insightStanding() throws(HealthStoreError) -> String {
-        line("synced", try store.pullRecord(of: .insights).endedAt)
+        line("synced", try store.cache.pullRecord(of: .insights).endedAt)
     }
 }
 

@@ -11,7 +11,7 @@ extension SheetReader {
 
     /// Returns the types of metrics with their numbers and their first and last dates.
     public func metrics() throws(HealthStoreError) -> Sheet {
-        let stocks = try store.metricStocks()
+        let stocks = try store.cache.metricStocks()
         let freshness = try freshness()
         var days = LocalDays(zone: zone)
         func day(_ instant: Instant) -> String {

@@ -10,7 +10,7 @@ extension SheetReader {
 
     /// Returns the account's profile; `nil` if it was never pulled.
     public func profile() throws(HealthStoreError) -> Sheet? {
-        guard let (bytes, syncedAt) = try store.profile() else { return nil }
+        guard let (bytes, syncedAt) = try store.cache.profile() else { return nil }
         var sheet = Sheet()
         sheet.counts = ["profile": 1]
         let json = SheetReader.parsed(bytes)
@@ -39,7 +39,7 @@ extension SheetReader {
     ///
     /// - Parameter type: the backend's name of a type; `nil` for all types.
     public func archive(type: String?, since: Instant?) throws(HealthStoreError) -> Sheet {
-        let versions = try store.archivedVersions(
+        let versions = try store.cache.versions(
             type: type, since: since, limit: SheetReader.archiveLimit)
         var sheet = Sheet()
         sheet.counts = ["versions": Int64(versions.count)]
@@ -61,7 +61,7 @@ extension SheetReader {
 
     /// Returns an archived version with its content; `nil` if no version has this number.
     public func archived(_ number: Int64) throws(HealthStoreError) -> Sheet? {
-        guard let (version, bytes) = try store.archivedVersion(number) else { return nil }
+        guard let (version, bytes) = try store.cache.version(number) else { return nil }
         let content = SheetReader.parsed(bytes)
         var sheet = Sheet()
         sheet.counts = ["versions": 1]

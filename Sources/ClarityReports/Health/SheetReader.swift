@@ -70,7 +70,7 @@ public struct SheetReader {
         each: (MetricRecord) -> Void
     ) throws(HealthStoreError) {
         var count: Int64 = 0
-        sheet.damaged += try store.readMetrics(
+        sheet.damaged += try store.cache.readMetrics(
             group, in: span,
             flatten: { MetricNumbers(row: $0.json, type: $0.type) },
             each: { record in
@@ -82,7 +82,7 @@ public struct SheetReader {
 
     /// Returns when metrics were last synced and when sources were last read.
     func freshness() throws(HealthStoreError) -> (synced: Instant?, read: Instant?) {
-        (try store.pullRecord(of: .metrics).endedAt, try store.lastSourceReading())
+        (try store.cache.pullRecord(of: .metrics).endedAt, try store.outbox.lastSourceReading())
     }
 
     /// Returns lines for people about both times.

@@ -114,14 +114,14 @@ extension SheetReader {
             ])
         }
         let end = Instant(secondsSince1970: days.day(today).end)
-        let insights = try store.rows(of: .insights, limit: 1, before: end)
+        let insights = try store.cache.rows(of: .insights, limit: 1, before: end)
         sheet.damaged += insights.damaged
         let insight = insights.first.map { InsightText($0.row) }
         if insight != nil { sheet.counts["insights"] = 1 }
         sheet.lines = [style.heading("\(todayText), days of \(zone.identifier)"), ""]
         sheet.lines += style.table(["", "", "", ""], rows, right: [1]).dropFirst()
         sheet.lines.append("")
-        let synced = try store.pullRecord(of: .insights).endedAt
+        let synced = try store.cache.pullRecord(of: .insights).endedAt
         if let insight {
             sheet.lines.append(style.heading("latest insight, made \(insight.madeAt)"))
             sheet.lines += DisplayText.wrapped(insight.narrative, width: style.width).prefix(8)

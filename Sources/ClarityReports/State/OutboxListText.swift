@@ -24,7 +24,7 @@ extension OutboxEntry {
             ("end", .text(end)), ("state", .string(state.name)), ("failures", .integer(failures)),
             ("hold", .text(hold?.rawValue)), ("reason", .text(reason)),
             ("batch", batch.map { .integer($0) } ?? .null),
-            ("sends_in_doubt", .integer(doubts)), ("as_of", .text(asOf)),
+            ("sends_in_doubt", .integer(possibleSends)), ("as_of", .text(asOf)),
         ].map { JSON.Member(name: $0.0, value: $0.1) }
     }
 }
@@ -39,8 +39,8 @@ extension OutboxSample {
         if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
         if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
         lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
-        if entry.doubts > 0 {
-            lines.append("  sends that may have arrived without an answer: \(entry.doubts)")
+        if entry.possibleSends > 0 {
+            lines.append("  sends that may have arrived without an answer: \(entry.possibleSends)")
         }
         if let serverWords { lines.append("  the backend said: \(serverWords)") }
         if let batch {

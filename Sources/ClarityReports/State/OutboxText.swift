@@ -61,7 +61,7 @@ extension OutboxArithmetic {
 
     private var rowsLine: String {
         var line =
-            "\(account.samples) samples = \(counts[.queued]) queued + \(counts[.madeQueued]) days and "
+            "\(account.total) samples = \(counts[.queued]) queued + \(counts[.madeQueued]) days and "
             + "nights"
         if counts[.madeCorrected] > 0 { line += " + \(counts[.madeCorrected]) corrections" }
         if counts[.rowsBefore] > 0 {
@@ -104,10 +104,10 @@ extension OutboxArithmetic {
                 "removed": .integer(counts[.rowsRemoved]),
             ],
             "outbox": [
-                "samples": .integer(account.samples), "confirmed": .integer(account.confirmed),
-                "stored": .integer(account.stored), "accepted": .integer(account.accepted),
-                "unconfirmed": .integer(account.unconfirmed),
-                "rejected": .integer(account.rejected), "set_aside": .integer(account.setAside),
+                "samples": .integer(account.total), "confirmed": .integer(account[.confirmed]),
+                "stored": .integer(account[.stored]), "accepted": .integer(account[.accepted]),
+                "unconfirmed": .integer(account[.unconfirmed]),
+                "rejected": .integer(account[.rejected]), "set_aside": .integer(account[.setAside]),
                 "waiting": .integer(account.waiting),
             ],
             "unmapped": object(reasons.unmapped), "refused": object(reasons.refused),

@@ -27,9 +27,9 @@ extension StateRestore.Report {
                 "the login is the backup's: if the backend does not take it any more, run "
                     + "`clarity-jobs auth login`")
         }
-        if health.doubtful > 0 {
+        if health.possiblySent > 0 {
             lines.append(
-                "\(health.doubtful) samples may have been sent since, and the backend would keep "
+                "\(health.possiblySent) samples may have been sent since, and the backend would keep "
                     + "both: "
                     + heldText(health))
         }
@@ -55,10 +55,10 @@ extension StateRestore.Report {
     }
 
     private func heldText(_ health: HealthSettling) -> String {
-        switch health.held {
+        switch health.onHold {
         case 0: "they count as possibly sent"
-        case health.doubtful: "they wait for you"
-        default: "\(health.held) wait for you, the others count as possibly sent"
+        case health.possiblySent: "they wait for you"
+        default: "\(health.onHold) wait for you, the others count as possibly sent"
         }
     }
 
@@ -87,8 +87,8 @@ extension StateRestore.Report {
             "not_taken": .text(untaken), "aside": .text(aside),
             "keeps_log": health.map { .bool($0.keepsLog) } ?? .null,
             "keeps_session": health.map { .bool($0.keepsSession) } ?? .null,
-            "doubtful_samples": .integer(optional: health?.doubtful),
-            "held_samples": .integer(optional: health?.held),
+            "doubtful_samples": .integer(optional: health?.possiblySent),
+            "held_samples": .integer(optional: health?.onHold),
         ]
         return object.withoutNulls
     }

@@ -20,10 +20,11 @@ public struct SessionStatus: Sendable {
 
     /// Reads the status from a store; `nil` if nobody is logged in.
     public init?(_ store: HealthStore, at now: Instant) throws(HealthStoreError) {
-        guard let session = try store.load() else { return nil }
+        guard let session = try store.sessions.load() else { return nil }
         self.session = session
-        record = try store.sessionRecord()
-        allowance = try store.loginAllowance(email: record?.email ?? session.email, at: now)
+        record = try store.sessions.record()
+        allowance = try store.sessions.loginAllowance(
+            email: record?.email ?? session.email, at: now)
     }
 
     /// Returns lines for when nobody is logged in: why the last session ended, and how many logins
@@ -31,8 +32,8 @@ public struct SessionStatus: Sendable {
     public static func farewell(
         _ store: HealthStore, at now: Instant
     ) throws(HealthStoreError) -> [String] {
-        guard let record = try store.sessionRecord() else { return [] }
-        let allowance = try store.loginAllowance(email: record.email, at: now)
+        guard let record = try store.sessions.record() else { return [] }
+        let allowance = try store.sessions.loginAllowance(email: record.email, at: now)
         return [SessionStatus.line(record.refusal), SessionStatus.line(allowance)]
     }
 

@@ -6,7 +6,7 @@ public import JSON
 /// The report of `status`: how fresh everything is, and what is in the way.
 public struct StatusReport: Sendable {
     public let rulings: [FreshnessRuling]
-    public let backlog: OutboxBacklog
+    public let backlog: OutboxCounts
     /// When the access token expires; `nil` if nobody is logged in.
     public let session: Instant?
     public let jobs: [BringingJob]
@@ -23,7 +23,7 @@ public struct StatusReport: Sendable {
     public init(
         goals named: [FreshnessGoal], jobs: [BringingJob], store: HealthStore?, now: Instant
     ) throws(HealthStoreError) {
-        let session = try store?.load()
+        let session = try store?.sessions.load()
         let others = try store?.arrivedSubjects().filter { subject in
             !named.contains { $0.subject == subject }
         }
@@ -33,7 +33,7 @@ public struct StatusReport: Sendable {
                     on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
                     jobs: jobs, isLoggedIn: session != nil, now: now)
             }
-        backlog = try store?.outboxBacklog() ?? OutboxBacklog()
+        backlog = try store?.outbox.backlog() ?? OutboxCounts()
         self.session = session?.expiresAt
         self.jobs = jobs
         self.now = now
@@ -50,7 +50,7 @@ extension StatusReport {
             return (goals + jobs.filter(\.isOverdue).map(line)).map(\.forReport)
         }
         let outbox =
-            "outbox: \(backlog.waiting) waiting, \(backlog.accepted) accepted, "
+            "outbox: \(backlog.waiting) waiting, \(backlog[.accepted]) accepted, "
             + "\(backlog.forPerson) for a person"
         let session =
             "session: " + (session.map { "logged in, access until \($0)" } ?? "nobody is logged in")
@@ -152,7 +152,7 @@ extension StatusReport {
     private var outbox: [JSON.Member] {
         [
             JSON.Member(name: "waiting", value: .integer(backlog.waiting)),
-            JSON.Member(name: "accepted", value: .integer(backlog.accepted)),
+            JSON.Member(name: "accepted", value: .integer(backlog[.accepted])),
             JSON.Member(name: "for_person", value: .integer(backlog.forPerson)),
         ]
     }

@@ -24,6 +24,11 @@ public struct Conditions: Hashable, Sendable {
 
         /// Creates the answer "unknown", with the reason.
         public static func unknown(_ reason: String) -> Reading { Reading(nil, source: reason) }
+
+        /// Creates the answer "unknown", whose changes nothing announces.
+        public static func sampledUnknown(_ reason: String) -> Reading {
+            Reading(nil, source: reason, isSampled: true)
+        }
     }
 
     /// The state of the machine's battery.

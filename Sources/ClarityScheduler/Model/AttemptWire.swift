@@ -13,16 +13,16 @@ extension AttemptOrder {
     /// The order as lines, the last of which is `end`.
     public var lines: [String] {
         var lines = [
-            "run=\(run)", "job=\(job)", "kind=\(escaped(kind.rawValue))", "attempt=\(attempt)",
+            "run=\(run)", "job=\(job)", "kind=\(escapedLine(kind.rawValue))", "attempt=\(attempt)",
             "generation=\(generation)", "scheduled_for_ms=\(scheduledFor.millisecondsSince1970)",
             "timeout_ms=\(timeout.milliseconds)", "warning_ms=\(warning.milliseconds)",
             "memory_limit_bytes=\(memoryLimitBytes)",
         ]
-        if let checkpoint { lines.append("checkpoint=\(escaped(checkpoint))") }
+        if let checkpoint { lines.append("checkpoint=\(escapedLine(checkpoint))") }
         if let metered = conditions.metered { lines.append("metered=\(metered)") }
         if let power = conditions.externalPower { lines.append("external_power=\(power)") }
         for (name, value) in options.sorted(by: { $0.key < $1.key }) {
-            lines.append("option.\(name)=\(escaped(value))")
+            lines.append("option.\(name)=\(escapedLine(value))")
         }
         return lines + ["end"]
     }
@@ -40,7 +40,7 @@ extension AttemptOrder {
                 throw MalformedLine(expected: "an order line `key=value`")
             }
             let key = String(scalars[..<equals])
-            let value = unescaped(scalars[scalars.index(after: equals)...])
+            let value = unescapedLine(scalars[scalars.index(after: equals)...])
             if key.hasPrefix("option.") {
                 options[String(key.dropFirst("option.".count))] = value
             } else if AttemptOrder.fieldKeys.contains(key) {
@@ -97,22 +97,22 @@ extension AttemptReport {
         switch self {
         case .progress(let done, let total): "progress \(done) \(total)"
         case .count(let name, let value): "count \(name) \(value)"
-        case .note(let text): "note \(escaped(text))"
-        case .checkpoint(let text): "checkpoint \(escaped(text))"
+        case .note(let text): "note \(escapedLine(text))"
+        case .checkpoint(let text): "checkpoint \(escapedLine(text))"
         case .happened(let name): "event \(name.rawValue)"
         case .outcome(.success): "outcome success"
         case .outcome(.retry(let after, let failure)):
-            "outcome retry \(after.map { String($0.milliseconds) } ?? "-") "
-                + "\(failure.category.rawValue) \(escaped(failure.reason))"
+            "outcome retry \(after.map { String($0.milliseconds) } ?? "-") \(text(of: failure))"
         case .outcome(.snooze(let after, let failure)):
-            "outcome snooze \(after.milliseconds) "
-                + "\(failure.category.rawValue) \(escaped(failure.reason))"
+            "outcome snooze \(after.milliseconds) \(text(of: failure))"
         case .outcome(.awaits(let need, let failure)):
-            "outcome awaits \(need.rawValue) "
-                + "\(failure.category.rawValue) \(escaped(failure.reason))"
-        case .outcome(.failure(let failure)):
-            "outcome failure \(failure.category.rawValue) \(escaped(failure.reason))"
+            "outcome awaits \(need.rawValue) \(text(of: failure))"
+        case .outcome(.failure(let failure)): "outcome failure \(text(of: failure))"
         }
+    }
+
+    private func text(of failure: Failure) -> String {
+        "\(failure.category.rawValue) \(escapedLine(failure.reason))"
     }
 
     /// Parses one line.
@@ -126,9 +126,9 @@ extension AttemptReport {
             rest = end == rest.endIndex ? rest[end...] : rest[rest.index(after: end)...]
             return word
         }
-        func number(_ what: String) throws(MalformedLine) -> Int64 {
+        func number(_ expected: String) throws(MalformedLine) -> Int64 {
             guard let value = Int64(word()), value >= 0 else {
-                throw MalformedLine(expected: "a count for `\(what)`")
+                throw MalformedLine(expected: expected)
             }
             return value
         }
@@ -136,21 +136,20 @@ extension AttemptReport {
             guard let category = Failure.Category(rawValue: word()) else {
                 throw MalformedLine(expected: "a failure's category")
             }
-            return Failure(category, unescaped(rest))
+            return Failure(category, unescapedLine(rest))
         }
         switch word() {
-        case "progress": self = .progress(done: try number("done"), total: try number("total"))
+        case "progress":
+            self = .progress(
+                done: try number("a count for `done`"), total: try number("a count for `total`"))
         case "count":
             let name = word()
             guard !name.isEmpty, name.utf8.count <= 100 else {
                 throw MalformedLine(expected: "a count's name")
             }
-            guard let value = Int64(word()), value >= 0 else {
-                throw MalformedLine(expected: "a count after its name")
-            }
-            self = .count(name: name, value)
-        case "note": self = .note(unescaped(rest))
-        case "checkpoint": self = .checkpoint(unescaped(rest))
+            self = .count(name: name, try number("a count after its name"))
+        case "note": self = .note(unescapedLine(rest))
+        case "checkpoint": self = .checkpoint(unescapedLine(rest))
         case "event":
             guard let name = EventName(rawValue: word()) else {
                 throw MalformedLine(expected: "an event's name")
@@ -167,9 +166,7 @@ extension AttemptReport {
                 }
                 self = .outcome(.retry(after: span, try failure()))
             case "snooze":
-                guard let after = Int64(word()), after >= 0 else {
-                    throw MalformedLine(expected: "milliseconds after `outcome snooze`")
-                }
+                let after = try number("milliseconds after `outcome snooze`")
                 self = .outcome(.snooze(after: .milliseconds(after), try failure()))
             case "awaits":
                 guard let need = NeededCondition(rawValue: word()) else {
@@ -192,7 +189,8 @@ extension AttemptReport {
     }
 }
 
-private func escaped(_ text: String) -> String {
+/// Returns a text on one line, with `\n` for a line feed and `\\` for a backslash.
+public func escapedLine(_ text: String) -> String {
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
         switch scalar {
@@ -204,7 +202,8 @@ private func escaped(_ text: String) -> String {
     return String(result)
 }
 
-private func unescaped(_ text: Substring.UnicodeScalarView) -> String {
+/// Returns the text that `escapedLine` wrote; drops a backslash before any other character.
+public func unescapedLine(_ text: Substring.UnicodeScalarView) -> String {
     var result = String.UnicodeScalarView()
     var isEscaped = false
     for scalar in text {

@@ -18,3 +18,20 @@ public struct Deferral: Hashable, Sendable {
         self.source = source
     }
 }
+
+/// A deferral of a run and the time during which it held.
+public struct DeferralSpan: Hashable, Sendable {
+    public var deferral: Deferral
+    public var run: RunID
+    public var since: Instant
+    /// The end, or `nil` while the deferral holds.
+    public var until: Instant?
+
+    /// Creates a span.
+    public init(_ deferral: Deferral, of run: RunID, since: Instant, until: Instant? = nil) {
+        self.deferral = deferral
+        self.run = run
+        self.since = since
+        self.until = until
+    }
+}

@@ -123,12 +123,18 @@ public struct SectionDeclaration: Hashable, Sendable {
     public var key: String
     public var form: Form
     public var isRequired: Bool
+    /// One line for people.
+    public var summary: String
 
     /// Declares a section.
-    public init(_ key: String, _ form: Form, isRequired: Bool = false) {
+    public init(
+        _ key: String, _ form: Form, isRequired: Bool = false,
+        summary: String = "settings of the jobs' work"
+    ) {
         self.key = key
         self.form = form
         self.isRequired = isRequired
+        self.summary = summary
     }
 }
 

@@ -44,3 +44,33 @@ public enum WaitReason: String, CaseIterable, Sendable {
     case overlap
     case paused
 }
+
+/// What happens to an occurrence that gets no run of its own.
+public enum OccurrenceFate: String, CaseIterable, Sendable {
+    /// A later run, or one that already waits, stands for it.
+    case coalesced
+    /// A policy passed over it: `overlap: skip` or `catch_up`.
+    case skipped
+    /// No scheduler looked before `start_within`, or `within` of `catch_up`, was over.
+    case expired
+    /// The job was paused, and has `catch_up: none`.
+    case paused
+}
+
+/// Why a running attempt was stopped from outside.
+public enum StopReason: String, CaseIterable, Sendable {
+    /// The attempt reached its timeout.
+    case timeout
+    /// The attempt made no progress for as long as its job allows.
+    case stalled
+    /// A constraint of the job no longer held.
+    case constraintLost
+    /// The scheduler is shutting down.
+    case shutdown
+    /// A person cancelled the run.
+    case cancelled
+    /// A later occurrence replaced the run.
+    case superseded
+    /// Another process took over the run.
+    case leaseLost
+}

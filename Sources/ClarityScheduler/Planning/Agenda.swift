@@ -7,9 +7,9 @@ struct Agenda: Hashable, Sendable {
     struct Entry: Hashable, Sendable {
         var at: Instant
         /// The job's index in its set; breaks ties between entries of the same instant.
-        var place: Int
+        var index: Int
 
-        func isBefore(_ other: Entry) -> Bool { (at, place) < (other.at, other.place) }
+        func isBefore(_ other: Entry) -> Bool { (at, index) < (other.at, other.index) }
     }
 
     private var heap: [Entry] = []

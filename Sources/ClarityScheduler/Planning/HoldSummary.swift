@@ -1,26 +1,5 @@
 /// How often and how long one subject held a job back in a span of time.
 public struct HoldSummary: Hashable, Sendable {
-    /// A time during which one subject held one run back.
-    public struct Span: Hashable, Sendable {
-        public var reason: WaitReason
-        public var subject: String
-        public var run: RunID
-        public var since: Instant
-        /// `nil` while it still does.
-        public var until: Instant?
-
-        /// Creates a span.
-        public init(
-            _ reason: WaitReason, subject: String, run: RunID, since: Instant, until: Instant?
-        ) {
-            self.reason = reason
-            self.subject = subject
-            self.run = run
-            self.since = since
-            self.until = until
-        }
-    }
-
     public var reason: WaitReason
     /// As in `Deferral.subject`.
     public var subject: String
@@ -31,35 +10,21 @@ public struct HoldSummary: Hashable, Sendable {
     /// The number of runs that were held back.
     public var runs: Int
     /// The number of holds that have ended.
-    public var ended: Int
+    public var ended = 0
     /// The median length of the ended holds, including time outside the span; for an even number,
     /// the lower of the two middle values. `nil` if none has ended.
     public var median: Duration?
 
-    /// Creates a summary.
-    public init(
-        _ reason: WaitReason, subject: String, spans: Int, total: Duration, runs: Int,
-        ended: Int = 0, median: Duration? = nil
-    ) {
-        self.reason = reason
-        self.subject = subject
-        self.spans = spans
-        self.total = total
-        self.runs = runs
-        self.ended = ended
-        self.median = median
-    }
-
     /// Returns a summary for each subject of the spans that touch the time from `start` to `end`,
     /// longest total first. A span without an end continues to `end`.
     public static func sums(
-        of spans: [Span], from start: Instant, until end: Instant
+        of spans: [DeferralSpan], from start: Instant, until end: Instant
     ) -> [HoldSummary] {
         let touching = spans.filter { $0.since < end && ($0.until ?? end) > start }
-        return Dictionary(grouping: touching, by: \.subject).map { subject, spans in
+        return Dictionary(grouping: touching, by: \.deferral.subject).map { subject, spans in
             let lengths = spans.compactMap { span in span.until.map { $0 - span.since } }.sorted()
             return HoldSummary(
-                spans[0].reason, subject: subject, spans: spans.count,
+                reason: spans[0].deferral.reason, subject: subject, spans: spans.count,
                 total: covered(by: spans, start, end),
                 runs: Set(spans.map(\.run)).count, ended: lengths.count,
                 median: lengths.isEmpty ? nil : lengths[(lengths.count - 1) / 2])
@@ -68,7 +33,7 @@ public struct HoldSummary: Hashable, Sendable {
 
     /// Returns the time that any of the spans covers.
     private static func covered(
-        by spans: [Span], _ start: Instant, _ end: Instant
+        by spans: [DeferralSpan], _ start: Instant, _ end: Instant
     ) -> Duration {
         var total = Duration.zero
         var reached = start
@@ -86,14 +51,14 @@ public struct JobPast: Hashable, Sendable {
     /// Since when the job's unfinished run waits for each subject.
     public var waitingSince: [String: Instant]
     /// What held the job back in the last `stretch`.
-    public var heldBack: [HoldSummary]
+    public var holds: [HoldSummary]
 
     /// How far back an explanation looks: 7 days.
     public static let stretch: Duration = .seconds(7 * 86_400)
 
     /// Creates a past.
-    public init(waitingSince: [String: Instant] = [:], heldBack: [HoldSummary] = []) {
+    public init(waitingSince: [String: Instant] = [:], holds: [HoldSummary] = []) {
         self.waitingSince = waitingSince
-        self.heldBack = heldBack
+        self.holds = holds
     }
 }

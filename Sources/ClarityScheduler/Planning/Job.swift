@@ -66,7 +66,7 @@ public struct Job: Hashable, Sendable {
     /// Whether the job's worker gets `AttemptOrder.conditions`.
     public var heedsConditions: Bool
     /// The events that the job's attempts may emit (`JobKindDeclaration.events`).
-    public var tells: Set<EventName>
+    public var emits: Set<EventName>
     /// The jobs that run after a success of this one.
     public var then: [JobID]
     /// The jobs that run after a run of this one has failed for good.
@@ -85,7 +85,7 @@ public struct Job: Hashable, Sendable {
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
         memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes,
-        heedsConditions: Bool = false, tells: Set<EventName> = [], then: [JobID] = [],
+        heedsConditions: Bool = false, emits: Set<EventName> = [], then: [JobID] = [],
         thenFailed: [JobID] = [], options: [String: String] = [:]
     ) {
         self.id = id
@@ -110,7 +110,7 @@ public struct Job: Hashable, Sendable {
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes
         self.heedsConditions = heedsConditions
-        self.tells = tells
+        self.emits = emits
         self.then = then
         self.thenFailed = thenFailed
         self.options = options
@@ -138,7 +138,7 @@ public struct Job: Hashable, Sendable {
     }
 
     /// Returns the conditions that the job's worker gets, without those of dropped constraints.
-    public func told(
+    public func orderConditions(
         of conditions: Conditions, without dropped: Set<String> = []
     ) -> OrderConditions {
         guard heedsConditions else { return OrderConditions() }
@@ -152,4 +152,28 @@ public struct Job: Hashable, Sendable {
 
     /// The limit on an attempt's resident memory if the job names no `memory_limit`: 256 MiB.
     public static var standardMemoryLimitBytes: Int64 { 256 << 20 }
+}
+
+/// The jobs to plan for, indexed by id and by the events that they wait for.
+public struct JobSet: Hashable, Sendable {
+    /// In the order of the job file.
+    public let jobs: [Job]
+    private let indices: [JobID: Int]
+    private let listeners: [EventName: [Int]]
+
+    /// Creates a set; no two jobs may have the same id.
+    public init(_ jobs: [Job]) {
+        self.jobs = jobs
+        indices = Dictionary(uniqueKeysWithValues: jobs.enumerated().map { ($1.id, $0) })
+        var listeners: [EventName: [Int]] = [:]
+        for (index, job) in jobs.enumerated() {
+            for event in job.events { listeners[event, default: []].append(index) }
+        }
+        self.listeners = listeners
+    }
+
+    public subscript(id: JobID) -> Job? { indices[id].map { jobs[$0] } }
+
+    /// Returns the jobs that name an event in `on:`, in the order of the job file.
+    public func jobs(on event: EventName) -> [Job] { (listeners[event] ?? []).map { jobs[$0] } }
 }

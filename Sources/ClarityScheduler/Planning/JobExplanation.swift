@@ -47,8 +47,8 @@ public struct JobExplanation: Hashable, Sendable {
         case finish(RunID)
         /// An attempt of the job that is being killed has to end.
         case attemptGone
-        /// One of the running attempts has to end and free its place under `max_parallel`.
-        case place
+        /// One of the running attempts has to end and free its slot under `max_parallel`.
+        case slot
         /// Somebody has to resume the job; otherwise the pause ends at `until`, if there is one.
         case resume(until: Instant?)
         /// Time has to pass, unless somebody requests a run.
@@ -89,7 +89,7 @@ extension PlanBuilder {
         let status = status(of: job)
         let candidate = candidate(of: job)
         let isOpen = openRunNumbers(of: job.id).contains(candidate.id)
-        let heldBack = Dictionary(past.heldBack.map { ($0.subject, $0) }) { first, _ in first }
+        let holds = Dictionary(past.holds.map { ($0.subject, $0) }) { first, _ in first }
         var factors = constraints(of: job, for: candidate)
         for deferral in status.deferrals where deferral.reason != .constraint {
             factors.append(
@@ -101,13 +101,13 @@ extension PlanBuilder {
         let pause = record(of: job.id).pause.flatMap { $0.holds(at: moment.wall) ? $0 : nil }
         for index in factors.indices {
             let factor = factors[index]
-            factors[index].past = heldBack[factor.subject]
+            factors[index].past = holds[factor.subject]
             guard factor.state == .unmet else { continue }
             factors[index].since =
                 factor.reason == .paused ? pause?.since : past.waitingSince[factor.subject]
         }
         let shown = Set(factors.map(\.subject))
-        factors += past.heldBack.filter { !shown.contains($0.subject) }.map { before in
+        factors += past.holds.filter { !shown.contains($0.subject) }.map { before in
             JobExplanation.Factor(
                 reason: before.reason, subject: before.subject, wanted: "", measured: "",
                 source: "", state: .met, past: before)
@@ -158,7 +158,7 @@ extension PlanBuilder {
         case .paused: .resume(until: record(of: job.id).pause?.until)
         case .overlap:
             if deferral.subject == PlanBuilder.maxParallel {
-                .place
+                .slot
             } else {
                 runAhead(of: run).map { .finish($0.id) } ?? .attemptGone
             }

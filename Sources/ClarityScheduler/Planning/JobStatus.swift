@@ -42,7 +42,7 @@ extension PlanBuilder {
                     .notDue, subject: JobStatus.schedule, wanted: wanted, measured: "too early",
                     source: "schedule"), at: 0)
         }
-        if deferrals.isEmpty, let place = placeWanted(by: candidate) { deferrals.append(place) }
+        if deferrals.isEmpty, let slot = slotWanted(by: candidate) { deferrals.append(slot) }
         return JobStatus(
             job: job.id, next: next, nextStart: nextStart(of: job, next, open), open: open,
             deferrals: deferrals,
@@ -82,12 +82,12 @@ extension PlanBuilder {
     }
 
     /// Returns the deferral for `max_parallel` that the process that would start the run has
-    /// recorded, with the runs that hold the places now.
-    private mutating func placeWanted(by run: Run) -> Deferral? {
+    /// recorded, with the runs that hold the slots now.
+    private mutating func slotWanted(by run: Run) -> Deferral? {
         var noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
         // The record is out of date once nothing runs.
         guard attempts > 0 else { return nil }
-        noted?.measured = placesTaken
+        noted?.measured = slotsTaken
         return noted
     }
 }

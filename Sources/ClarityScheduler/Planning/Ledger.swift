@@ -31,12 +31,9 @@ public struct Ledger: Hashable, Sendable {
         sources: [String: SourceFingerprint] = [:]
     ) {
         for (job, record) in jobs { setRecord(record, of: job) }
-        for run in open { insert(run) }
-        self.waits = waits
-        self.nextRun = max(self.nextRun, nextRun)
-        self.pruned = pruned
-        self.boot = boot
-        self.sources = sources
+        replaceAllButRecords(
+            open: open, waits: waits, nextRun: nextRun, pruned: pruned, boot: boot,
+            sources: sources)
     }
 
     /// Returns the latest instant, not after `now`, at which a scheduler left a trace; `nil` if
@@ -84,24 +81,19 @@ public struct Ledger: Hashable, Sendable {
         jobs[job] = record
     }
 
-    /// Replaces the prune mark with that of another process.
-    public mutating func setPruned(_ mark: PruneMark?) { pruned = mark }
-
-    /// Replaces the boot with the one that another process has noticed.
-    public mutating func setBoot(_ boot: String?) { self.boot = boot }
-
-    /// Replaces the fingerprints of the sources with those that other processes have seen.
-    public mutating func setSources(_ sources: [String: SourceFingerprint]) {
-        self.sources = sources
-    }
-
-    /// Replaces the unfinished runs with those that another process has left.
-    public mutating func replaceOpen(_ runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID) {
+    /// Replaces everything but the job records with what other processes have left.
+    public mutating func replaceAllButRecords(
+        open runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID, pruned: PruneMark?,
+        boot: String?, sources: [String: SourceFingerprint]
+    ) {
         open = [:]
         openByJob = [:]
         for run in runs { insert(run) }
         self.waits = waits
         self.nextRun = max(self.nextRun, nextRun)
+        self.pruned = pruned
+        self.boot = boot
+        self.sources = sources
     }
 
     private mutating func note(_ clock: JobClock, after known: JobClock?) {
@@ -184,5 +176,85 @@ public struct PruneMark: Hashable, Sendable {
     public init(at: Instant, through: RunID) {
         self.at = at
         self.through = through
+    }
+}
+
+/// A change that a decision makes to the store. All changes of one decision are one transaction.
+public enum LedgerChange: Hashable, Sendable {
+    case setClock(JobID, JobClock)
+    /// Records that the runs for this boot of the machine are enqueued.
+    case setBoot(String)
+    /// Records the fingerprint of a source.
+    case setSource(String, SourceFingerprint)
+    /// Pauses a job, or resumes it with `nil`.
+    case setPause(JobID, Pause?)
+    /// Records that a server wants no attempt of the job before an instant.
+    case setRetryAfter(JobID, Instant)
+    /// Records that the `count` occurrences from `first` to `latest` share a fate. `run` is the run
+    /// that stands for them or was running then; `nil` if there is none.
+    case recordFate(
+        JobID, OccurrenceFate, first: Instant, latest: Instant, count: Int, run: RunID?)
+    /// Adds a run, or replaces its record.
+    case put(Run)
+    /// Asks the process that holds a run's lease to stop it.
+    case requestStop(RunID, StopReason)
+    /// Adds an attempt, or replaces its record.
+    case putAttempt(Attempt)
+    /// Records that from this instant on the run waits for these reasons and no others.
+    case deferred(RunID, [Deferral], at: Instant)
+    /// Renews the leases of the runs that this process is running.
+    case renewLeases
+    /// Prunes the history that the policy does not keep.
+    case prune(RetentionPolicy, at: Instant)
+}
+
+/// A pause, set by a person, during which a job starts nothing.
+///
+/// Occurrences during the pause are missed, and `catch_up` applies when it ends; with
+/// `catch_up: none` they are recorded as paused. Events, chains and requests wait until the pause
+/// is over; a forced run does not. A running attempt continues.
+public struct Pause: Hashable, Sendable {
+    public var since: Instant
+    /// The first instant at which the pause is over; `nil` until somebody resumes the job.
+    public var until: Instant?
+    /// The reason that the person gave; empty if there is none.
+    public var reason: String
+
+    /// Creates a pause.
+    public init(since: Instant, until: Instant? = nil, reason: String = "") {
+        self.since = since
+        self.until = until
+        self.reason = reason
+    }
+
+    /// Whether the job is paused at an instant.
+    public func holds(at instant: Instant) -> Bool { until.map { instant < $0 } ?? true }
+}
+
+/// How much of the past the history keeps.
+///
+/// A finished run is pruned when it is too old, or when its job has too many newer ones. Failed
+/// runs have an age limit of their own, and their number may be ten times as high. If the history
+/// takes more than `bytes`, the oldest entries go first, failures included, so that nothing can
+/// fill a disk. Unfinished runs are never pruned.
+public struct RetentionPolicy: Hashable, Sendable {
+    /// The number of finished runs that are kept for each job, at least 1.
+    public var runs: Int
+    /// How long a run that did not fail is kept after its end.
+    public var age: Duration
+    /// How long a run that failed is kept after its end.
+    public var failureAge: Duration
+    /// The maximum size of the history, in bytes.
+    public var bytes: Int64
+
+    /// Creates a policy; the defaults are 1,000 runs a job, 90 days, a year for failures, 256 MiB.
+    public init(
+        runs: Int = 1000, age: Duration = .seconds(90 * 86_400),
+        failureAge: Duration = .seconds(365 * 86_400), bytes: Int64 = 256 << 20
+    ) {
+        self.runs = runs
+        self.age = age
+        self.failureAge = failureAge
+        self.bytes = bytes
     }
 }

@@ -20,16 +20,16 @@ extension PlanBuilder {
     /// in their order, then the others by priority and by the longest due.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
-        // The same for every run that waits for a place, because no attempt ends here.
-        var noPlace: Deferral?
+        // The same for every run that waits for a slot, because no attempt ends here.
+        var noSlot: Deferral?
         for turn in startOrder() {
             guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
             else { continue }
             var deferrals = deferrals(of: run, job)
             let mayStart = deferrals.isEmpty
             if mayStart, attempts >= planner.maxParallel {
-                let deferral = noPlace ?? waitForPlace()
-                noPlace = deferral
+                let deferral = noSlot ?? waitForSlot()
+                noSlot = deferral
                 deferrals = [deferral]
             }
             record(deferrals, of: run)
@@ -205,15 +205,15 @@ extension PlanBuilder {
 
     /// Records what a run waits for, if that has changed.
     ///
-    /// A change of the runs that hold the places is not recorded: it comes with each attempt, for
+    /// A change of the runs that hold the slots is not recorded: it comes with each attempt, for
     /// every waiting run, and the runs themselves show it.
     private mutating func record(_ deferrals: [Deferral], of run: Run) {
         let known = ledger.waits[run.id] ?? []
-        let wantsPlaceAsBefore =
+        let wantsSlotAsBefore =
             known.map(\.subject) == [PlanBuilder.maxParallel]
             && deferrals.map(\.subject) == [PlanBuilder.maxParallel]
             && known[0].wanted == deferrals[0].wanted
-        guard known != deferrals, !wantsPlaceAsBefore else { return }
+        guard known != deferrals, !wantsSlotAsBefore else { return }
         add(.deferred(run.id, deferrals, at: moment.wall))
     }
 
@@ -247,6 +247,6 @@ extension PlanBuilder {
     /// Returns the conditions that a worker gets: those that are known and still count.
     private mutating func orderConditions(of run: Run, _ job: Job) -> OrderConditions {
         guard job.heedsConditions, !run.isForced else { return OrderConditions() }
-        return job.told(of: conditions, without: relaxed(job, for: run))
+        return job.orderConditions(of: conditions, without: relaxed(job, for: run))
     }
 }

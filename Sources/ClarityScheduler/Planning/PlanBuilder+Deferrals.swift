@@ -16,12 +16,10 @@ extension PlanBuilder {
             let finished = record(of: job.id).lastFinished, finished <= moment.wall,
             finished + job.earliestBegin > moment.wall
         {
-            let earliest = finished + job.earliestBegin
             deferrals.append(
-                Deferral(
-                    .notDue, subject: PlanBuilder.earliestBegin, wanted: "\(earliest) or later",
-                    measured: "too early", source: "end of the last run"))
-            wake(after: earliest - moment.wall)
+                tooEarly(
+                    .notDue, PlanBuilder.earliestBegin, until: finished + job.earliestBegin,
+                    "end of the last run"))
         }
         // A pause has to end first, so the conditions need not be read.
         if !run.isForced, !deferrals.contains(where: { $0.reason == .paused }) {
@@ -30,24 +28,24 @@ extension PlanBuilder {
         return deferrals
     }
 
-    /// The subject of the deferral of a run that waits for a place under `max_parallel`.
+    /// The subject of the deferral of a run that waits for a slot under `max_parallel`.
     static let maxParallel = "max_parallel"
 
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
     /// Returns the deferral of a run that could start if fewer attempts were running.
-    mutating func waitForPlace() -> Deferral {
+    mutating func waitForSlot() -> Deferral {
         // Another process announces the end of its attempt at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
-            measured: placesTaken, source: "leases of this state directory")
+            measured: slotsTaken, source: "leases of this state directory")
     }
 
-    /// How many places are taken, and by which runs.
-    var placesTaken: String { mutating get { "\(attempts): \(placeHolders)" } }
+    /// How many slots are taken, and by which runs.
+    var slotsTaken: String { mutating get { "\(attempts): \(slotHolders)" } }
 
     /// The number of running attempts, in all processes that share the state.
     var attempts: Int {
@@ -56,8 +54,8 @@ extension PlanBuilder {
         }
     }
 
-    /// The runs that hold the places, at most four of them by name.
-    private var placeHolders: String {
+    /// The runs that hold the slots, at most four of them by name.
+    private var slotHolders: String {
         mutating get {
             let here = planner.inFlight.sorted { $0.key < $1.key }
                 .map { "run \($0.key) of \($0.value.job.id) in this process" }
@@ -129,28 +127,33 @@ extension PlanBuilder {
 
     private mutating func tooEarly(_ run: Run, _ job: Job) -> Deferral? {
         guard let notBefore = run.notBefore, notBefore > moment.wall else { return nil }
-        // An instant further ahead than any policy allows dates from before the clock was set back.
-        let longest =
+        let (reason, subject, source, longest): (WaitReason, String, String, Duration) =
             switch (run.attempts, run.trigger) {
-            case (0, .event): job.retry.initial
-            case (0, _): job.catchUp.longestSpread
-            default: job.retry.longestWait
+            case (0, .event):
+                (.backoff, "backoff", "what may have told of the event broke", job.retry.initial)
+            case (0, _):
+                (.notDue, "catch_up", "spread of what was missed", job.catchUp.longestSpread)
+            default:
+                (
+                    .backoff, "backoff",
+                    run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop",
+                    job.retry.longestWait
+                )
             }
+        // An instant further ahead than any policy allows dates from before the clock was set back.
         guard notBefore - moment.wall <= longest else { return nil }
-        wake(after: notBefore - moment.wall)
-        if run.attempts == 0, run.trigger == .event {
-            return Deferral(
-                .backoff, subject: "backoff", wanted: "\(notBefore) or later",
-                measured: "too early", source: "what may have told of the event broke")
-        }
-        guard run.attempts > 0 else {
-            return Deferral(
-                .notDue, subject: "catch_up", wanted: "\(notBefore) or later",
-                measured: "too early", source: "spread of what was missed")
-        }
+        return tooEarly(reason, subject, until: notBefore, source)
+    }
+
+    /// Returns the deferral of a run that has to wait until an instant, and plans the next decision
+    /// for then.
+    private mutating func tooEarly(
+        _ reason: WaitReason, _ subject: String, until instant: Instant, _ source: String
+    ) -> Deferral {
+        wake(after: instant - moment.wall)
         return Deferral(
-            .backoff, subject: "backoff", wanted: "\(notBefore) or later", measured: "too early",
-            source: run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop")
+            reason, subject: subject, wanted: "\(instant) or later", measured: "too early",
+            source: source)
     }
 
     /// Returns the deferral for a server's Retry-After, which a request by hand respects too.
@@ -160,11 +163,9 @@ extension PlanBuilder {
             until - moment.wall <= RetryPolicy.longestMaximum,
             run.notBefore.map({ $0 < until }) ?? true
         else { return nil }
-        wake(after: until - moment.wall)
-        return Deferral(
-            .backoff, subject: PlanBuilder.retryAfter, wanted: "\(until) or later",
-            measured: "too early",
-            source: "Retry-After that the last attempt was told")
+        return tooEarly(
+            .backoff, PlanBuilder.retryAfter, until: until,
+            "Retry-After that the last attempt was told")
     }
 
     /// The subject of the deferral for a server's Retry-After.

@@ -6,7 +6,7 @@ extension PlanBuilder {
         // Events count however the attempt ends. The job itself does not react to them, so that no
         // job keeps itself running for ever.
         for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
-        if !end.hasLastWord { suppose(attempt.job.tells, toldBy: attempt.job, in: run(id)) }
+        if !end.hasLastWord { supposeEvents(of: attempt.job, in: run(id)) }
         // A process that has taken over the lease decides about the run from now on.
         guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
             return
@@ -114,7 +114,7 @@ extension PlanBuilder {
             }
             put(run)
             if let job = planner.jobs[run.job] {
-                suppose(job.tells, toldBy: job, in: run)
+                supposeEvents(of: job, in: run)
                 if run.state == .failed { enqueueFollowers(of: run, job) }
             }
             add(
@@ -132,9 +132,9 @@ extension PlanBuilder {
     ///
     /// If an event started the run, the other jobs wait first, so that jobs that wait for each
     /// other's events and break do not chase each other.
-    private mutating func suppose(_ events: Set<EventName>, toldBy teller: Job, in run: Run?) {
-        for name in events.sorted() {
-            enqueueRuns(on: name, besides: teller.id, isDelayed: run?.trigger == .event)
+    private mutating func supposeEvents(of emitter: Job, in run: Run?) {
+        for name in emitter.emits.sorted() {
+            enqueueRuns(on: name, besides: emitter.id, isDelayed: run?.trigger == .event)
         }
     }
 

@@ -16,7 +16,7 @@ extension PlanBuilder {
         }
         for run in late.sorted(by: { $0.id < $1.id }) {
             let waits = (ledger.waits[run.id] ?? []).map(\.subject)
-            // A run that waits only for a place under `max_parallel` is not missed.
+            // A run that waits only for a slot under `max_parallel` is not missed.
             guard let job = planner.jobs[run.job],
                 let limit = lateness(
                     of: run, job, onlyWaitsForTurn: waits == [PlanBuilder.maxParallel])

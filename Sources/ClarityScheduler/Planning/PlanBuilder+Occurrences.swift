@@ -5,13 +5,13 @@ extension PlanBuilder {
         followClock()
         if planner.agenda == nil { makeAgenda() }
         var due: [Int] = []
-        while let entry = planner.agenda?.popFirst(through: moment.wall) { due.append(entry.place) }
+        while let entry = planner.agenda?.popFirst(through: moment.wall) { due.append(entry.index) }
         // In the order of the job file, not of due times, so that the same decision made again
         // gives the same ids.
-        for place in due.sorted() {
-            let job = planner.jobs.jobs[place]
+        for index in due.sorted() {
+            let job = planner.jobs.jobs[index]
             settleOccurrences(of: job)
-            plan(place, clock(of: job))
+            plan(index, clock(of: job))
         }
         if let next = planner.agenda?.first { wake(after: next.at - moment.wall) }
     }
@@ -83,47 +83,47 @@ extension PlanBuilder {
         planner.flexible = []
         var basis = AgendaBasis(
             setbacks: ledger.setbacks, furthest: moment.wall, seen: moment)
-        for (place, job) in planner.jobs.jobs.enumerated() where job.schedule != nil {
+        for (index, job) in planner.jobs.jobs.enumerated() where job.schedule != nil {
             let era = record(of: job.id).clock?.era ?? 0
             let clock = clock(of: job)
             basis.setbacks += clock.era - era
             basis.furthest = max(basis.furthest, clock.considered)
-            plan(place, clock)
+            plan(index, clock)
         }
         planner.agendaBasis = basis
     }
 
     /// Puts a job's next occurrence on the agenda.
-    private mutating func plan(_ place: Int, _ clock: JobClock) {
-        planner.flexible.remove(place)
-        guard let schedule = planner.jobs.jobs[place].schedule,
+    private mutating func plan(_ index: Int, _ clock: JobClock) {
+        planner.flexible.remove(index)
+        guard let schedule = planner.jobs.jobs[index].schedule,
             let next = schedule.next(after: clock.considered, anchor: clock.anchor)
         else { return }
-        planner.agenda?.insert(Agenda.Entry(at: next, place: place))
+        planner.agenda?.insert(Agenda.Entry(at: next, index: index))
         if schedule.flex > .zero {
-            planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, place: place))
+            planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, index: index))
         }
     }
 
     /// Enqueues jobs with flex as soon as their window is open and nothing holds them back.
     mutating func startFlexibly() {
         while let entry = planner.earlyAgenda.popFirst(through: moment.wall) {
-            planner.flexible.insert(entry.place)
+            planner.flexible.insert(entry.index)
         }
         if let next = planner.earlyAgenda.first { wake(after: next.at - moment.wall) }
         guard !planner.flexible.isEmpty, !planner.isDraining, planner.scope == .everything else {
             return
         }
-        for place in planner.flexible.sorted() {
-            let job = planner.jobs.jobs[place]
+        for index in planner.flexible.sorted() {
+            let job = planner.jobs.jobs[index]
             let clock = clock(of: job)
             guard let schedule = job.schedule,
                 let next = schedule.next(after: clock.considered, anchor: clock.anchor)
             else { continue }
             // Another process may have handled the occurrence since.
             guard next - schedule.flex <= moment.wall else {
-                planner.flexible.remove(place)
-                planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, place: place))
+                planner.flexible.remove(index)
+                planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, index: index))
                 continue
             }
             guard next > moment.wall, presentRuns(of: job.id).isEmpty,
@@ -133,7 +133,7 @@ extension PlanBuilder {
                 id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
                 scheduledFor: next, enqueuedAt: moment.wall)
             guard deferrals(of: candidate, job).isEmpty else { continue }
-            planner.flexible.remove(place)
+            planner.flexible.remove(index)
             enqueue(job, .schedule, for: next)
             consider(next, of: job)
         }

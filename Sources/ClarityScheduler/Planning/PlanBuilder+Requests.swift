@@ -25,7 +25,7 @@ extension PlanBuilder {
 
     /// Enqueues a run for each occurrence that has no unfinished run of its own.
     ///
-    /// Constraints, retries and places apply as to any run. `start_within` and `catch_up` limit how
+    /// Constraints, retries and slots apply as to any run. `start_within` and `catch_up` limit how
     /// late an occurrence may start, and do not apply to one that a person requests.
     mutating func fill(_ occurrences: [Instant], of id: JobID) {
         guard let job = planner.jobs[id] else { return }
@@ -38,24 +38,13 @@ extension PlanBuilder {
     /// Cancels a run: at once if it waits, otherwise through the process that runs it.
     mutating func cancel(_ id: RunID) {
         guard let run = run(id), !run.state.isFinished else { return }
-        if run.state == .enqueued {
-            end(run, .cancelled, Failure(.work, "cancelled before it was done"))
-        } else if planner.inFlight[id] != nil {
-            stop(id, .cancelled)
-        } else {
-            add(.requestStop(id, .cancelled))
-        }
+        end(run, .cancelled, "cancelled before it was done")
     }
 
     /// Replaces an unfinished run by a later occurrence.
     mutating func supersede(_ run: Run) {
-        if run.state == .enqueued {
-            end(run, .superseded, Failure(.work, "a later occurrence took its place"))
-        } else if planner.inFlight[run.id] != nil {
-            stop(run.id, .superseded)
-        } else if run.stopRequest == nil {
-            add(.requestStop(run.id, .superseded))
-        }
+        guard run.stopRequest == nil || planner.inFlight[run.id] != nil else { return }
+        end(run, .superseded, "a later occurrence took its place")
     }
 
     /// Pauses jobs; occurrences that were due before are handled as usual first.
@@ -81,9 +70,9 @@ extension PlanBuilder {
     /// An event during a run causes another run after it, because its cause may have come too late
     /// for the current run. With `isDelayed`, the new run first waits as after a first failure.
     mutating func enqueueRuns(
-        on name: EventName, besides teller: JobID? = nil, isDelayed: Bool = false
+        on name: EventName, besides emitter: JobID? = nil, isDelayed: Bool = false
     ) {
-        for job in planner.jobs.jobs(on: name) where job.id != teller {
+        for job in planner.jobs.jobs(on: name) where job.id != emitter {
             if presentRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
             let notBefore = isDelayed ? moment.wall + job.retry.initial : nil
             enqueue(job, .event, for: moment.wall, notBefore: notBefore)
@@ -125,12 +114,21 @@ extension PlanBuilder {
         }
     }
 
-    /// Ends a run that has no attempt in flight, for another reason than its work.
-    private mutating func end(_ run: Run, _ reason: StopReason, _ failure: Failure) {
+    /// Ends an unfinished run for another reason than its work: at once if it waits, otherwise
+    /// through the process that runs it.
+    private mutating func end(_ run: Run, _ reason: StopReason, _ words: String) {
+        guard run.state == .enqueued else {
+            if planner.inFlight[run.id] != nil {
+                stop(run.id, reason)
+            } else {
+                add(.requestStop(run.id, reason))
+            }
+            return
+        }
         var run = run
         run.state = .cancelled
         run.stopReason = reason
-        run.failure = failure
+        run.failure = Failure(.work, words)
         run.notBefore = nil
         run.finishedAt = moment.wall
         put(run)

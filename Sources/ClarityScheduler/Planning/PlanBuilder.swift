@@ -129,9 +129,7 @@ struct PlanBuilder {
             if ledger.open[run.id] == nil { newByJob[run.job, default: []].append(run.id) }
         }
         if let finished = run.finishedAt, run.attempts > 0 {
-            var record = record(of: run.job)
-            record.lastFinished = finished
-            records[run.job] = record
+            updateRecord(of: run.job) { $0.lastFinished = finished }
         }
     }
 
@@ -139,24 +137,24 @@ struct PlanBuilder {
     func record(of job: JobID) -> JobRecord { records[job] ?? ledger.jobs[job] ?? JobRecord() }
 
     mutating func setClock(_ clock: JobClock, of job: JobID) {
-        var record = record(of: job)
-        record.clock = clock
-        records[job] = record
-        result.changes.append(.setClock(job, clock))
+        updateRecord(of: job) { $0.clock = clock }
+        add(.setClock(job, clock))
     }
 
     mutating func setPause(_ pause: Pause?, of job: JobID) {
-        var record = record(of: job)
-        record.pause = pause
-        records[job] = record
-        result.changes.append(.setPause(job, pause))
+        updateRecord(of: job) { $0.pause = pause }
+        add(.setPause(job, pause))
     }
 
     mutating func setRetryAfter(_ instant: Instant, of job: JobID) {
+        updateRecord(of: job) { $0.retryAfter = instant }
+        add(.setRetryAfter(job, instant))
+    }
+
+    private mutating func updateRecord(of job: JobID, _ update: (inout JobRecord) -> Void) {
         var record = record(of: job)
-        record.retryAfter = instant
+        update(&record)
         records[job] = record
-        result.changes.append(.setRetryAfter(job, instant))
     }
 
     mutating func recordFate(

@@ -56,3 +56,22 @@ public struct RetryPolicy: Hashable, Sendable {
         return .milliseconds(wait - Int64.random(in: 0...(wait / 10), using: &generator))
     }
 }
+
+/// A small random number generator whose output follows from its seed alone, so that a decision can
+/// be repeated.
+///
+/// The algorithm is SplitMix64 of Steele, Lea and Flood. It is not for secrets.
+public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
+    private var state: UInt64
+
+    /// Creates a generator.
+    public init(seed: UInt64) { state = seed }
+
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,18 +1,5 @@
 // Parses the numbers of a calendar expression.
-extension CalendarError.Field {
-    /// The allowed values, for seconds in milliseconds; the years are those that systemd accepts.
-    var bounds: ClosedRange<Int> {
-        switch self {
-        case .dayOfWeek: 1...7
-        case .year: 1970...2199
-        case .month: 1...12
-        case .dayOfMonth: 1...31
-        case .hour: 0...23
-        case .minute: 0...59
-        case .second: 0...59_999
-        }
-    }
-
+extension ExpressionError.Field {
     /// How many units of `bounds` make one whole number.
     private var scale: Int { self == .second ? 1000 : 1 }
 
@@ -25,7 +12,7 @@ extension CalendarError.Field {
     /// Days from a month's end (`isFromEnd`) step towards that end: `07/1` is 7, 6 ... 1.
     func values(
         _ text: Substring, isFromEnd: Bool = false
-    ) throws(CalendarError) -> [Int]? {
+    ) throws(ExpressionError) -> [Int]? {
         if text == "*" { return nil }
         var values: Set<Int> = []
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -38,15 +25,15 @@ extension CalendarError.Field {
             if let end = ends?.1 {
                 last = try number(end, in: item)
                 guard first <= last else {
-                    throw CalendarError(
-                        self, got: item,
+                    throw ExpressionError(
+                        .calendar, self, got: item,
                         wanted: "a range that rises, such as `\(shown(last))..\(shown(first))`")
                 }
             } else if step != nil {
                 last = isFromEnd ? bounds.lowerBound : bounds.upperBound
                 most = abs(last - first)
             }
-            let by = try step.map { text throws(CalendarError) in
+            let by = try step.map { text throws(ExpressionError) in
                 try self.step(text, atMost: most, in: item)
             }
             values.formUnion(
@@ -58,15 +45,16 @@ extension CalendarError.Field {
     /// Splits an item into its range and its step.
     private func parts(
         of item: Substring
-    ) throws(CalendarError) -> (range: Substring, step: Substring?) {
+    ) throws(ExpressionError) -> (range: Substring, step: Substring?) {
         if item.isEmpty {
-            throw CalendarError(self, got: item, wanted: "a value on each side of every `,`")
+            throw ExpressionError(
+                .calendar, self, got: item, wanted: "a value on each side of every `,`")
         }
         guard let slash = item.firstIndex(of: "/") else { return (item, nil) }
         let range = item[..<slash]
         if range == "*" {
-            throw CalendarError(
-                self, got: item,
+            throw ExpressionError(
+                .calendar, self, got: item,
                 wanted: "the first value before `/`, such as "
                     + "`\(bounds.lowerBound)\(item[slash...])`")
         }
@@ -75,41 +63,43 @@ extension CalendarError.Field {
 
     private func step(
         _ text: Substring, atMost most: Int, in item: Substring
-    ) throws(CalendarError) -> Int {
+    ) throws(ExpressionError) -> Int {
         guard most >= leastStep else {
-            throw CalendarError(self, got: item, wanted: "no `/` where nothing follows the value")
+            throw ExpressionError(
+                .calendar, self, got: item, wanted: "no `/` where nothing follows the value")
         }
         if let number = try value(text, in: item), (leastStep...most).contains(number) {
             return number
         }
-        throw CalendarError(
-            self, got: item, wanted: "a step of \(shown(leastStep)) to \(shown(most))")
+        throw ExpressionError(
+            .calendar, self, got: item, wanted: "a step of \(shown(leastStep)) to \(shown(most))")
     }
 
-    private func number(_ text: Substring, in item: Substring) throws(CalendarError) -> Int {
+    private func number(_ text: Substring, in item: Substring) throws(ExpressionError) -> Int {
         if var number = try value(text, in: item) {
             // A year of at most two digits means 1970 to 2069.
             if self == .year, text.utf8.count <= 2 { number += number < 70 ? 2000 : 1900 }
             if bounds.contains(number) { return number }
         }
-        throw CalendarError(
-            self, got: item,
+        throw ExpressionError(
+            .calendar, self, got: item,
             wanted: "\(shown(bounds.lowerBound)) to \(shown(bounds.upperBound))")
     }
 
     /// Returns the number of one to four digits, in units of `bounds`; `nil` for other texts.
-    private func value(_ text: Substring, in item: Substring) throws(CalendarError) -> Int? {
+    private func value(_ text: Substring, in item: Substring) throws(ExpressionError) -> Int? {
         guard self == .second, let (whole, fraction) = text.ends(around: ".") else {
-            return calendarNumber(text).map { $0 * scale }
+            return decimalNumber(text, digits: 4).map { $0 * scale }
         }
-        guard let seconds = calendarNumber(whole), !fraction.isEmpty,
+        guard let seconds = decimalNumber(whole, digits: 4), !fraction.isEmpty,
             fraction.utf8.allSatisfy({ 0x30...0x39 ~= $0 })
         else { return nil }
         guard fraction.utf8.dropFirst(3).allSatisfy({ $0 == UInt8(ascii: "0") }) else {
-            throw CalendarError(self, got: item, wanted: "whole milliseconds, such as `10.5`")
+            throw ExpressionError(
+                .calendar, self, got: item, wanted: "whole milliseconds, such as `10.5`")
         }
         let digits = fraction.prefix(3) + String(repeating: "0", count: 3 - min(fraction.count, 3))
-        return calendarNumber(digits).map { seconds * scale + $0 }
+        return decimalNumber(digits, digits: 4).map { seconds * scale + $0 }
     }
 
     /// Returns a value as an expression writes it.
@@ -119,12 +109,6 @@ extension CalendarError.Field {
         while digits.last == "0" { digits.removeLast() }
         return "\(value / scale).\(digits)"
     }
-}
-
-/// Returns the number of one to four digits; `Int` would accept a sign as well.
-private func calendarNumber(_ text: some StringProtocol) -> Int? {
-    let isNumber = (1...4).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
-    return isNumber ? Int(text) : nil
 }
 
 extension Substring {

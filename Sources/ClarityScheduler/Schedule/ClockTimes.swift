@@ -30,7 +30,8 @@ struct ClockTimes: Hashable, Sendable {
     func first(in range: Range<Int64>) -> Int64? {
         var days = Self.days(of: range)
         while let day = Self.firstDay(of: dates, in: days) {
-            if let time = first(ofDay: part(of: range, in: day)) {
+            let ofDay = part(of: range, in: day)
+            if let time = first(from: ofDay.lowerBound), time < ofDay.upperBound {
                 return day * aDay + Int64(time)
             }
             days = day + 1..<days.upperBound
@@ -45,7 +46,8 @@ struct ClockTimes: Hashable, Sendable {
         while day >= days.lowerBound {
             switch dates.state(ofDay: day) {
             case .named:
-                if let time = last(ofDay: part(of: range, in: day)) {
+                let ofDay = part(of: range, in: day)
+                if let time = last(before: ofDay.upperBound), time >= ofDay.lowerBound {
                     return day * aDay + Int64(time)
                 }
                 day -= 1
@@ -57,12 +59,11 @@ struct ClockTimes: Hashable, Sendable {
 
     /// Returns the number of named times in a range.
     func count(in range: Range<Int64>) -> Int {
-        let ofWholeDay = hours.count * minutes.count * seconds.count
         var count = 0
         var days = Self.days(of: range)
         while let day = Self.firstDay(of: dates, in: days) {
             let ofDay = part(of: range, in: day)
-            count += ofDay.count == Int(aDay) ? ofWholeDay : self.count(ofDay: ofDay)
+            count += self.count(before: ofDay.upperBound) - self.count(before: ofDay.lowerBound)
             days = day + 1..<days.upperBound
         }
         return count
@@ -97,48 +98,54 @@ struct ClockTimes: Hashable, Sendable {
         return Int(clipped.lowerBound - start)..<Int(clipped.upperBound - start)
     }
 
-    private func first(ofDay range: Range<Int>) -> Int? {
-        var left = range
-        while let hour = hours.first(in: left.parts(of: anHour)) {
-            var ofHour = range.part(from: hour * anHour, of: anHour)
-            while let minute = minutes.first(in: ofHour.parts(of: aMinute)) {
-                let ofMinute = ofHour.part(from: minute * aMinute, of: aMinute)
-                if let second = seconds.first(in: ofMinute) {
-                    return hour * anHour + minute * aMinute + second
-                }
-                ofHour = ofHour.from((minute + 1) * aMinute)
+    /// Returns the first named time of a day from `start` on.
+    private func first(from start: Int) -> Int? {
+        let (hour, minute, rest) = parts(of: start)
+        if hours.contains(hour) {
+            if minutes.contains(minute), let second = seconds.first(in: rest..<aMinute) {
+                return time(hour, minute, second)
             }
-            left = left.from((hour + 1) * anHour)
+            if let minute = minutes.first(in: minute + 1..<60) {
+                return time(hour, minute, seconds.first(in: 0..<aMinute))
+            }
         }
-        return nil
+        guard let hour = hours.first(in: hour + 1..<24) else { return nil }
+        return time(hour, minutes.first(in: 0..<60), seconds.first(in: 0..<aMinute))
     }
 
-    private func last(ofDay range: Range<Int>) -> Int? {
-        var left = range
-        while let hour = hours.last(in: left.parts(of: anHour)) {
-            var ofHour = range.part(from: hour * anHour, of: anHour)
-            while let minute = minutes.last(in: ofHour.parts(of: aMinute)) {
-                let ofMinute = ofHour.part(from: minute * aMinute, of: aMinute)
-                if let second = seconds.last(in: ofMinute) {
-                    return hour * anHour + minute * aMinute + second
-                }
-                ofHour = ofHour.before(minute * aMinute)
+    /// Returns the last named time of a day before `end`.
+    private func last(before end: Int) -> Int? {
+        let (hour, minute, rest) = parts(of: end)
+        if hours.contains(hour) {
+            if minutes.contains(minute), let second = seconds.last(in: 0..<rest) {
+                return time(hour, minute, second)
             }
-            left = left.before(hour * anHour)
+            if let minute = minutes.last(in: 0..<minute) {
+                return time(hour, minute, seconds.last(in: 0..<aMinute))
+            }
         }
-        return nil
+        guard let hour = hours.last(in: 0..<hour) else { return nil }
+        return time(hour, minutes.last(in: 0..<60), seconds.last(in: 0..<aMinute))
     }
 
-    private func count(ofDay range: Range<Int>) -> Int {
-        (0..<24).reduce(0) { count, hour in
-            let ofHour = range.part(from: hour * anHour, of: anHour)
-            guard hours.contains(hour), !ofHour.isEmpty else { return count }
-            if ofHour.count == anHour { return count + minutes.count * seconds.count }
-            return (0..<60).reduce(count) { count, minute in
-                let ofMinute = ofHour.part(from: minute * aMinute, of: aMinute)
-                return minutes.contains(minute) ? count + seconds.count(in: ofMinute) : count
-            }
-        }
+    /// Returns the number of named times of a day before `end`.
+    private func count(before end: Int) -> Int {
+        let (hour, minute, rest) = parts(of: end)
+        var count = hours.count(in: 0..<hour) * minutes.count * seconds.count
+        guard hours.contains(hour) else { return count }
+        count += minutes.count(in: 0..<minute) * seconds.count
+        return minutes.contains(minute) ? count + seconds.count(in: 0..<rest) : count
+    }
+
+    /// Returns the hour, the minute and the milliseconds of a time of day; the end of a day is hour
+    /// 24.
+    private func parts(of time: Int) -> (hour: Int, minute: Int, rest: Int) {
+        (time / anHour, time / aMinute % 60, time % aMinute)
+    }
+
+    private func time(_ hour: Int, _ minute: Int?, _ second: Int?) -> Int? {
+        guard let minute, let second else { return nil }
+        return hour * anHour + minute * aMinute + second
     }
 }
 
@@ -146,24 +153,72 @@ private let aDay: Int64 = 86_400_000
 private let anHour = 3_600_000
 private let aMinute = 60_000
 
-extension Range<Int> {
-    /// Returns the part of a range within the `length` numbers from `start` on, relative to
-    /// `start`.
-    fileprivate func part(from start: Int, of length: Int) -> Range<Int> {
-        let clipped = clamped(to: start..<start + length)
-        return clipped.lowerBound - start..<clipped.upperBound - start
+/// The dates that an expression names. Days are counted from 1970-01-01.
+struct ClockDates: Hashable, Sendable {
+    /// The years in ascending order; `nil` for every year.
+    var years: [Int]?
+    /// 1 to 12.
+    var months: NumberSet
+    /// 1 to 31.
+    var days: NumberSet
+    /// Whether `days` count from the end of the month, whose last day is 1.
+    var countsFromMonthEnd = false
+    /// 0 for Sunday to 6 for Saturday.
+    var weekdays: NumberSet
+    /// Whether a match of either the day of the month or the weekday is enough, as in cron(8) when
+    /// both are restricted.
+    var isEitherDayEnough = false
+
+    /// Whether the expression names a day.
+    enum State {
+        case named
+        /// The expression does not name the day; `before` and `after` are the nearest days that it
+        /// may name.
+        case notNamed(before: Int64, after: Int64)
     }
 
-    /// Returns the hours or minutes that a range touches; the range begins at 0 or later.
-    fileprivate func parts(of length: Int) -> Range<Int> {
-        isEmpty ? 0..<0 : lowerBound / length..<(upperBound - 1) / length + 1
+    func state(ofDay day: Int64) -> State {
+        let date = CivilTime.date(daysSince1970: Int(day))
+        if let years {
+            let next = years.first { $0 >= date.year }
+            guard next == date.year else {
+                let previous = years.last { $0 < date.year }
+                return .notNamed(
+                    before: previous.map { Self.firstDay(of: $0 + 1) - 1 } ?? Self.noDay.before,
+                    after: next.map { Self.firstDay(of: $0) } ?? Self.noDay.after)
+            }
+        }
+        let length = CivilTime.daysIn(month: date.month, year: date.year)
+        guard months.contains(date.month) else {
+            let first = day - Int64(date.day - 1)
+            return .notNamed(before: first - 1, after: first + Int64(length))
+        }
+        // 1970-01-01 was a Thursday.
+        let weekday = Int(((day + 4) % 7 + 7) % 7)
+        let number = countsFromMonthEnd ? length - date.day + 1 : date.day
+        return names(day: number, weekday: weekday)
+            ? .named : .notNamed(before: day - 1, after: day + 1)
     }
 
-    fileprivate func from(_ start: Int) -> Range<Int> {
-        Swift.max(lowerBound, start)..<Swift.max(upperBound, start)
+    /// Whether the expression names a day of a named month; `day` counts like `days`.
+    func names(day: Int, weekday: Int) -> Bool {
+        let ofMonth = days.contains(day)
+        let ofWeek = weekdays.contains(weekday)
+        return isEitherDayEnough ? ofMonth || ofWeek : ofMonth && ofWeek
     }
 
-    fileprivate func before(_ end: Int) -> Range<Int> {
-        Swift.min(lowerBound, end)..<Swift.min(upperBound, end)
+    /// Returns the days in which there is a named one if there is any: up to the last named year,
+    /// or 40 years from `day` on if the expression names no years. That is the longest wait for a
+    /// date that exists (29 February on a given weekday, across the year 2100).
+    func search(from day: Int64) -> Range<Int64> {
+        guard let years else { return day..<day + 40 * 366 }
+        return day..<max(day, years.last.map { Self.firstDay(of: $0 + 1) } ?? day)
+    }
+
+    /// Days before and after every possible `Instant`.
+    private static let noDay: (before: Int64, after: Int64) = (-1 << 40, 1 << 40)
+
+    private static func firstDay(of year: Int) -> Int64 {
+        Int64(CivilTime.daysSince1970(year: year, month: 1, day: 1))
     }
 }

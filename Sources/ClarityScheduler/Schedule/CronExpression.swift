@@ -19,27 +19,27 @@ public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
     /// An error for a step of minute, hour or month that is larger than its range and so names only
     /// the first value, most likely by mistake. Steps of days are not checked: `*/100,1-7 * mon` is
     /// a way to say that both days must match.
-    public let overstep: CronError?
+    public let overstep: ExpressionError?
     let times: ClockTimes
 
     /// Parses an expression; ignores blanks around it and between its fields.
     ///
-    /// - Throws: `CronError` with the field at fault. A well-formed expression that names no date
+    /// - Throws: `ExpressionError` with the field at fault. A well-formed expression that names no date
     ///   (30 February) is not an error; see `neverFires`.
-    public init(_ text: String) throws(CronError) {
+    public init(_ text: String) throws(ExpressionError) {
         var fields = text.split { $0 == " " || $0 == "\t" }
         if fields.count == 1, let name = fields.first, name.hasPrefix("@") {
             guard let meaning = CronExpression.names[String(name)] else {
-                throw CronError(
-                    nil, got: name,
+                throw ExpressionError(
+                    .cron, got: name,
                     wanted: "`@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` "
                         + "or `@annually`")
             }
             fields = meaning.split(separator: " ")
         }
         guard fields.count == 5 else {
-            throw CronError(
-                nil, got: text,
+            throw ExpressionError(
+                .cron, got: text,
                 wanted: "five fields: minute, hour, day of month, month and day of week")
         }
         description = text

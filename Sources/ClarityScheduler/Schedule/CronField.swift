@@ -6,14 +6,15 @@ struct CronField: Hashable, Sendable {
     /// wildcard from a restriction: `*/2` is a wildcard, `0-59` is not.
     let isWildcard: Bool
     /// An error for the first step that is larger than its range; `nil` without one.
-    private(set) var overstep: CronError?
+    private(set) var overstep: ExpressionError?
 
     /// Parses a field: a list of values and ranges, each range with an optional step.
-    init(_ text: Substring, as field: CronError.Field) throws(CronError) {
+    init(_ text: Substring, as field: ExpressionError.Field) throws(ExpressionError) {
         isWildcard = text.first == "*"
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
             if item.isEmpty {
-                throw CronError(field, got: text, wanted: "a value on each side of every `,`")
+                throw ExpressionError(
+                    .cron, field, got: text, wanted: "a value on each side of every `,`")
             }
             let parts = item.split(
                 separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -22,17 +23,18 @@ struct CronField: Hashable, Sendable {
             if parts.count == 2 {
                 if range.isSingle {
                     let rest = "\(parts[0])-\(field.bounds.upperBound)/\(parts[1])"
-                    throw CronError(
-                        field, got: item,
+                    throw ExpressionError(
+                        .cron, field, got: item,
                         wanted: "a range before the `/`, such as `\(rest)`")
                 }
-                guard let number = cronNumber(parts[1], digits: 4), number > 0 else {
-                    throw CronError(field, got: item, wanted: "a step of 1 to 9999")
+                guard let number = decimalNumber(parts[1], digits: 4), number > 0 else {
+                    throw ExpressionError(.cron, field, got: item, wanted: "a step of 1 to 9999")
                 }
                 step = number
                 let room = range.last - range.first
                 if overstep == nil, room > 0, number > room {
-                    overstep = CronError(field, got: item, wanted: "a step of 1 to \(room)")
+                    overstep = ExpressionError(
+                        .cron, field, got: item, wanted: "a step of 1 to \(room)")
                 }
             }
             for value in stride(from: range.first, through: range.last, by: step) {
@@ -42,23 +44,12 @@ struct CronField: Hashable, Sendable {
     }
 }
 
-extension CronError.Field {
-    /// The values that `*` stands for.
-    var bounds: ClosedRange<Int> {
-        switch self {
-        case .minute: 0...59
-        case .hour: 0...23
-        case .dayOfMonth: 1...31
-        case .month: 1...12
-        case .dayOfWeek: 0...6
-        }
-    }
-
+extension ExpressionError.Field {
     fileprivate typealias Range = (first: Int, last: Int, isSingle: Bool)
 
     fileprivate func range(
         _ text: Substring, in item: Substring
-    ) throws(CronError) -> Range {
+    ) throws(ExpressionError) -> Range {
         if text == "*" { return (bounds.lowerBound, bounds.upperBound, false) }
         let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         let first = try value(ends[0], in: item)
@@ -67,17 +58,17 @@ extension CronError.Field {
         // Sunday can end a range as well as begin one: `sat-sun`.
         if self == .dayOfWeek, last == 0, first > 0 { last = 7 }
         guard first <= last else {
-            throw CronError(
-                self, got: item,
+            throw ExpressionError(
+                .cron, self, got: item,
                 wanted: "a range that rises, such as `\(ends[1])-\(ends[0])`")
         }
         return (first, last, false)
     }
 
-    private func value(_ text: Substring, in item: Substring) throws(CronError) -> Int {
+    private func value(_ text: Substring, in item: Substring) throws(ExpressionError) -> Int {
         // 7 is Sunday too, but `*` does not need it.
         let accepted = self == .dayOfWeek ? 0...7 : bounds
-        if let number = cronNumber(text), accepted.contains(number) { return number }
+        if let number = decimalNumber(text, digits: 3), accepted.contains(number) { return number }
         if let index = names.firstIndex(of: text.lowercased()) {
             return index + bounds.lowerBound
         }
@@ -85,12 +76,12 @@ extension CronError.Field {
         if let first = names.first, let last = names.last {
             wanted += " or `\(first)` to `\(last)`"
         }
-        throw CronError(self, got: item, wanted: wanted)
+        throw ExpressionError(.cron, self, got: item, wanted: wanted)
     }
 
     private var names: [String] {
         switch self {
-        case .minute, .hour, .dayOfMonth: []
+        case .minute, .hour, .dayOfMonth, .year, .second: []
         case .month:
             [
                 "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov",
@@ -99,11 +90,4 @@ extension CronError.Field {
         case .dayOfWeek: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
         }
     }
-}
-
-/// Returns the number of at most `digits` digits; `Int` would accept a sign as well.
-private func cronNumber(_ text: Substring, digits: Int = 3) -> Int? {
-    let isNumber =
-        (1...digits).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
-    return isNumber ? Int(text) : nil
 }

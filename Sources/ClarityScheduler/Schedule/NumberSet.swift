@@ -36,3 +36,47 @@ struct NumberSet: Hashable, Sendable {
         return bits & below(upper) & ~below(lower)
     }
 }
+
+/// A set of times within a minute, in milliseconds from its start.
+struct SecondSet: Hashable, Sendable {
+    /// In ascending order, each from 0 to 59,999.
+    private let milliseconds: [UInt16]
+
+    init(milliseconds: some Sequence<Int>) {
+        self.milliseconds = Set(milliseconds).sorted().map { UInt16($0) }
+    }
+
+    /// The start of the minute.
+    static let zero = SecondSet(milliseconds: [0])
+
+    var count: Int { milliseconds.count }
+
+    /// Returns the first time in a range, which may reach beyond the minute.
+    func first(in range: Range<Int>) -> Int? {
+        let index = index(of: range.lowerBound)
+        guard index < count, milliseconds[index] < range.upperBound else { return nil }
+        return Int(milliseconds[index])
+    }
+
+    /// Returns the last time in a range.
+    func last(in range: Range<Int>) -> Int? {
+        let index = index(of: range.upperBound) - 1
+        guard index >= 0, milliseconds[index] >= range.lowerBound else { return nil }
+        return Int(milliseconds[index])
+    }
+
+    /// Returns the number of times in a range.
+    func count(in range: Range<Int>) -> Int {
+        index(of: range.upperBound) - index(of: range.lowerBound)
+    }
+
+    /// Returns the index of the first time not before `instant`; `count` if there is none.
+    private func index(of instant: Int) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if milliseconds[middle] < instant { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -96,3 +96,51 @@ extension Schedule.Rule {
     /// The years 0 to 9999 in milliseconds since 1970.
     private var clockYears: Range<Int64> { -62_167_219_200_000..<253_402_300_800_000 }
 }
+
+/// Occurrences at an anchor and at equal spans after it.
+///
+/// The arithmetic uses 128 bits, because the distance between two instants need not fit in 64.
+struct Rhythm {
+    private let anchor: Int128
+    private let period: Int128
+
+    init(_ period: Duration, from anchor: Instant) {
+        precondition(period.milliseconds >= 1, "a period is at least 1 ms, got \(period)")
+        self.anchor = Int128(anchor.millisecondsSince1970)
+        self.period = Int128(period.milliseconds)
+    }
+
+    /// Returns the first occurrence after an instant; `nil` if no `Instant` is that late.
+    func next(after instant: Instant) -> Instant? {
+        let elapsed = Int128(instant.millisecondsSince1970) - anchor
+        let milliseconds = elapsed < 0 ? anchor : anchor + (elapsed / period + 1) * period
+        return Int64(exactly: milliseconds).map { Instant(millisecondsSince1970: $0) }
+    }
+
+    /// Returns the occurrences after `considered` and up to `now`; `nil` if there are none.
+    func due(after considered: Instant, through now: Instant) -> DueOccurrences? {
+        guard let first = next(after: considered), first <= now else { return nil }
+        let elapsed = Int128(now.millisecondsSince1970) - Int128(first.millisecondsSince1970)
+        let further = elapsed / period
+        let latest = Int128(first.millisecondsSince1970) + further * period
+        return DueOccurrences(
+            first: first, latest: Instant(millisecondsSince1970: Int64(clamping: latest)),
+            count: Int(clamping: further + 1))
+    }
+}
+
+/// The occurrences of a schedule in a span of time that contains at least one.
+public struct DueOccurrences: Hashable, Sendable {
+    public var first: Instant
+    /// The last occurrence; equal to `first` if there is only one.
+    public var latest: Instant
+    /// The number of occurrences, including both; at least 1.
+    public var count: Int
+
+    /// Creates the occurrences from the first to the latest.
+    public init(first: Instant, latest: Instant, count: Int) {
+        self.first = first
+        self.latest = latest
+        self.count = count
+    }
+}

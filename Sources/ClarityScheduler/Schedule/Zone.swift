@@ -147,3 +147,77 @@ extension Zone.Span {
             end: min(max(end, Zone.earliest), Zone.latest), offset: offset)
     }
 }
+
+extension Zone {
+    /// An instant at which a zone's clocks are put forward or back.
+    public struct Change: Hashable, Sendable {
+        /// The first instant with the new offset.
+        public var at: Instant
+        /// How far the clocks are ahead of UTC before the change.
+        public var before: Duration
+        /// How far the clocks are ahead of UTC after the change.
+        public var after: Duration
+
+        /// Whether the clocks skip a span of time; otherwise they repeat one.
+        public var isForward: Bool { after > before }
+    }
+
+    /// Returns the changes of offset within a range of instants, in order.
+    ///
+    /// A transition that changes only a zone's abbreviation or its daylight saving flag does not
+    /// count. The cost is that of the changes found: two a year in most zones that have any.
+    public func changes(in stretch: Range<Instant>) -> [Change] {
+        var changes: [Change] = []
+        // Starts at the second before the stretch, so that a change at its first instant is found.
+        let first = max(stretch.lowerBound.millisecondsSince1970, Int64.min + 1)
+        var span = span(at: Instant(millisecondsSince1970: first - 1).secondsSince1970)
+        while span.end < Zone.latest {
+            let at = Instant(secondsSince1970: span.end)
+            guard at < stretch.upperBound else { break }
+            let next = self.span(at: span.end)
+            if next.offset != span.offset, at >= stretch.lowerBound {
+                changes.append(
+                    Change(at: at, before: .seconds(span.offset), after: .seconds(next.offset)))
+            }
+            span = next
+        }
+        return changes
+    }
+}
+
+/// The reason why bytes are not a usable time zone.
+public struct ZoneError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong with the bytes.
+    public enum Fault: Error, Hashable, Sendable {
+        /// The bytes do not begin with `TZif`.
+        case notTZif
+        /// The version is older than 2, which has no 64-bit times and no footer.
+        case version(UInt8)
+        /// The bytes end early: `needed` bytes were needed from `position` on.
+        case truncated(position: Int, needed: Int)
+        /// The times count leap seconds, as in the `right/` zones.
+        case leapSeconds
+        /// A part of the file violates RFC 8536.
+        case malformed(got: String, wanted: String)
+        /// The rule in the footer cannot be parsed from this byte of the footer on.
+        case rule(position: Int, wanted: String)
+    }
+
+    public var identifier: String
+    public var fault: Fault
+
+    public var description: String {
+        let what =
+            switch fault {
+            case .notTZif: "got other bytes, wanted `TZif` at the start"
+            case .version(let byte): "got version byte \(byte), wanted `2` or later"
+            case .truncated(let position, let needed):
+                "ends early, wanted \(needed) bytes from byte \(position) on"
+            case .leapSeconds: "got times with leap seconds, wanted times without"
+            case .malformed(let got, let wanted): "got \(got), wanted \(wanted)"
+            case .rule(let position, let wanted):
+                "rule in the footer, byte \(position): wanted \(wanted)"
+            }
+        return "time zone `\(identifier)`: \(what)"
+    }
+}

@@ -1,7 +1,7 @@
 /// Records the changes that a simulation's decisions make, and summarises them.
 struct SimulationLog {
     private var runs: [RunID: Run] = [:]
-    private var spans: [RunID: [HoldSummary.Span]] = [:]
+    private var spans: [RunID: [DeferralSpan]] = [:]
     private var fates: [JobID: [OccurrenceFate: Int]] = [:]
     private var starts: [JobID: Int] = [:]
 
@@ -17,9 +17,7 @@ struct SimulationLog {
             end(of: run, besides: deferrals.map(\.subject), at: instant)
             for deferral in deferrals where !isOpen(deferral.subject, of: run) {
                 spans[run, default: []].append(
-                    HoldSummary.Span(
-                        deferral.reason, subject: deferral.subject, run: run, since: instant,
-                        until: nil))
+                    DeferralSpan(deferral, of: run, since: instant))
             }
         case .recordFate(let job, let fate, first: _, latest: _, let count, run: _):
             fates[job, default: [:]][fate, default: 0] += count
@@ -36,7 +34,7 @@ struct SimulationLog {
         return SimulationReport(
             stretch: stretch,
             runs: all.map { run in
-                SimulatedRun(run: run, heldBack: sums(spans[run.id] ?? [], stretch))
+                SimulatedRun(run: run, holds: sums(spans[run.id] ?? [], stretch))
             },
             jobs: jobs.map { report(of: $0.id, byJob[$0.id] ?? [], over: stretch) })
     }
@@ -55,24 +53,64 @@ struct SimulationLog {
             job: job, occurrences: ofOccurrences.count + fates.values.reduce(0, +), fates: fates,
             runs: runs.count, successes: successes.count,
             expired: runs.filter { $0.state == .skipped }.count, starts: starts[job] ?? 0,
-            heldBack: sums(runs.flatMap { spans[$0.id] ?? [] }, stretch),
+            holds: sums(runs.flatMap { spans[$0.id] ?? [] }, stretch),
             worstAge: zip(marks, marks.dropFirst()).map { $1 - $0 }.max() ?? .zero)
     }
 
-    private func sums(_ spans: [HoldSummary.Span], _ stretch: Range<Instant>) -> [HoldSummary] {
+    private func sums(_ spans: [DeferralSpan], _ stretch: Range<Instant>) -> [HoldSummary] {
         HoldSummary.sums(of: spans, from: stretch.lowerBound, until: stretch.upperBound)
     }
 
     private func isOpen(_ subject: String, of run: RunID) -> Bool {
-        spans[run]?.contains { $0.subject == subject && $0.until == nil } ?? false
+        spans[run]?.contains { $0.deferral.subject == subject && $0.until == nil } ?? false
     }
 
     /// Ends the open spans of a run, except those of some subjects.
     private mutating func end(of run: RunID, besides subjects: [String], at instant: Instant) {
         guard let known = spans[run] else { return }
         for index in known.indices
-        where known[index].until == nil && !subjects.contains(known[index].subject) {
+        where known[index].until == nil && !subjects.contains(known[index].deferral.subject) {
             spans[run]?[index].until = instant
         }
     }
+}
+
+/// The result of a simulation.
+public struct SimulationReport: Hashable, Sendable {
+    /// The simulated time; it ends earlier than requested if there were too many runs.
+    public var stretch: Range<Instant>
+    /// In the order of their numbers.
+    public var runs: [SimulatedRun]
+    /// In the order of the job file.
+    public var jobs: [SimulatedJob]
+}
+
+/// The result of one run in a simulation.
+public struct SimulatedRun: Hashable, Sendable {
+    /// The final state of the run; its lease and counts have no meaning.
+    public var run: Run
+    /// What held the run back, the longest first.
+    public var holds: [HoldSummary]
+}
+
+/// The result of one job in a simulation.
+public struct SimulatedJob: Hashable, Sendable {
+    public var job: JobID
+    /// The number of occurrences that the job's schedule named.
+    public var occurrences: Int
+    /// The number of occurrences that got no run of their own, by fate.
+    public var fates: [OccurrenceFate: Int]
+    /// The number of runs, whatever triggered them.
+    public var runs: Int
+    /// The number of runs that succeeded.
+    public var successes: Int
+    /// The number of runs that were skipped before they started.
+    public var expired: Int
+    /// The number of attempts that were started.
+    public var starts: Int
+    /// What held the job's runs back, the longest first.
+    public var holds: [HoldSummary]
+    /// The longest time without a success: from the start to the first success, between two
+    /// successes, or from the last success to the end.
+    public var worstAge: Duration
 }

@@ -19,8 +19,8 @@ struct DayIntake {
         let layers = days.layers(since: since.map(firstDay) ?? .min)
         var keys = Set(layers.keys)
         // A complete source also clears the periods that it no longer has.
-        if days.isAll { keys.formUnion(try store.contributionKeys(of: entry)) }
-        try store.contribute(keys, of: entry) { key, kept in
+        if days.isAll { keys.formUnion(try store.outbox.contributionKeys(of: entry)) }
+        try store.outbox.contribute(keys, of: entry) { key, kept in
             days.updated(key, layers[key], kept: kept, isAnew: isAnew)
         }
     }
@@ -35,8 +35,8 @@ struct DayIntake {
     ) throws -> EnqueueCounts {
         var (refused, unfinished): (Int64, Int64) = (0, 0)
         var isOpen = false
-        let counts = try store.foldContributions(of: reading) { periods, load in
-            var merged = HealthStore.Merged()
+        let counts = try store.outbox.foldContributions(of: reading) { periods, load in
+            var merged = Outbox.Merged()
             for day in try DayMerge.days(periods, in: zone, now: now.secondsSince1970, load) {
                 guard day.asOf >= day.bounds.end else {
                     unfinished += 1

@@ -51,7 +51,7 @@ struct IntakeLine: Sendable {
 
     let store: HealthStore
     /// The number of samples in a portion, at least 1.
-    var portion = HealthStore.intakePortion
+    var portion = Outbox.intakePortion
 
     init(_ store: HealthStore) { self.store = store }
 
@@ -117,7 +117,8 @@ struct IntakeLine: Sendable {
     private static func seal(_ shared: Shared, _ store: HealthStore) {
         do throws(HealthStoreError) {
             while let portion = shared.read.take() {
-                let sealed = try store.prepare(portion.samples, aggregates: portion.aggregates)
+                let sealed = try store.outbox.prepare(
+                    portion.samples, aggregates: portion.aggregates)
                 guard shared.sealed.put(sealed) else { return }
             }
             shared.sealed.finish()
@@ -131,7 +132,7 @@ struct IntakeLine: Sendable {
     ) {
         do throws(HealthStoreError) {
             while let portion = shared.sealed.take() {
-                let counts = try store.commit(portion, of: reading)
+                let counts = try store.outbox.commit(portion, of: reading)
                 shared.state.withLock { $0.counts += counts }
             }
         } catch {

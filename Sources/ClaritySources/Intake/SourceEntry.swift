@@ -85,15 +85,17 @@ extension JobOptions {
     ///
     /// - Parameter isChange: whether the first source's time zone replaces the settled one.
     package mutating func settleZone(_ store: HealthStore, isChange: Bool = false) throws {
-        if isChange, let name = option("sources.0.time_zone") { try store.changeDayZone(to: name) }
-        let kept = try store.dayZone()
+        if isChange, let name = option("sources.0.time_zone") {
+            try store.outbox.changeDayZone(to: name)
+        }
+        let kept = try store.outbox.dayZone()
         var settled = kept?.isSettled == true ? kept?.name : nil
         if settled == nil {
             let choice = DayZoneChoice(
                 named: namedZones, noted: kept?.name, local: zones.local,
-                days: try store.wholeDays())
+                days: try store.outbox.wholeDays())
             let found = try choice.zone { zones.zones.zone(named: $0) }
-            if let found { settled = try store.keepDayZone(found) }
+            if let found { settled = try store.outbox.keepDayZone(found) }
         }
         if let settled { (zones.local, zones.settled) = (settled, settled) }
     }

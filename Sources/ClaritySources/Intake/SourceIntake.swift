@@ -112,7 +112,7 @@ package struct SourceIntake: Sendable {
     ///   - portion: the number of samples that are written at once, for tests.
     package init(
         store: HealthStore, clock: any WallClock, since: Instant? = nil,
-        portion: Int = HealthStore.intakePortion
+        portion: Int = Outbox.intakePortion
     ) {
         self.store = store
         self.clock = clock
@@ -142,11 +142,11 @@ package struct SourceIntake: Sendable {
             result.isReadAgain = true
             return result
         }
-        let last = try store.lastReading(of: source.path)
+        let last = try store.outbox.lastReading(of: source.path)
         // Records that were in the future then may be accepted now, although the content is the
         // same.
         let isDue = last?.dueAt.map { $0 <= clock.now } ?? false
-        if !isDue, stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
+        if !isDue, stamp.isSettled, let readAt = try store.outbox.wasRead(source.path, stamp) {
             return IntakeResult(unchangedSince: readAt)
         }
         var result: IntakeResult
@@ -155,7 +155,7 @@ package struct SourceIntake: Sendable {
         if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
             mark = try self.mark(source.file, like: known, progress)
             if !isDue, mark == known, isStill(stamp, source.file) {
-                try store.noteRead(source.path, stamp, last)
+                try store.outbox.noteRead(source.path, stamp, last)
                 return IntakeResult(unchangedSince: last.readAt)
             }
             result = try read()
@@ -186,19 +186,19 @@ package struct SourceIntake: Sendable {
         noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
     ) throws {
         guard let reading = result.reading else { return }
-        try store.end(reading, result.counts, result.reasons, noted: noted)
+        try store.outbox.end(reading, result.counts, result.reasons, noted: noted)
     }
 
     private func take(
         _ source: any SampleSource, _ since: Instant?,
         _ progress: @escaping (SourceProgress) throws -> Void
     ) throws -> IntakeResult {
-        let reading = try store.beginReading(of: source.file)
+        let reading = try store.outbox.beginReading(of: source.file)
         do {
             return try take(source, since, reading, progress)
         } catch {
             // The first error is the one that matters. The next reading closes what stays open.
-            do { try store.interrupt(reading) } catch _ {}
+            do { try store.outbox.interrupt(reading) } catch _ {}
             throw error
         }
     }
@@ -210,7 +210,7 @@ package struct SourceIntake: Sendable {
         var before = EnqueueCounts()
         var refusals = IntakeRefusals()
         let now = clock.now
-        var (report, counts) = try store.inBulk {
+        var (report, counts) = try store.outbox.inBulk {
             try line.run(of: reading) { each in
                 try source.read(progress: progress) { sample, nature in
                     if let since, sample.start < since { return before.count(nature) }
@@ -241,7 +241,7 @@ package struct SourceIntake: Sendable {
         }
         report.days = nil
         refusals.settle(in: &report, &counts)
-        if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
+        if !report.stepMinutes.isEmpty { try store.analyses.keep(report.stepMinutes) }
         return IntakeResult(
             report: report, enqueued: counts, reading: reading, madeRefused: refusals.aggregates)
     }

@@ -44,7 +44,7 @@ public struct SourceStatus: Hashable, Sendable {
         _ order: AttemptOrder, store: HealthStore?, now: Instant, zones: SourceZones
     ) throws -> [SourceStatus] {
         var zones = zones
-        if let kept = try store?.dayZone() {
+        if let kept = try store?.outbox.dayZone() {
             zones.local = kept.name
             if kept.isSettled { zones.settled = kept.name }
         }
@@ -77,7 +77,7 @@ public struct SourceStatus: Hashable, Sendable {
         if isThere, sources.isEmpty { state = .empty }
         try compare(sources, with: store, now: now)
         // The last counts of a missing or unreadable source are still known.
-        if !isThere, let last = try store?.lastReading(of: entry.path) {
+        if !isThere, let last = try store?.outbox.lastReading(of: entry.path) {
             (readAt, counts) = (last.readAt, last.counts)
         }
     }
@@ -96,14 +96,14 @@ public struct SourceStatus: Hashable, Sendable {
         guard let store else { return }
         var (known, same) = (0, 0)
         for source in sources {
-            if let last = try store.lastReading(of: source.path) {
+            if let last = try store.outbox.lastReading(of: source.path) {
                 known += 1
                 readAt = max(readAt ?? last.readAt, last.readAt)
                 counts.merge(last.counts, uniquingKeysWith: +)
             }
             if let stamp = SourceStamp(path: source.file, reader: source.fullReader, at: now),
-                try store.wasRead(source.path, stamp) != nil
-                    || store.wasRead(source.path, stamp.inDoubt) != nil
+                try store.outbox.wasRead(source.path, stamp) != nil
+                    || store.outbox.wasRead(source.path, stamp.inDoubt) != nil
             {
                 same += 1
             }

@@ -160,13 +160,7 @@ public struct BackupFolder: Sendable {
 
     /// Creates the folder if it does not exist, and gives the state directory's own mode 0700.
     private func prepare() throws(BackupError) {
-        var partial = path.hasPrefix("/") ? "" : "."
-        for part in path.split(separator: "/") {
-            partial += "/\(part)"
-            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
-                throw .file(path: path, errno: errno)
-            }
-        }
+        guard StateDirectory.makeFolders(path) else { throw .file(path: path, errno: errno) }
         try check()
         if isOwn, chmod(path, 0o700) != 0 { throw .file(path: path, errno: errno) }
     }

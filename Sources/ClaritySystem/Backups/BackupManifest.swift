@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import CSodium
 
 /// The content of a backup, as a small text beside its files; the last line is a digest of the
 /// others.
@@ -23,14 +24,6 @@ public struct BackupManifest: Hashable, Sendable {
         public var sizeBytes: Int64
         /// The SHA-256 digest, as 64 hexadecimal digits.
         public var digest: String
-
-        /// Creates the description of a file.
-        public init(name: String, version: Int, sizeBytes: Int64, digest: String) {
-            self.name = name
-            self.version = version
-            self.sizeBytes = sizeBytes
-            self.digest = digest
-        }
     }
 
     public var madeAt: Instant
@@ -40,17 +33,6 @@ public struct BackupManifest: Hashable, Sendable {
     /// The identifier of the master key that decrypts the backup; `nil` without health data.
     public var key: String?
     public var files: [File]
-
-    /// Creates the description of a backup.
-    public init(
-        madeAt: Instant, reason: Reason, program: String, key: String?, files: [File]
-    ) {
-        self.madeAt = madeAt
-        self.reason = reason
-        self.program = program
-        self.key = key
-        self.files = files
-    }
 
     /// The total size of all files.
     public var sizeBytes: Int64 { files.reduce(0) { $0 + $1.sizeBytes } }
@@ -73,6 +55,15 @@ public struct BackupManifest: Hashable, Sendable {
         return "\(body)digest \(SHA256.hex(of: body.utf8))\n"
     }
 
+    private static let firstLine = "clarity-jobs backup 1"
+
+    /// Whether a name cannot lead out of the folder that it is used in.
+    private static func isName(_ name: Substring) -> Bool {
+        !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains { $0 < 0x21 }
+    }
+}
+
+extension BackupManifest {
     /// Parses `text`; `nil` for any other text, even if only one byte differs.
     init?(text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -107,11 +98,34 @@ public struct BackupManifest: Hashable, Sendable {
         self.program = String(program)
         key = facts["key"].map(String.init)
     }
+}
 
-    private static let firstLine = "clarity-jobs backup 1"
+/// SHA-256 (FIPS 180-4), which checks that a copy is what was written; `sha256sum` gives the same.
+struct SHA256 {
+    private var state = crypto_hash_sha256_state()
 
-    /// Whether a name cannot lead out of the folder that it is used in.
-    private static func isName(_ name: Substring) -> Bool {
-        !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains { $0 < 0x21 }
+    init() { crypto_hash_sha256_init(&state) }
+
+    /// Returns the digest of bytes as 64 hexadecimal digits.
+    static func hex(of bytes: some Sequence<UInt8>) -> String {
+        var digest = SHA256()
+        Array(bytes).withUnsafeBytes { digest.update($0) }
+        return digest.finish()
+    }
+
+    /// Adds bytes to the digest.
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        let bytes = bytes.assumingMemoryBound(to: UInt8.self)
+        crypto_hash_sha256_update(&state, bytes.baseAddress, UInt64(bytes.count))
+    }
+
+    /// Returns the digest of all bytes as 64 hexadecimal digits; no bytes may be added afterwards.
+    mutating func finish() -> String {
+        var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+        crypto_hash_sha256_final(&state, &digest)
+        return digest.map { byte in
+            let digits = String(byte, radix: 16)
+            return byte < 16 ? "0\(digits)" : digits
+        }.joined()
     }
 }

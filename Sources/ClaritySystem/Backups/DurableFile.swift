@@ -7,16 +7,13 @@
 public enum DurableFile {
     /// Creates a file with mode 0600, whatever the umask; the file must not exist.
     public static func make(_ path: String) throws(BackupError) {
-        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
-        defer { close(descriptor) }
-        guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
+        close(try created(path))
     }
 
     /// Writes a new file with mode 0600 and syncs it; its folder is not synced.
     static func write(_ text: String, to path: String) throws(BackupError) {
-        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
+        let descriptor = try created(path)
         defer { close(descriptor) }
-        guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
         let bytes = Array(text.utf8)
         try bytes.withUnsafeBufferPointer { bytes throws(BackupError) in
             try write(UnsafeRawBufferPointer(bytes), to: descriptor, at: path)
@@ -26,32 +23,21 @@ public enum DurableFile {
 
     /// Returns the text of a small file, or `nil` if the file does not exist.
     static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw .file(path: path, errno: errno)
+        do throws(WholeFile.Fault) {
+            let bytes = try WholeFile.bytes(
+                of: path, atMost: limit, flags: O_NOFOLLOW | O_NONBLOCK)
+            return String(decoding: bytes, as: UTF8.self)
+        } catch .refused(ENOENT) {
+            return nil
+        } catch {
+            throw BackupError(error, at: path)
         }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: limit + 1)
-        var length = 0
-        while length < bytes.count {
-            let count = bytes.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress.map { $0 + length }, $0.count - length)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .file(path: path, errno: errno) }
-            if count == 0 { break }
-            length += count
-        }
-        guard length <= limit else { throw .unusable(path: path, problem: "it is too large") }
-        return String(decoding: bytes[..<length], as: UTF8.self)
     }
 
     /// Copies an ordinary file to a new file with mode 0600, and syncs the new file.
     static func copy(_ path: String, to target: String) throws(BackupError) {
-        let destination = try opened(target, O_WRONLY | O_CREAT | O_EXCL)
+        let destination = try created(target)
         defer { close(destination) }
-        guard fchmod(destination, 0o600) == 0 else { throw .file(path: target, errno: errno) }
         try forEachBlock(of: path) { block throws(BackupError) in
             try write(block, to: destination, at: target)
         }
@@ -76,8 +62,7 @@ public enum DurableFile {
     static func syncNames(in folder: String) throws(BackupError) { try sync(folder, O_DIRECTORY) }
 
     private static func sync(_ path: String, _ flags: Int32) throws(BackupError) {
-        let descriptor = open(path, O_RDONLY | flags | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        let descriptor = try opened(path, O_RDONLY | flags)
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
@@ -89,23 +74,13 @@ public enum DurableFile {
 
     /// Returns the names in a folder, sorted; empty if the folder does not exist.
     static func names(in folder: String) throws(BackupError) -> [String] {
-        guard let listing = opendir(folder) else {
-            if errno == ENOENT { return [] }
-            throw .file(path: folder, errno: errno)
+        do throws(WholeFile.Fault) {
+            return try WholeFile.names(in: folder)
+        } catch .refused(ENOENT) {
+            return []
+        } catch {
+            throw BackupError(error, at: folder)
         }
-        defer { closedir(listing) }
-        return names(in: listing)
-    }
-
-    private static func names(in listing: OpaquePointer) -> [String] {
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
     }
 
     /// How deep subfolders of a removed folder may nest; our own folders have none.
@@ -148,7 +123,7 @@ public enum DurableFile {
         guard depth <= depthLimit else {
             throw .unusable(path: path, problem: "it lies too deep to be removed")
         }
-        for child in names(in: listing) {
+        for child in WholeFile.names(in: listing) {
             try remove(child, in: descriptor, at: "\(path)/\(child)", depth: depth + 1)
         }
         guard unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT else {
@@ -165,8 +140,19 @@ public enum DurableFile {
     }
 
     private static func opened(_ path: String, _ flags: Int32) throws(BackupError) -> Int32 {
-        let descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        return descriptor
+    }
+
+    /// Creates a file with mode 0600, whatever the umask, and opens it for writing.
+    private static func created(_ path: String) throws(BackupError) -> Int32 {
+        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+        guard fchmod(descriptor, 0o600) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw .file(path: path, errno: code)
+        }
         return descriptor
     }
 
@@ -187,8 +173,7 @@ public enum DurableFile {
     private static func forEachBlock(
         of path: String, _ body: (UnsafeRawBufferPointer) throws(BackupError) -> Void
     ) throws(BackupError) {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        let descriptor = try opened(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path: path, errno: errno) }

@@ -69,18 +69,18 @@ public struct Replacement {
             guard !aside.isEmpty, !aside.contains("/"), !aside.hasPrefix(".") else {
                 throw .damaged(path: folder, problem: "it does not say where to put what was there")
             }
-            let place = "\(directory)/\(aside)"
-            guard mkdir(place, 0o700) == 0 || errno == EEXIST else {
-                throw .file(path: place, errno: errno)
+            let old = "\(directory)/\(aside)"
+            guard mkdir(old, 0o700) == 0 || errno == EEXIST else {
+                throw .file(path: old, errno: errno)
             }
             for name in try DurableFile.names(in: folder) where name != Replacement.asideName {
                 for file in Replacement.suffixes.map({ name + $0 }) {
                     guard try DurableFile.status(of: "\(directory)/\(file)") != nil else {
                         continue
                     }
-                    try DurableFile.rename("\(directory)/\(file)", to: "\(place)/\(file)")
+                    try DurableFile.rename("\(directory)/\(file)", to: "\(old)/\(file)")
                 }
-                try DurableFile.sync(place)
+                try DurableFile.sync(old)
                 try DurableFile.syncNames(in: directory)
                 // From here on, the name belongs to the new file.
                 try DurableFile.rename("\(folder)/\(name)", to: "\(directory)/\(name)")

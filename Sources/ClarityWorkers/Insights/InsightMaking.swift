@@ -33,14 +33,14 @@ struct InsightMaking {
 
     /// Stores a request for the newest analysis, unless it already has one.
     mutating func queue(_ options: InsightGenerateOptions) throws {
-        guard let (analysis, result) = try context.store.latestResult() else {
+        guard let (analysis, result) = try context.store.analyses.latestResult() else {
             return skip("no analysis is complete yet")
         }
         guard !result.numbers.isEmpty else {
             return skip("the newest analysis has no number to make one of")
         }
-        guard try !context.store.hasInsightRequest(of: analysis) else {
-            if try context.store.openInsightRequests().isEmpty {
+        guard try !context.store.analyses.hasInsightRequest(of: analysis) else {
+            if try context.store.analyses.openInsightRequests().isEmpty {
                 skip("one of the newest analysis was asked for before")
             }
             return
@@ -51,7 +51,9 @@ struct InsightMaking {
             length: options.length.rawValue,
             includesRecommendations: options.includesRecommendations,
             language: options.language)
-        if try context.store.queueInsight(of: analysis, matter, at: context.clock.now) != nil {
+        if try context.store.analyses.queueInsight(of: analysis, matter, at: context.clock.now)
+            != nil
+        {
             counts.add(1, to: "insights_queued")
         }
     }
@@ -79,14 +81,16 @@ struct InsightMaking {
 
     /// Whether the backend is making an insight whose id is known.
     func isWaiting() throws -> Bool {
-        try context.store.openInsightRequests().contains { $0.state == .generating }
+        try context.store.analyses.openInsightRequests().contains { $0.state == .generating }
     }
 
     /// Polls once for each insight that is being made.
     ///
     /// - Returns: whether another round is worthwhile.
     mutating func round() async throws -> Bool {
-        let open = try context.store.openInsightRequests().filter { $0.state == .generating }
+        let open = try context.store.analyses.openInsightRequests().filter {
+            $0.state == .generating
+        }
         var ended = 0
         for request in open {
             if context.isEnding() { break }
@@ -101,29 +105,29 @@ struct InsightMaking {
 
     private mutating func send(_ request: KeptInsightRequest) async throws {
         guard let body = try await body(of: request) else { return }
-        try context.store.sending(request, at: context.clock.now)
+        try context.store.analyses.sending(request, at: context.clock.now)
         let insight: Insight
         do throws(APIError) {
             insight = try await context.client.generateInsight(body)
         } catch {
             if error.isRefusalOfContent {
-                try context.store.fail(
+                try context.store.analyses.fail(
                     request, reason: error.ruling.sentence, at: context.clock.now)
             } else if !error.mayHaveArrived {
-                try context.store.notArrived(request)
+                try context.store.analyses.notArrived(request)
             }
             throw error
         }
         switch (insight.state, insight.id) {
         case (.completed, let id):
-            try context.store.keep(
+            try context.store.analyses.keep(
                 FullInsight(
                     id: id ?? request.provisionalID,
                     generatedAt: insight.generatedAt ?? context.clock.now, json: insight.json),
                 for: request, at: context.clock.now)
             tell("insights_generated")
         case (.generating, let id?):
-            try context.store.generating(request, insight: id)
+            try context.store.analyses.generating(request, insight: id)
             hasBegun = true
         // Without an id, the insight can only be found in the history.
         case (.generating, nil): shorten(to: InsightGenerateWorker.lookWait)
@@ -136,7 +140,7 @@ struct InsightMaking {
     private mutating func body(
         of request: KeptInsightRequest
     ) async throws -> InsightRequest? {
-        guard let matter = try context.store.matter(of: request) else { return nil }
+        guard let matter = try context.store.analyses.matter(of: request) else { return nil }
         var numbers = matter.numbers
         if let wanted = try await context.client.insightNumbers() {
             numbers = numbers.filter { wanted.contains($0.key) }
@@ -162,10 +166,11 @@ struct InsightMaking {
         let user = try await context.client.session().userID
         var history = HistoryReading(context, user: user, pageSize: 20)
         _ = try await history.readFront(since: since)
-        guard let id = try context.store.unclaimedInsight(for: request, since: since) else {
+        guard let id = try context.store.analyses.unclaimedInsight(for: request, since: since)
+        else {
             return false
         }
-        try context.store.complete(request, insight: id, at: context.clock.now)
+        try context.store.analyses.complete(request, insight: id, at: context.clock.now)
         tell("insights_found")
         context.note(
             "the history's next insight is taken for the insight that was asked for, which the "
@@ -205,7 +210,7 @@ struct InsightMaking {
         let zone = try context.zones.dayZone(
             of: context.store, named: JobOptions(context.order).namedZones.first)
         let last = analysis.lastDay.daysSince1970
-        let samples = try context.store.sampleCounts(
+        let samples = try context.store.analyses.sampleCounts(
             from: CivilDay(daysSince1970: last - 6).start(in: zone),
             to: CivilDay(daysSince1970: last + 1).start(in: zone))
         return InsightContext(
@@ -226,7 +231,7 @@ struct InsightMaking {
     private mutating func fail(
         _ request: KeptInsightRequest, isUnconfirmed: Bool = false, _ reason: String
     ) throws {
-        try context.store.fail(
+        try context.store.analyses.fail(
             request, isUnconfirmed: isUnconfirmed, reason: reason, at: context.clock.now)
         counts.add(1, to: isUnconfirmed ? "insights_unconfirmed" : "insights_failed")
         context.note("no insight was made: \(reason)")

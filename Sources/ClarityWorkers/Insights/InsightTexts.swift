@@ -26,7 +26,7 @@ struct InsightTexts {
     ///
     /// - Parameter most: the maximum number of texts to fetch.
     mutating func fetch(most: Int) async throws {
-        for id in try context.store.insightsWithoutText(limit: most) {
+        for id in try context.store.analyses.insightsWithoutText(limit: most) {
             try context.checkTime()
             if try await fetch(id) == .generating { unfinished.append(id) }
         }
@@ -67,7 +67,7 @@ struct InsightTexts {
         case (.generating, _): break
         case (.failed, _): try miss(id, for: request)
         case (.completed, let generatedAt?):
-            try context.store.keep(
+            try context.store.analyses.keep(
                 FullInsight(id: id, generatedAt: generatedAt, json: insight.json), for: request,
                 at: context.clock.now)
             counts.add(1, to: "texts_fetched")
@@ -82,7 +82,7 @@ struct InsightTexts {
     /// the record.
     private mutating func miss(_ id: String, for request: KeptInsightRequest?) throws {
         guard request == nil else { return }
-        try context.store.noteMissingText(of: id, at: context.clock.now)
+        try context.store.analyses.noteMissingText(of: id, at: context.clock.now)
         counts.add(1, to: "texts_missing")
     }
 }

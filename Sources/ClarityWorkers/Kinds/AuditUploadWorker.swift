@@ -17,14 +17,14 @@ struct AuditUploadWorker: KindWorker {
     func run(_ options: AuditUploadOptions, _ context: WorkContext) async throws -> Outcome {
         var counts = WorkCounts(context)
         counts.add(0, to: "entries_sent")
-        let proof = try context.store.verifyAudit()
+        let proof = try context.store.audit.verify()
         if let broken = proof.broken {
             context.note("the audit log is broken at entry \(broken.number): \(broken.reason)")
         }
-        var last = try context.store.uploadedAudit()
+        var last = try context.store.audit.uploadedNumber()
         while true {
             try context.checkTime()
-            let records = try context.store.auditRecords(after: last, limit: options.pageSize)
+            let records = try context.store.audit.records(after: last, limit: options.pageSize)
             guard let end = records.last?.number else { return .success }
             let response: HTTPResponse
             do throws(TransportError) {
@@ -34,7 +34,7 @@ struct AuditUploadWorker: KindWorker {
                 return AuditUploadWorker.outcome(of: error)
             }
             if let refusal = AuditUploadWorker.refusal(status: response.status) { return refusal }
-            try context.store.confirmAuditUpload(through: end)
+            try context.store.audit.confirmUpload(through: end)
             counts.add(records.count, to: "entries_sent")
             last = end
         }

@@ -18,7 +18,7 @@ struct BulkUploadWorker: KindWorker {
         let broken = try reading.run(try settings.sources(now: context.clock.now))
         do {
             if let need = try limits.need(
-                context.store.outboxAccount().waiting, context.order.conditions)
+                context.store.outbox.counts().waiting, context.order.conditions)
             {
                 throw need
             }
@@ -40,10 +40,10 @@ struct BulkUploadWorker: KindWorker {
     private func upload(
         _ context: WorkContext, _ options: BulkUploadOptions, _ limits: UploadLimits
     ) async throws {
-        let account = try context.store.outboxAccount()
+        let account = try context.store.outbox.counts()
         // Contacts the backend only if there may be something to send. Samples that are set aside
         // or rejected count, because the current rules may accept them.
-        let mayWait = account.waiting + account.setAside + account.rejected > 0
+        let mayWait = account.waiting + account[.setAside] + account[.rejected] > 0
         // Checks the session before the dialect is detected: without a session that is useless.
         if account.waiting > 0 { _ = try await context.client.session() }
         let rules =
@@ -69,10 +69,10 @@ extension WorkContext {
     /// its samples stay where they are.
     func noteAccount() throws(HealthStoreError) {
         guard !isRehearsal else { return }
-        let account = try store.outboxAccount()
-        guard account.samples > 0 else { return }
+        let account = try store.outbox.counts()
+        guard account.total > 0 else { return }
         note("the outbox: \(account)")
-        let doubled = try store.possiblyDoubled()
+        let doubled = try store.outbox.possiblyDoubled()
         guard doubled.samples > 0 else { return }
         note(
             "possibly doubled at the backend: \(doubled.samples) samples, by \(doubled.copies) "

@@ -26,7 +26,7 @@ struct InsightGenerateWorker: KindWorker {
     ) async throws -> Outcome {
         var making = InsightMaking(context)
         try making.queue(options)
-        let requests = try context.store.openInsightRequests()
+        let requests = try context.store.analyses.openInsightRequests()
         guard !requests.isEmpty else { return .success }
         try await context.client.prepare()
         for request in requests {

@@ -22,7 +22,7 @@ struct PatAnalysisWorker: KindWorker {
         var counts = WorkCounts(context)
         counts.add(0, to: "weeks_sent")
         let hasSent = try await analyse(context, options, &poll, &counts)
-        if try !context.store.openAnalyses().isEmpty {
+        if try !context.store.analyses.open().isEmpty {
             try await PollSchedule.run(context, waitsFirst: hasSent) { try await poll.round() }
         }
         return .success
@@ -33,14 +33,14 @@ struct PatAnalysisWorker: KindWorker {
         _ context: WorkContext, _ options: PatAnalysisOptions, _ poll: inout StatusPoll,
         _ counts: inout WorkCounts
     ) async throws -> Bool {
-        guard let last = try context.store.newestWholeStepDay() else {
+        guard let last = try context.store.analyses.newestWholeStepDay() else {
             context.note("no week is analysed: no day is known minute by minute to its end")
             counts.add(1, to: "weeks_skipped")
             return false
         }
         let zones = context.zones.zones
         let week = try MovementWeek(
-            context.store.stepDays(endingOn: last), now: context.clock.now
+            context.store.analyses.stepDays(endingOn: last), now: context.clock.now
         ) { zones.zone(named: $0) }
         let form: AnalysisForm
         if let wanted = options.form {
@@ -48,7 +48,7 @@ struct PatAnalysisWorker: KindWorker {
         } else {
             form = try await context.client.analysisForm()
         }
-        let former = try context.store.newestAnalysis(of: last, as: form)
+        let former = try context.store.analyses.newest(of: last, as: form)
         let ruling = WeekRuling(
             known: week.known.count, needed: options.minutesNeeded,
             former: former.map { ($0.state, $0.knownMinutes) })
@@ -58,11 +58,11 @@ struct PatAnalysisWorker: KindWorker {
             return false
         }
         try await context.client.prepare()
-        let analysis = try context.store.queueAnalysis(
+        let analysis = try context.store.analyses.queue(
             of: last, as: form, knownMinutes: week.known.count, at: context.clock.now)
         guard analysis.sends < KeptAnalysis.mostSends else {
             let reason = SendAnswers(analysis.questions.lastWord).sentence(of: analysis.sends)
-            try context.store.fail(analysis, reason: reason, at: context.clock.now)
+            try context.store.analyses.fail(analysis, reason: reason, at: context.clock.now)
             context.note("the week to \(last) is not analysed: \(reason)")
             counts.add(1, to: "analyses_failed")
             return false
@@ -78,7 +78,7 @@ struct PatAnalysisWorker: KindWorker {
         _ week: MovementWeek, _ analysis: KeptAnalysis, _ context: WorkContext,
         _ poll: inout StatusPoll
     ) async throws {
-        try context.store.sending(analysis)
+        try context.store.analyses.sending(analysis)
         let answer: Analysis
         do throws(APIError) {
             switch analysis.form {
@@ -88,14 +88,14 @@ struct PatAnalysisWorker: KindWorker {
             }
         } catch {
             if error.isRefusalOfContent {
-                try context.store.fail(
+                try context.store.analyses.fail(
                     analysis, reason: error.ruling.sentence, at: context.clock.now)
             } else if !error.mayHaveArrived {
-                try context.store.notArrived(analysis)
+                try context.store.analyses.notArrived(analysis)
             } else {
                 var answers = SendAnswers(analysis.questions.lastWord)
                 answers.add(error.answeredStatus)
-                try context.store.noteAnswers(answers.text, to: analysis)
+                try context.store.analyses.noteAnswers(answers.text, to: analysis)
             }
             throw error
         }
@@ -103,12 +103,12 @@ struct PatAnalysisWorker: KindWorker {
         case .completed(let result?) where !result.numbers.isEmpty:
             try poll.take(analysis, id: answer.id, result)
         case .failed:
-            try context.store.fail(
+            try context.store.analyses.fail(
                 analysis, reason: "the backend could not analyse it", at: context.clock.now)
             context.note("the week to \(analysis.lastDay): the backend could not analyse it")
         default:
             // Includes an answer that reports completion without a result.
-            try context.store.accept(
+            try context.store.analyses.accept(
                 analysis, processingID: answer.id, at: context.clock.now)
         }
     }

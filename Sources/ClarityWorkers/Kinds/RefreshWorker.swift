@@ -37,8 +37,8 @@ struct RefreshWorker: KindWorker {
                 .credential,
                 "the backend takes the session for another user's; run `clarity-jobs auth login`")
         }
-        try context.store.storeProfile(profile.json, syncedAt: context.clock.now)
-        try context.store.notePull(of: .profile, isWhole: true, at: context.clock.now)
+        try context.store.cache.storeProfile(profile.json, syncedAt: context.clock.now)
+        try context.store.cache.notePull(of: .profile, isWhole: true, at: context.clock.now)
     }
 }
 
@@ -60,7 +60,7 @@ private struct MetricsPull {
     }
 
     mutating func run(_ pull: inout Pull) async throws {
-        let record = try context.store.pullRecord(of: .metrics)
+        let record = try context.store.cache.pullRecord(of: .metrics)
         var plan = PullPlan(checkpoint: context.order.checkpoint, record: record)
         do {
             if plan.phase == .recent {
@@ -88,7 +88,7 @@ private struct MetricsPull {
                 ClarityWorkers.outcome(of: error).isFinal
                     || pagesOfPhase == 0 && MetricsPull.isServerFault(error)
             {
-                try context.store.keepPullPlace(nil, of: .metrics)
+                try context.store.cache.keepPullPlace(nil, of: .metrics)
             }
             throw error
         }
@@ -103,7 +103,7 @@ private struct MetricsPull {
     }
 
     private func noteEnd() throws {
-        try context.store.notePull(of: .metrics, isWhole: true, at: context.clock.now)
+        try context.store.cache.notePull(of: .metrics, isWhole: true, at: context.clock.now)
     }
 
     /// Records that the recent phase has seen where the news ends. A whole phase is then due only
@@ -113,7 +113,7 @@ private struct MetricsPull {
         var record = record
         // While a whole phase is due, older rows may be missing, so nothing counts as synced.
         if record.wholeAt != nil { record.endedAt = context.clock.now }
-        try context.store.keepPullRecord(record, of: .metrics)
+        try context.store.cache.keepPullRecord(record, of: .metrics)
     }
 
     /// Runs a phase to its end.
@@ -139,7 +139,7 @@ private struct MetricsPull {
             guard emptyPages < MetricsPull.emptyPageLimit else {
                 throw APIError.decoding("health data: \(emptyPages) pages in a row without a row")
             }
-            if plan.phase == .whole { try context.store.keepPullPlace(next, of: .metrics) }
+            if plan.phase == .whole { try context.store.cache.keepPullPlace(next, of: .metrics) }
             try context.checkTime()
         }
     }
@@ -172,7 +172,7 @@ struct Pull {
                 id: $0.id, type: $0.type, timestamp: $0.timestamp, json: $0.json,
                 numbers: MetricNumbers(row: $0.json, type: $0.type))
         }
-        let stored = try context.store.upsert(
+        let stored = try context.store.cache.upsert(
             rows, into: .metrics, syncedAt: context.clock.now,
             newsOwesWhole: isRecent ? .metrics : nil)
         counts.add(rows.count, to: "metrics_pulled")
@@ -188,8 +188,8 @@ struct Pull {
                 id: $0.id, type: CachedRow.insightPreview, timestamp: $0.generatedAt, json: $0.json)
         }
         let now = context.clock.now
-        let stored = try context.store.upsertInsights(rows, syncedAt: now)
-        try context.store.notePull(of: .insights, isWhole: !page.hasMore, at: now)
+        let stored = try context.store.analyses.upsertInsights(rows, syncedAt: now)
+        try context.store.cache.notePull(of: .insights, isWhole: !page.hasMore, at: now)
         counts.add(rows.count, to: "insights_pulled")
         counts.add(stored.added, to: "insights_new")
         count(stored, unreadable: page.unreadableRows)

@@ -40,7 +40,7 @@ struct StatusPoll {
     ///   error that affects every item, at once.
     mutating func round() async throws -> Bool {
         let uploads = asksUploads ? try await openUploads().map(OpenWork.upload) : []
-        let works = uploads + (try context.store.openAnalyses().map(OpenWork.analysis))
+        let works = uploads + (try context.store.analyses.open().map(OpenWork.analysis))
         for kind in asksUploads ? ["uploads", "analyses"] : ["analyses"] {
             let good = kind == "uploads" ? "confirmed" : "completed"
             for end in [good, "failed", "unconfirmed"] { counts.add(0, to: "\(kind)_\(end)") }
@@ -81,7 +81,7 @@ struct StatusPoll {
     /// the backend's last answer proves, in this dialect, that it has stored them.
     private func openUploads() async throws -> [OpenUpload] {
         var uploads: [OpenUpload] = []
-        for upload in try context.store.openUploads() {
+        for upload in try context.store.outbox.openUploads() {
             if upload.isGivenUp {
                 guard try await context.client.provesStorage(upload.route) else { continue }
             }
@@ -94,7 +94,7 @@ struct StatusPoll {
     mutating func take(
         _ analysis: KeptAnalysis, id: String, _ result: AnalysisResult
     ) throws {
-        try context.store.complete(
+        try context.store.analyses.complete(
             analysis, processingID: id, result, at: context.clock.now)
         counts.add(1, to: "analyses_completed")
         context.report(.happened(.analysisCompleted))
@@ -156,24 +156,25 @@ struct StatusPoll {
         let now = context.clock.now
         switch answer {
         case .completed:
-            guard let count = try context.store.confirm(upload, at: now) else { return true }
+            guard let count = try context.store.outbox.confirm(upload, at: now) else { return true }
             counts.add(1, to: "uploads_confirmed")
             counts.add(count, to: "samples_confirmed")
             context.report(.happened(.uploadCompleted))
         case .failed:
-            let sentBack = try context.store.returnToQueue(
+            let sentBack = try context.store.outbox.returnToQueue(
                 upload, reason: "the backend could not process it", at: now)
             counts.add(1, to: "uploads_failed")
             counts.add(sentBack.requeued, to: "samples_requeued")
             counts.add(sentBack.setAside, to: "samples_set_aside")
         case .stored:
-            guard let count = try context.store.store(upload, at: now) else { return true }
+            guard let count = try context.store.outbox.store(upload, at: now) else { return true }
             counts.add(1, to: "uploads_stored")
             counts.add(count, to: "samples_stored")
         // Asks twice: an upload that has only just arrived may not be found at once.
         case .unknown where answers[OpenWork.upload(upload).name] == .unknown:
             let reason = "the backend does not know the upload, or not any more"
-            guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
+            guard let count = try context.store.outbox.giveUp(upload, reason: reason, at: now)
+            else {
                 return true
             }
             if counts["uploads_unknown"] == 0 {
@@ -191,7 +192,7 @@ struct StatusPoll {
         case .completed(let result?):
             try take(analysis, id: analysis.processingID ?? "", result)
         case .failed:
-            try context.store.fail(
+            try context.store.analyses.fail(
                 analysis, reason: "the backend could not analyse it", at: context.clock.now)
             counts.add(1, to: "analyses_failed")
         case .completed(nil), .open, .stored, .unknown, .silent: return false
@@ -208,12 +209,13 @@ struct StatusPoll {
         let reason = "the backend did not finish it within \(giveUpAfter.text)"
         switch work {
         case .upload(let upload):
-            guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
+            guard let count = try context.store.outbox.giveUp(upload, reason: reason, at: now)
+            else {
                 return true
             }
             counts.add(count, to: "samples_unconfirmed")
         case .analysis(let analysis):
-            try context.store.fail(analysis, isUnconfirmed: true, reason: reason, at: now)
+            try context.store.analyses.fail(analysis, isUnconfirmed: true, reason: reason, at: now)
         case .insight: return false
         }
         if counts["\(work.kind)_unconfirmed"] == 0 {

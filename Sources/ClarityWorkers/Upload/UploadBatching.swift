@@ -79,7 +79,7 @@ extension OutboxHold {
         case .kind: "samples_not_accepted"
         case .range: "samples_out_of_range"
         case .future: "samples_in_future"
-        case .doubt: "samples_in_doubt"
+        case .possiblySent: "samples_in_doubt"
         }
     }
 }

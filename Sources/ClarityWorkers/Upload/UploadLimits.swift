@@ -89,7 +89,7 @@ extension WorkContext {
     /// samples take.
     func forecasting(_ later: SendLater, _ options: BulkUploadOptions) async throws -> SendLater {
         guard case .snooze(let wait, var failure) = later.outcome else { return later }
-        let waiting = try store.waitingSamples()
+        let waiting = try store.outbox.waiting()
         let forecasts = try await routes(options.route).map {
             UploadForecast(waiting, $0, batchSize: options.batchSize)
         }

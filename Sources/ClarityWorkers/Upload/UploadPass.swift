@@ -54,14 +54,13 @@ struct UploadPass {
             "samples_sent_elsewhere",
         ]
         for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
-        count(try context.store.sortOut(by: rules))
-        let waiting = try context.store.outboxCounts()
-        total = waiting[.queued] + waiting[.sending]
+        count(try context.store.outbox.sortOut(by: rules))
+        total = try context.store.outbox.counts().waiting
         guard total > 0 else { return }
         let user = try await context.client.session().userID
         while true {
             try context.checkTime()
-            let draw = try context.store.nextBatch(
+            let draw = try context.store.outbox.nextBatch(
                 limit: batchSize, rules: rules, at: context.clock.now, of: user,
                 mostFailures: mostFailures, metered: meteredBudget)
             count(draw.refused)
@@ -84,7 +83,7 @@ struct UploadPass {
         context.note("\(samples) being sent by another upload")
     }
 
-    private mutating func count(_ sorting: HealthStore.Sorting) {
+    private mutating func count(_ sorting: Outbox.Sorting) {
         if sorting.requeued > 0 { counts.add(sorting.requeued, to: "samples_requeued") }
         count(sorting.refused)
     }
@@ -141,7 +140,7 @@ struct UploadPass {
 
     private func noteBytes(of batch: OutboxBatch, since before: Int64?) throws {
         guard let before, let now = bodyBytes else { return }
-        try context.store.sentMetered(batch, bytes: now - before)
+        try context.store.outbox.sentMetered(batch, bytes: now - before)
     }
 
     private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
@@ -158,7 +157,7 @@ struct UploadPass {
         counts.add(sent, to: "samples_sent")
         if receipt.unexplained == 0 {
             count(
-                try context.store.settle(
+                try context.store.outbox.settle(
                     batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
                     rejected: rejected, words: words, at: context.clock.now))
         } else if isHeld(batch) {
@@ -168,7 +167,7 @@ struct UploadPass {
             // took, or has them twice if it does not deduplicate. Each sample that it refuses is
             // alone in the end.
             count(
-                try context.store.split(
+                try context.store.outbox.split(
                     batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
                     mayHaveArrived: isDoubled(batch),
                     reason: "the backend does not say what became of some of it",
@@ -204,7 +203,8 @@ struct UploadPass {
             try notArrived(batch)
             guard rules(of: batch)?.requestsPerHour != nil else { throw error }
             throw SendLater.refused(
-                try context.store.closeRoute(batch.route, for: retryAfter, at: context.clock.now),
+                try context.store.outbox.closeRoute(
+                    batch.route, for: retryAfter, at: context.clock.now),
                 Failure(error.ruling.category, error.ruling.sentence))
         case .server(status: 502...504, _):
             // A gateway answers, or a backend that reports that it is unavailable.
@@ -217,7 +217,7 @@ struct UploadPass {
         case .blocked, .clockRefused:
             // A firewall may have a limit of its own, which only a smaller batch passes. And a
             // batch keeps the time at which it was made, while the next one gets a new time.
-            try context.store.putBack(
+            try context.store.outbox.putBack(
                 batch, reason: error.ruling.sentence, at: context.clock.now)
             throw error
         case .interrupted, .timeout:
@@ -245,11 +245,11 @@ struct UploadPass {
 
     /// Clears the record that the batch was possibly sent, if there is one.
     private func notArrived(_ batch: OutboxBatch) throws {
-        if isDoubled(batch) { try context.store.notArrived(batch) }
+        if isDoubled(batch) { try context.store.outbox.notArrived(batch) }
     }
 
     private mutating func hold(_ batch: OutboxBatch) throws {
-        count(try context.store.hold(batch, at: context.clock.now))
+        count(try context.store.outbox.hold(batch, at: context.clock.now))
     }
 
     /// Looks for the bad samples: those that the backend named, else by halving.
@@ -259,7 +259,7 @@ struct UploadPass {
     ) throws {
         refusals += 1
         guard refusals < UploadPass.refusalLimit else {
-            let setAside = try context.store.releaseAll(
+            let setAside = try context.store.outbox.releaseAll(
                 answered: batch, reason: reason, at: context.clock.now)
             counts.add(setAside, to: "samples_set_aside")
             throw Failure(.work, "\(reason), in \(refusals) requests in a row")
@@ -268,12 +268,12 @@ struct UploadPass {
         guard named.isEmpty else {
             let reasons = named.map { ($0, "the backend does not accept it") }
             return count(
-                try context.store.refuse(
+                try context.store.outbox.refuse(
                     batch, Dictionary(uniqueKeysWithValues: reasons), words: words?.named ?? [:],
                     at: context.clock.now))
         }
         count(
-            try context.store.split(
+            try context.store.outbox.split(
                 batch, wordsOfAll: words?.whole, reason: reason, at: context.clock.now))
     }
 
@@ -282,7 +282,7 @@ struct UploadPass {
     ) throws {
         // Without an error code, the words are those of any server that fails.
         let said = words.flatMap { $0.hasCode ? $0.whole : nil }
-        let setAside = try context.store.release(
+        let setAside = try context.store.outbox.release(
             batch, mayHaveArrived: error.mayHaveArrived, words: said,
             reason: error.ruling.sentence, at: context.clock.now)
         counts.add(setAside, to: "samples_set_aside")

@@ -4,34 +4,28 @@ extension Dialect {
         name: "blueprint",
         basePath: "/api/v1",
         endpoints: [
-            Endpoint(
-                method: "POST", path: "/auth/register", operation: .register, isOpen: true),
-            Endpoint(method: "POST", path: "/auth/login", operation: .login, isOpen: true),
+            Endpoint(.register, "POST /auth/register", isOpen: true),
+            Endpoint(.login, "POST /auth/login", isOpen: true),
             // The access token has expired when this is called, so only the body authenticates the
             // caller.
-            Endpoint(method: "POST", path: "/auth/refresh", operation: .refresh, isOpen: true),
-            Endpoint(method: "POST", path: "/auth/logout", operation: .logout),
-            Endpoint(method: "GET", path: "/auth/me", operation: .me),
-            Endpoint(method: "POST", path: "/auth/verify-email", operation: .verifyEmail),
-            Endpoint(method: "POST", path: "/healthkit_upload", operation: .uploadHealthKit),
-            Endpoint(
-                method: "GET", path: "/healthkit_upload/status/{id}", operation: .healthKitStatus),
-            Endpoint(method: "POST", path: "/health-data/upload", operation: .uploadMetrics),
-            Endpoint(
-                method: "GET", path: "/health-data/processing/{id}",
-                operation: .metricsProcessing),
-            Endpoint(method: "GET", path: "/health-data", operation: .listMetrics),
-            Endpoint(method: "POST", path: "/pat/analyze-step-data", operation: .analyzeSteps),
-            Endpoint(method: "POST", path: "/pat/analyze", operation: .analyzeActigraphy),
-            Endpoint(method: "GET", path: "/pat/analysis/{id}", operation: .analysis),
-            Endpoint(
-                method: "GET", path: "/pat/health", operation: .actigraphyHealth, isOpen: true),
-            Endpoint(method: "POST", path: "/insights/generate", operation: .generateInsight),
-            Endpoint(method: "GET", path: "/insights/status", operation: .insightStatus),
-            Endpoint(
-                method: "GET", path: "/insights/history/{user}", operation: .insightHistory),
-            Endpoint(method: "GET", path: "/insights/{id}", operation: .insight),
-            Endpoint(method: "GET", path: "/health", operation: .health, isOpen: true),
+            Endpoint(.refresh, "POST /auth/refresh", isOpen: true),
+            Endpoint(.logout, "POST /auth/logout"),
+            Endpoint(.me, "GET /auth/me"),
+            Endpoint(.verifyEmail, "POST /auth/verify-email"),
+            Endpoint(.uploadHealthKit, "POST /healthkit_upload"),
+            Endpoint(.healthKitStatus, "GET /healthkit_upload/status/{id}"),
+            Endpoint(.uploadMetrics, "POST /health-data/upload"),
+            Endpoint(.metricsProcessing, "GET /health-data/processing/{id}"),
+            Endpoint(.listMetrics, "GET /health-data"),
+            Endpoint(.analyzeSteps, "POST /pat/analyze-step-data"),
+            Endpoint(.analyzeActigraphy, "POST /pat/analyze"),
+            Endpoint(.analysis, "GET /pat/analysis/{id}"),
+            Endpoint(.actigraphyHealth, "GET /pat/health", isOpen: true),
+            Endpoint(.generateInsight, "POST /insights/generate"),
+            Endpoint(.insightStatus, "GET /insights/status"),
+            Endpoint(.insightHistory, "GET /insights/history/{user}"),
+            Endpoint(.insight, "GET /insights/{id}"),
+            Endpoint(.health, "GET /health", isOpen: true),
         ],
         limits: Limits(
             bodyBytes: 5 * 1024 * 1024, metricsPerUpload: 1...100,
@@ -108,19 +102,6 @@ extension Dialect {
             FieldRule(name: "resting_heart_rate", kind: .number(30...220)),
         ])
 
-    private static let mentalHealth = PayloadRule(
-        name: "mental_health_data",
-        fields: [
-            FieldRule(
-                name: "mood_score",
-                kind: .choice(["very_low", "low", "neutral", "good", "excellent"])),
-            FieldRule(name: "stress_level", kind: .number(1...10)),
-            FieldRule(name: "anxiety_level", kind: .number(1...10)),
-            FieldRule(name: "energy_level", kind: .number(1...10)),
-            FieldRule(name: "focus_rating", kind: .number(1...10)),
-            FieldRule(name: "social_interaction_minutes", kind: .number(0...1440)),
-            FieldRule(name: "meditation_minutes", kind: .number(0...1440)),
-            FieldRule(name: "notes", kind: .text(5000)),
-            FieldRule(name: "timestamp", kind: .instant),
-        ])
+    private static let mentalHealth = PayloadRule.mentalHealth(
+        social: .number(0...1440), meditation: .number(0...1440), notes: 5000)
 }

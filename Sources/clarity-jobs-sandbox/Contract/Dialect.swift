@@ -67,6 +67,21 @@ struct Endpoint: Sendable {
     /// Whether the path with a trailing slash is another one, which redirects the client here.
     var isExact = false
 
+    /// Creates an endpoint; `route` is its method and path.
+    init(_ operation: Operation, _ route: String, isOpen: Bool = false) {
+        let words = route.split(separator: " ")
+        (method, path) = (String(words[0]), String(words[1]))
+        self.operation = operation
+        self.isOpen = isOpen
+    }
+
+    /// Returns an endpoint whose path is another one with a trailing slash.
+    static func exact(_ operation: Operation, _ route: String, isOpen: Bool = false) -> Endpoint {
+        var endpoint = Endpoint(operation, route, isOpen: isOpen)
+        endpoint.isExact = true
+        return endpoint
+    }
+
     /// Returns the values that `segments` has for the segments in braces, or `nil` if the pattern
     /// does not match.
     func parameters(in segments: [Substring]) -> [String]? {
@@ -105,6 +120,29 @@ struct PayloadRule: Sendable {
     var fields: [FieldRule]
     /// Pairs of fields whose first value must be below the second.
     var ascending: [(lower: String, upper: String)] = []
+}
+
+extension PayloadRule {
+    /// Returns the payload of moods, of which the dialects differ in few limits.
+    static func mentalHealth(
+        social: FieldRule.Kind, meditation: FieldRule.Kind, notes: Int
+    ) -> PayloadRule {
+        PayloadRule(
+            name: "mental_health_data",
+            fields: [
+                FieldRule(
+                    name: "mood_score",
+                    kind: .choice(["very_low", "low", "neutral", "good", "excellent"])),
+                FieldRule(name: "stress_level", kind: .number(1...10)),
+                FieldRule(name: "anxiety_level", kind: .number(1...10)),
+                FieldRule(name: "energy_level", kind: .number(1...10)),
+                FieldRule(name: "focus_rating", kind: .number(1...10)),
+                FieldRule(name: "social_interaction_minutes", kind: social),
+                FieldRule(name: "meditation_minutes", kind: meditation),
+                FieldRule(name: "notes", kind: .text(notes)),
+                FieldRule(name: "timestamp", kind: .instant),
+            ])
+    }
 }
 
 /// The rule for the content of a field.

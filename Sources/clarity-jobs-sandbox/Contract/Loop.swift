@@ -4,83 +4,41 @@ extension Dialect {
         name: "loop",
         basePath: "/api/v1",
         endpoints: [
-            Endpoint(
-                method: "POST", path: "/auth/register", operation: .register, isOpen: true,
-                isExact: true),
-            Endpoint(
-                method: "POST", path: "/auth/login", operation: .login, isOpen: true,
-                isExact: true),
-            Endpoint(
-                method: "POST", path: "/auth/refresh", operation: .refresh, isOpen: true,
-                isExact: true),
+            .exact(.register, "POST /auth/register", isOpen: true),
+            .exact(.login, "POST /auth/login", isOpen: true),
+            .exact(.refresh, "POST /auth/refresh", isOpen: true),
             // The route checks the token itself.
-            Endpoint(
-                method: "POST", path: "/auth/logout", operation: .logout, isOpen: true,
-                isExact: true),
-            Endpoint(method: "GET", path: "/auth/me", operation: .me, isExact: true),
-            Endpoint(method: "PUT", path: "/auth/me", operation: .updateMe, isExact: true),
-            Endpoint(
-                method: "POST", path: "/auth/confirm-email", operation: .verifyEmail,
-                isOpen: true, isExact: true),
-            Endpoint(
-                method: "POST", path: "/auth/resend-confirmation",
-                operation: .resendConfirmation, isOpen: true, isExact: true),
-            Endpoint(
-                method: "POST", path: "/auth/forgot-password", operation: .forgotPassword,
-                isOpen: true, isExact: true),
-            Endpoint(
-                method: "POST", path: "/auth/reset-password", operation: .resetPassword,
-                isOpen: true, isExact: true),
-            Endpoint(
-                method: "GET", path: "/auth/health", operation: .authHealth, isOpen: true,
-                isExact: true),
+            .exact(.logout, "POST /auth/logout", isOpen: true),
+            .exact(.me, "GET /auth/me"),
+            .exact(.updateMe, "PUT /auth/me"),
+            .exact(.verifyEmail, "POST /auth/confirm-email", isOpen: true),
+            .exact(.resendConfirmation, "POST /auth/resend-confirmation", isOpen: true),
+            .exact(.forgotPassword, "POST /auth/forgot-password", isOpen: true),
+            .exact(.resetPassword, "POST /auth/reset-password", isOpen: true),
+            .exact(.authHealth, "GET /auth/health", isOpen: true),
             // Collections work with and without a trailing slash.
-            Endpoint(method: "POST", path: "/health-data/", operation: .uploadMetrics),
-            Endpoint(method: "GET", path: "/health-data/", operation: .listMetrics),
-            Endpoint(
-                method: "GET", path: "/health-data/processing/{id}",
-                operation: .metricsProcessing, isExact: true),
-            Endpoint(
-                method: "DELETE", path: "/health-data/{id}", operation: .deleteMetrics,
-                isExact: true),
-            Endpoint(
-                method: "GET", path: "/health-data/query", operation: .removedQuery,
-                isExact: true),
-            Endpoint(
-                method: "GET", path: "/health-data/health", operation: .healthDataHealth,
-                isExact: true),
-            Endpoint(method: "POST", path: "/healthkit/", operation: .uploadHealthKit),
-            Endpoint(
-                method: "GET", path: "/healthkit/status/{id}", operation: .healthKitStatus,
-                isExact: true),
-            Endpoint(method: "POST", path: "/pat/step-analysis", operation: .analyzeSteps),
-            Endpoint(method: "POST", path: "/pat/analysis", operation: .analyzeActigraphy),
-            Endpoint(
-                method: "GET", path: "/pat/analysis/{id}", operation: .analysis, isExact: true),
-            Endpoint(
-                method: "GET", path: "/pat/health", operation: .actigraphyHealth,
-                isExact: true),
-            Endpoint(method: "POST", path: "/insights/", operation: .generateInsight),
-            Endpoint(
-                method: "GET", path: "/insights/history/{user}", operation: .insightHistory,
-                isExact: true),
-            Endpoint(
-                method: "GET", path: "/insights/status", operation: .insightStatus,
-                isExact: true),
-            Endpoint(
-                method: "GET", path: "/insights/{id}", operation: .insight, isExact: true),
-            Endpoint(method: "GET", path: "/", operation: .index, isOpen: true),
-            Endpoint(
-                method: "GET", path: "/health", operation: .health, isOpen: true,
-                isExact: true),
-            Endpoint(
-                method: "GET", path: "/health/ready", operation: .readiness, isOpen: true,
-                isExact: true),
+            Endpoint(.uploadMetrics, "POST /health-data/"),
+            Endpoint(.listMetrics, "GET /health-data/"),
+            .exact(.metricsProcessing, "GET /health-data/processing/{id}"),
+            .exact(.deleteMetrics, "DELETE /health-data/{id}"),
+            .exact(.removedQuery, "GET /health-data/query"),
+            .exact(.healthDataHealth, "GET /health-data/health"),
+            Endpoint(.uploadHealthKit, "POST /healthkit/"),
+            .exact(.healthKitStatus, "GET /healthkit/status/{id}"),
+            Endpoint(.analyzeSteps, "POST /pat/step-analysis"),
+            Endpoint(.analyzeActigraphy, "POST /pat/analysis"),
+            .exact(.analysis, "GET /pat/analysis/{id}"),
+            .exact(.actigraphyHealth, "GET /pat/health"),
+            Endpoint(.generateInsight, "POST /insights/"),
+            .exact(.insightHistory, "GET /insights/history/{user}"),
+            .exact(.insightStatus, "GET /insights/status"),
+            .exact(.insight, "GET /insights/{id}"),
+            Endpoint(.index, "GET /", isOpen: true),
+            .exact(.health, "GET /health", isOpen: true),
+            .exact(.readiness, "GET /health/ready", isOpen: true),
         ],
         outside: [
-            Endpoint(
-                method: "GET", path: "/health", operation: .rootHealth, isOpen: true,
-                isExact: true)
+            .exact(.rootHealth, "GET /health", isOpen: true)
         ],
         limits: Limits(
             bodyBytes: 5 * 1024 * 1024, metricsPerUpload: 1...1000,
@@ -150,19 +108,6 @@ extension Dialect {
             FieldRule(name: "resting_heart_rate", kind: .number(30...120)),
         ])
 
-    private static let mentalHealth = PayloadRule(
-        name: "mental_health_data",
-        fields: [
-            FieldRule(
-                name: "mood_score",
-                kind: .choice(["very_low", "low", "neutral", "good", "excellent"])),
-            FieldRule(name: "stress_level", kind: .number(1...10)),
-            FieldRule(name: "anxiety_level", kind: .number(1...10)),
-            FieldRule(name: "energy_level", kind: .number(1...10)),
-            FieldRule(name: "focus_rating", kind: .number(1...10)),
-            FieldRule(name: "social_interaction_minutes", kind: .count(0...1440)),
-            FieldRule(name: "meditation_minutes", kind: .count(0...480)),
-            FieldRule(name: "notes", kind: .text(1000)),
-            FieldRule(name: "timestamp", kind: .instant),
-        ])
+    private static let mentalHealth = PayloadRule.mentalHealth(
+        social: .count(0...1440), meditation: .count(0...480), notes: 1000)
 }

@@ -44,11 +44,6 @@ extension Response {
         status: 500, headers: [Header(name: "Content-Type", value: "text/plain; charset=utf-8")],
         body: Array("Internal Server Error".utf8))
 
-    /// Returns a list of the faults in a request, each with the value found there.
-    static func unprocessable(_ faults: [EchoedFault]) -> Response {
-        .json(422, ["detail": .array(faults.map(\.json))])
-    }
-
     private static func details(
         _ status: Int, _ type: String, _ text: String, _ instance: String
     ) -> JSON {
@@ -57,28 +52,5 @@ extension Response {
             "detail": .string(text), "instance": .string(instance), "trace_id": .null,
             "errors": .null, "help_url": .null,
         ]
-    }
-}
-
-/// A fault at one location of a request, with the value found there.
-///
-/// The deployed backend sends back the values that it refuses.
-struct EchoedFault: Hashable, Sendable {
-    var location: Location
-    var message: String
-    /// The machine-readable type, such as `missing`.
-    var type: String
-    /// The value found; for a missing field, the object that lacks it.
-    var input: JSON
-    /// Further details, such as the bound that the value exceeds.
-    var context: JSON?
-
-    var json: JSON {
-        let json: JSON = [
-            "type": .string(type), "loc": location.json, "msg": .string(message),
-            "input": input,
-        ]
-        guard let context, case .object(let members) = json else { return json }
-        return .object(members + [.init(name: "ctx", value: context)])
     }
 }

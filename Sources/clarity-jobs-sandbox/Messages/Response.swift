@@ -46,18 +46,8 @@ struct Response: Hashable, Sendable {
     }
 
     /// Returns a list of the faults in a request.
-    static func unprocessable(_ faults: [ValidationFault]) -> Response {
-        .json(
-            422,
-            [
-                "detail": .array(
-                    faults.map { fault in
-                        [
-                            "loc": fault.location.json, "msg": .string(fault.message),
-                            "type": .string(fault.type),
-                        ]
-                    })
-            ])
+    static func unprocessable(_ faults: [RequestFault]) -> Response {
+        .json(422, ["detail": .array(faults.map(\.json))])
     }
 
     static func title(_ status: Int) -> String {

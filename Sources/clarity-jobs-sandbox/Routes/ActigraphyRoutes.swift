@@ -5,8 +5,8 @@ extension Service {
         let body = try call.body()
         var validation = Validation(now: call.now)
         let points = dialect.limits.analysisPoints
-        let counts = validation.array(body["step_counts"], points) ?? []
-        let times = validation.array(body["timestamps"], points) ?? []
+        let counts = validation.list(body["step_counts"], points) ?? []
+        let times = validation.list(body["timestamps"], points) ?? []
         if counts.count != times.count {
             validation.fail(
                 body["timestamps"],
@@ -15,7 +15,7 @@ extension Service {
         }
         _ = validation.object(body["user_metadata"], required: false)
         let values = counts.map { validation.number($0, 0...1000, whole: true) }
-        let instants = times.map { validation.past($0) }
+        let instants = times.map { validation.instant($0) }
         try validation.finish()
         return try startAnalysis(call, zip(instants, values).compactMap(ActigraphyPoint.init))
     }
@@ -24,9 +24,9 @@ extension Service {
         let body = try call.body()
         var validation = Validation(now: call.now)
         var points: [ActigraphyPoint?] = []
-        for node in validation.array(body["data_points"], dialect.limits.analysisPoints) ?? [] {
+        for node in validation.list(body["data_points"], dialect.limits.analysisPoints) ?? [] {
             guard validation.object(node) != nil else { continue }
-            let time = validation.past(node["timestamp"])
+            let time = validation.instant(node["timestamp"])
             points.append(
                 ActigraphyPoint(time, validation.number(node["value"], 0...1_000_000)))
         }
@@ -63,11 +63,12 @@ extension Service {
         return .json(200, .object(answer))
     }
 
-    func actigraphyHealth(_ call: Call) -> Response {
+    /// - Parameter time: the current time in the dialect's format.
+    func actigraphyHealth(at time: JSON) -> Response {
         .json(
             200,
             [
-                "service": "pat", "status": "healthy", "timestamp": .time(call.now),
+                "service": "pat", "status": "healthy", "timestamp": time,
                 "version": "1.0.0", "inference_engine": ["status": "ready"],
                 "pat_model": ["name": "rest-activity statistics", "loaded": true],
             ])
@@ -157,20 +158,27 @@ struct ActigraphyFeatures: Hashable, Sendable {
         variability = variance == 0 ? 0 : steps * count / ((count - 1) * variance)
     }
 
-    /// The statistics, and the day's profile scaled to its highest hour.
-    var json: JSON {
+    /// The difference of the most and the least active hours, relative to their sum.
+    var amplitude: Double {
+        let sum = mostActive + leastActive
+        return sum == 0 ? 0 : (mostActive - leastActive) / sum
+    }
+
+    /// The day's profile scaled to its highest hour.
+    var embedding: JSON {
         let highest = hourly.max() ?? 0
-        return [
+        return .array(hourly.map { .number(highest == 0 ? 0 : $0 / highest) })
+    }
+
+    var json: JSON {
+        [
             "pat_features": [
                 "mean_activity": .number(mean), "m10": .number(mostActive),
                 "l5": .number(leastActive),
-                "relative_amplitude": .number(
-                    mostActive + leastActive == 0
-                        ? 0 : (mostActive - leastActive) / (mostActive + leastActive)),
+                "relative_amplitude": .number(amplitude),
                 "intradaily_variability": .number(variability),
             ],
-            "activity_embedding": .array(
-                hourly.map { .number(highest == 0 ? 0 : $0 / highest) }),
+            "activity_embedding": embedding,
         ]
     }
 }

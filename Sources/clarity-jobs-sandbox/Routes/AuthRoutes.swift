@@ -20,9 +20,7 @@ extension Service {
         let account = Account(
             id: identifiers.uuid(), email: email, firstName: first, lastName: last,
             phoneNumber: phone, isVerified: false, createdAt: call.now)
-        let hash = PasswordHash(
-            password, salt: identifiers.bytes(16), iterations: settings.passwordIterations)
-        guard try store.add(account, hash, code: identifiers.code()) else {
+        guard try store.add(account, hash(of: password), code: identifiers.code()) else {
             return .problem(409, "this email is registered already", instance: call.request.path)
         }
         return .json(
@@ -115,35 +113,34 @@ extension Service {
         ]
     }
 
-    private func newTokens(_ grant: Grant, at now: Timestamp) throws -> JSON {
+    func hash(of password: String) -> PasswordHash {
+        PasswordHash(
+            password, salt: identifiers.bytes(16), iterations: settings.passwordIterations)
+    }
+
+    /// Issues and stores the tokens of a session.
+    func newTokens(_ grant: Grant, scope: String? = nil, at now: Timestamp) throws -> JSON {
         try store.forgetTokens(before: now)
         let access = identifiers.token()
         let refresh = identifiers.token()
         try store.add(access, .access, grant, until: now + settings.tokenLife)
         try store.add(refresh, .refresh, grant, until: now + settings.refreshLife)
-        return [
+        return tokens(access, refresh, scope: scope)
+    }
+
+    /// Returns tokens in the format of both contracts; the blueprint has no scope.
+    func tokens(_ access: String, _ refresh: String, scope: String?) -> JSON {
+        let tokens: JSON = [
             "access_token": .string(access), "refresh_token": .string(refresh),
             "token_type": "bearer",
             "expires_in": .integer(settings.tokenLife.wholeMilliseconds / 1000),
+            "scope": .text(scope),
         ]
+        return tokens.withoutNulls
     }
 }
 
 extension Validation {
-    /// Validates an address (text, `@` and a name with a dot), and returns it in lower case.
-    fileprivate mutating func email(_ node: Node) -> String? {
-        guard let text = text(node, 3...254) else { return nil }
-        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, !parts[0].isEmpty, !text.contains(where: \.isWhitespace),
-            parts[1].split(separator: ".", omittingEmptySubsequences: false).count > 1,
-            !parts[1].split(separator: ".", omittingEmptySubsequences: false).contains("")
-        else {
-            fail(node, "must be an email address", "value_error")
-            return nil
-        }
-        return text.lowercased()
-    }
-
     /// Validates a password: 8 to 128 characters with an upper and a lower case letter, a digit and
     /// another character.
     fileprivate mutating func newPassword(_ node: Node) -> String? {

@@ -20,7 +20,7 @@ final class BlueprintRoutes: RouteSet {
         case .analyzeSteps: try service.analyzeSteps(call)
         case .analyzeActigraphy: try service.analyzeActigraphy(call)
         case .analysis: try service.analysis(call)
-        case .actigraphyHealth: service.actigraphyHealth(call)
+        case .actigraphyHealth: service.actigraphyHealth(at: .time(call.now))
         case .generateInsight: try service.generateInsight(call)
         case .insight: try service.insight(call)
         case .insightHistory: try service.insightHistory(call)

@@ -1,5 +1,18 @@
 import JSON
 
+extension Request {
+    /// Returns an integer from the query, or `usual` if it is not given.
+    func number(
+        _ name: String, _ range: ClosedRange<Int>, usual: Int, _ validation: inout Validation
+    ) -> Int {
+        guard let text = query[name] else { return usual }
+        let node = Node(
+            value: Int64(text).map { .integer($0) } ?? .string(text), location: "query" / name)
+        let bounds = Double(range.lowerBound)...Double(range.upperBound)
+        return validation.number(node, bounds, whole: true).map { Int($0) } ?? usual
+    }
+}
+
 extension Service.Call {
     /// Returns the body, which must be a JSON object.
     ///
@@ -16,7 +29,7 @@ extension Service.Call {
         } catch {
             throw Refusal(
                 .unprocessable([
-                    ValidationFault(
+                    RequestFault(
                         location: "body" / error.offset, message: "not JSON: \(error.reason)",
                         type: "json_invalid")
                 ]))
@@ -26,17 +39,6 @@ extension Service.Call {
         _ = validation.object(node)
         try validation.finish()
         return node
-    }
-
-    /// Returns an integer from the query, or `usual` if it is not given.
-    func number(
-        _ name: String, _ range: ClosedRange<Int>, usual: Int, _ validation: inout Validation
-    ) -> Int {
-        guard let text = request.query[name] else { return usual }
-        let node = Node(
-            value: Int64(text).map { .integer($0) } ?? .string(text), location: "query" / name)
-        let bounds = Double(range.lowerBound)...Double(range.upperBound)
-        return validation.number(node, bounds, whole: true).map { Int($0) } ?? usual
     }
 
     /// The caller's account.

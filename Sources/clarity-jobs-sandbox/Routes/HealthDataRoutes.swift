@@ -8,16 +8,13 @@ extension Service {
         if let user = validation.text(body["user_id"]) { try call.requireOwn(user) }
         let metrics = validation.metrics(body["metrics"], dialect)
         _ = validation.choice(body["upload_source"], dialect.uploadSources)
-        _ = validation.past(body["client_timestamp"])
+        _ = validation.instant(body["client_timestamp"])
         let syncToken = validation.text(body["sync_token"], 0...1024, required: false)
         try validation.finish()
 
         let id = identifiers.uuid()
         let duplicates = try store.transaction {
-            try store.add(
-                Work(
-                    id: id, kind: .metrics, user: caller, result: [:],
-                    createdAt: call.now, updatedAt: call.now))
+            try store.add(Work(.metrics, id: id, of: caller, at: call.now))
             let duplicates = try metrics.indices.filter { index in
                 try !store.add(metrics[index], user: caller, work: id)
             }
@@ -57,7 +54,7 @@ extension Service {
     func listMetrics(_ call: Call) throws -> Response {
         let caller = try call.account.id
         var validation = Validation(now: call.now)
-        let limit = call.number(
+        let limit = call.request.number(
             "limit", dialect.limits.dataPage, usual: dialect.limits.usualDataPage, &validation)
         let text = call.request.query["cursor"]
         let cursor = text.flatMap { MetricCursor($0) }
@@ -116,10 +113,15 @@ extension Service {
             guard let work = try store.work(kind, call.parameters[0], of: caller) else {
                 throw call.missing(name)
             }
-            let next = work.advanced(steps: settings.processingSteps, at: call.now)
-            if next != work { try store.update(next) }
-            return next
+            return try polled(work, at: call.now)
         }
+    }
+
+    /// Returns work after one more poll, and stores it.
+    func polled(_ work: Work, at now: Timestamp) throws -> Work {
+        let next = work.advanced(steps: settings.processingSteps, at: now)
+        if next != work { try store.update(next) }
+        return next
     }
 
     /// Returns the message for the state of a work item.

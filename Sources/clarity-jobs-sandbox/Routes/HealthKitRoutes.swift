@@ -16,7 +16,7 @@ extension Service {
         var counts: [JSON.Member] = []
         for kind in Service.sampleKinds {
             // The limit on the size of the body also limits the count.
-            let nodes = validation.array(body[kind], 0...Int.max, required: false) ?? []
+            let nodes = validation.list(body[kind], 0...Int.max, required: false) ?? []
             counts.append(JSON.Member(name: kind, value: .count(nodes.count)))
             for node in nodes {
                 if let identifier = validation.healthKitSample(node), let sample = node.value {
@@ -28,10 +28,7 @@ extension Service {
 
         let id = "\(caller)-\(identifiers.uuid())"
         try store.transaction {
-            try store.add(
-                Work(
-                    id: id, kind: .healthkit, user: caller, result: [:],
-                    createdAt: call.now, updatedAt: call.now))
+            try store.add(Work(.healthkit, id: id, of: caller, at: call.now))
             for sample in samples {
                 try store.addSample(
                     sample.identifier, kind: sample.kind, body: sample.body,
@@ -72,8 +69,8 @@ extension Validation {
         default: fail(node["value"], "must be a number or an object", "float_type")
         }
         _ = text(node["unit"], 0...64, required: false)
-        let start = past(node["start_date"])
-        let end = past(node["end_date"])
+        let start = instant(node["start_date"])
+        let end = instant(node["end_date"])
         if let start, let end, end < start {
             fail(node["end_date"], "must not be before start_date", "value_error")
         }

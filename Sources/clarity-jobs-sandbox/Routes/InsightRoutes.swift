@@ -32,15 +32,14 @@ extension Service {
         let caller = try call.account.id
         try call.requireOwn(call.parameters[0])
         var validation = Validation(now: call.now)
-        let limit = call.number(
+        let limit = call.request.number(
             "limit", dialect.limits.insightPage, usual: dialect.limits.usualInsightPage,
             &validation)
-        let offset = call.number("offset", 0...1_000_000_000, usual: 0, &validation)
+        let offset = call.request.number("offset", 0...1_000_000_000, usual: 0, &validation)
         try validation.finish()
         let (page, total) = try store.transaction {
             for work in try store.listedInsights(of: caller, limit: limit, offset: offset) {
-                let next = work.advanced(steps: settings.processingSteps, at: call.now)
-                if next != work { try store.update(next) }
+                _ = try polled(work, at: call.now)
             }
             return (
                 try store.listedInsights(of: caller, limit: limit, offset: offset),

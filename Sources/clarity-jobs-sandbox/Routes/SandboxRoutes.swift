@@ -83,18 +83,11 @@ extension Service {
     /// `next` in the answer is the `after` of the next page; it is null on the last one.
     private func storedMetrics(_ request: Request) throws -> Response {
         var validation = Validation(now: clock())
-        func number(_ name: String, _ usual: Int64, _ range: ClosedRange<Double>) -> Int64 {
-            guard let text = request.query[name] else { return usual }
-            let node = Node(
-                value: Int64(text).map { .integer($0) } ?? .string(text),
-                location: "query" / name)
-            return validation.number(node, range, whole: true).map { Int64($0) } ?? usual
-        }
-        let limit = number("limit", 1000, 1...10_000)
-        let after = number("after", 0, 0...1e15)
+        let limit = request.number("limit", 1...10_000, usual: 1000, &validation)
+        let after = request.number("after", 0...1_000_000_000_000_000, usual: 0, &validation)
         try validation.finish()
-        let found = try store.uploadedMetrics(after: after, limit: Int(limit) + 1)
-        let page = found.prefix(Int(limit))
+        let found = try store.uploadedMetrics(after: Int64(after), limit: limit + 1)
+        let page = found.prefix(limit)
         let next = found.count > page.count ? page.last?.sequence : nil
         return .json(
             200,

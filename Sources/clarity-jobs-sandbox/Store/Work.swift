@@ -46,6 +46,13 @@ struct Work: Hashable, Sendable {
     }
 }
 
+extension Work {
+    /// Creates work that has just been accepted.
+    init(_ kind: Kind, id: String, of user: String, at now: Timestamp) {
+        self.init(id: id, kind: kind, user: user, result: [:], createdAt: now, updatedAt: now)
+    }
+}
+
 extension Store {
     private static let workColumns = """
         id, kind, user_id, state, progress, polls, ends_in, result, created_at_ms, updated_at_ms

@@ -1,4 +1,6 @@
 import Glibc
+import JSON
+
 // If a target also imports C libraries, `timeval` belongs to this module of the toolchain.
 import SwiftOverlayShims
 
@@ -128,5 +130,39 @@ extension Timestamp {
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
             - 719_468
+    }
+}
+
+/// A clock that stands still until it is set, for tests that span months.
+///
+/// Like the service, it belongs to one thread at a time.
+final class StandingTime {
+    var now: Timestamp
+
+    init(_ now: Timestamp) { self.now = now }
+}
+
+extension JSON {
+    /// Returns an instant in ISO 8601.
+    static func time(_ time: Timestamp) -> JSON { .string(time.description) }
+}
+
+extension Duration {
+    /// The duration in whole milliseconds, rounded towards zero; spans here are far too short to
+    /// overflow.
+    var wholeMilliseconds: Int64 {
+        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+    }
+
+    /// Parses `250ms`, `30s`, `15m`, `6h` or `30d`, at most 3650 days; `nil` for anything else.
+    init?(span text: String) {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let units: [Substring: Int64] = [
+            "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
+        ]
+        guard let count = Int64(digits), let unit = units[text.dropFirst(digits.count)],
+            count <= 3650 * 86_400_000 / unit
+        else { return nil }
+        self = .milliseconds(count * unit)
     }
 }

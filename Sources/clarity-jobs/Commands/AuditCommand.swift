@@ -34,7 +34,7 @@ struct AuditCommand {
         guard hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
             return isSound ? .done : .failed
         }
-        let proof = try usingHealthData { () throws(HealthStoreError) in try store.proveOutbox() }
+        let proof = try usingHealthData { () throws(HealthStoreError) in try store.outbox.prove() }
         objects += proof.findings.map(\.object)
         if console.form == .table {
             proof.findings.forEach { console.result($0.line) }

@@ -35,7 +35,7 @@ struct AuditLogCommand {
         var last: Int64 = 0
         while true {
             let records = try usingHealthData { () throws(HealthStoreError) in
-                try store.auditRecords(after: last, since: since, limit: AuditLogCommand.page)
+                try store.audit.records(after: last, since: since, limit: AuditLogCommand.page)
             }
             for record in records { list.add(record.line, record.object) }
             guard let end = records.last?.number, records.count == AuditLogCommand.page else {
@@ -50,7 +50,7 @@ struct AuditLogCommand {
             throw CommandFailure(
                 .configuration, "no health data is kept yet, so there is no audit log")
         }
-        let proof = try usingHealthData { () throws(HealthStoreError) in try store.verifyAudit() }
+        let proof = try usingHealthData { () throws(HealthStoreError) in try store.audit.verify() }
         composition.console.results([proof.line], proof.object)
         return proof.broken == nil ? .done : .failed
     }

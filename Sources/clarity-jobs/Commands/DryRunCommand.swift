@@ -29,7 +29,7 @@ struct DryRunCommand {
         let order = AttemptOrder(
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
-            memoryLimitBytes: job.memoryLimitBytes, conditions: job.told(of: conditions),
+            memoryLimitBytes: job.memoryLimitBytes, conditions: job.orderConditions(of: conditions),
             options: job.options)
         if job.kind == .command { return try CommandDryRun(composition).run(order, file) }
         try OrderHandover.give(order)

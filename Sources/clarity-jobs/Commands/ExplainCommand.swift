@@ -59,7 +59,7 @@ struct ExplainCommand {
             }
             return JobPast(
                 waitingSince: since,
-                heldBack: try history.heldBack(job, since: now - JobPast.stretch, until: now))
+                holds: try history.holds(job, since: now - JobPast.stretch, until: now))
         }
     }
 

@@ -23,7 +23,9 @@ struct OutboxCommand {
             console.results([], OutboxArithmetic().object)
             return .done
         }
-        let sums = try usingHealthData { () throws(HealthStoreError) in try store.arithmetic() }
+        let sums = try usingHealthData { () throws(HealthStoreError) in
+            try store.outbox.arithmetic()
+        }
         let forecast = try forecast(store, file)
         console.results(sums.lines + (forecast.map { [$0] } ?? []), sums.object)
         return sums.isBalanced ? .done : .failed
@@ -36,7 +38,7 @@ struct OutboxCommand {
         }
         let (entries, total) =
             try usingStore { store throws(HealthStoreError) in
-                try store.outboxEntries(selection, limit: limit)
+                try store.outbox.entries(selection, limit: limit)
             } ?? ([], 0)
         console.results(entries.map(\.object), lines: entries.map(\.line))
         if console.form == .table, total > Int64(entries.count) {
@@ -59,7 +61,7 @@ struct OutboxCommand {
             throw CommandFailure(.usage, "--values shows health data on a terminal alone")
         }
         let sample = try usingStore { store throws(HealthStoreError) in
-            try store.outboxSample(id, withValue: withValue)
+            try store.outbox.sample(id, withValue: withValue)
         }
         guard let sample = sample ?? nil else {
             throw CommandFailure(.failed, "the outbox has no sample \(id)")
@@ -92,14 +94,14 @@ struct OutboxCommand {
     ) throws(CommandFailure) -> Int64 {
         let shares = try usingHealthData { () throws(HealthStoreError) in
             switch action {
-            case .retry: try store.retryShares(selection)
-            case .discard: try store.discardShares(selection)
+            case .retry: try store.outbox.retryShares(selection)
+            case .discard: try store.outbox.discardShares(selection)
             }
         }
         guard !shares.isEmpty else { return 0 }
         if case .retry = action {
             let (there, doubled) = try usingHealthData { () throws(HealthStoreError) in
-                try store.retryCost(selection)
+                try store.outbox.retryCost(selection)
             }
             OutboxAction.retryWarning(there: there, doubled: doubled).map(Console.fault)
         }
@@ -117,8 +119,8 @@ struct OutboxCommand {
         }
         return try usingHealthData { () throws(HealthStoreError) in
             switch action {
-            case .retry: try store.retry(selection)
-            case .discard: try store.discard(selection)
+            case .retry: try store.outbox.retry(selection)
+            case .discard: try store.outbox.discard(selection)
             }
         }
     }

@@ -112,7 +112,7 @@ struct ReadingCommands {
         guard let found else { throw CommandFailure(.missingInput, absence) }
         // Recorded first, so that nothing is shown that is not in the log.
         try usingHealthData { () throws(HealthStoreError) in
-            try store.record(
+            try store.audit.record(
                 form == .table ? .read : .exported, found.counts,
                 detail: form == .table ? "shown: \(part)" : "as \(form.rawValue): \(part)")
         }

@@ -19,14 +19,16 @@ struct RunCommand {
         }
         let file = try composition.jobFile()
         let jobs = try requestedJobs(file)
-        let monitor = composition.conditions(file)
-        defer { monitor.end() }
         let reporter = RunReporter(
             console: composition.console,
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
-        if isDue, let waiting = waitingIfNothingStarts(file, monitor) {
+        var asking: HostConditions?
+        defer { asking?.end() }
+        if isDue, let waiting = waitingIfNothingStarts(file, &asking) {
             return report(waiting, to: reporter, isDue: isDue)
         }
+        let monitor = asking ?? composition.conditions(file)
+        asking = monitor
         return try runBlocking { events throws(CommandFailure) in
             try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
         }
@@ -38,9 +40,9 @@ struct RunCommand {
     /// This is the case for most of cron's calls, which then need neither an engine nor a lock, and
     /// no system service unless the job that waits depends on one. The result is `nil` if there is
     /// something to do, or if the history cannot be read, or not yet; the call that follows deals
-    /// with it.
+    /// with it. `asking` becomes the monitor that asked the services, if they were asked.
     private func waitingIfNothingStarts(
-        _ file: JobFile, _ monitor: HostConditions
+        _ file: JobFile, _ asking: inout HostConditions?
     ) -> [Plan.Waiting]? {
         let dependent = Set(file.enabledJobs.filter(\.dependsOnServices).map(\.id))
         let quick = composition.conditions(file, asksServices: false)
@@ -52,6 +54,8 @@ struct RunCommand {
             {
                 return first.plan.waiting
             }
+            let monitor = composition.conditions(file)
+            asking = monitor
             let second = decide(file, ledger, monitor)
             return second.isNothing ? second.plan.waiting : nil
         } catch {

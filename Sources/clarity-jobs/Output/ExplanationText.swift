@@ -93,7 +93,7 @@ struct ExplanationText {
         case .opens(let instant): "wait until \(RunText.seconds(instant))"
         case .finish(let run): "run \(run) has to finish"
         case .attemptGone: "an attempt that is being ended has to be gone"
-        case .place: "one of the attempts that run has to end"
+        case .slot: "one of the attempts that run has to end"
         case .resume(nil): "clarity-jobs resume \(job.id)"
         case .resume(let until?):
             "clarity-jobs resume \(job.id), or wait until \(RunText.seconds(until))"

@@ -18,7 +18,7 @@ struct SimulationText {
                     run.id.description, run.job.rawValue, RunText.seconds(run.scheduledFor),
                     run.startedAt.map(RunText.seconds) ?? "-",
                     run.finishedAt.map(RunText.seconds) ?? "-", run.state.rawValue,
-                    String(run.attempts), words(simulated.heldBack),
+                    String(run.attempts), words(simulated.holds),
                 ]
             })
         let jobs = Table(
@@ -31,7 +31,7 @@ struct SimulationText {
                     job.job.rawValue, String(job.occurrences), String(job.runs),
                     String(job.starts), String(job.successes), count(.coalesced, of: job),
                     count(.skipped, of: job), String(expired(job)), job.worstAge.text,
-                    words(job.heldBack),
+                    words(job.holds),
                 ]
             })
         return runs.lines + (runs.lines.isEmpty ? [] : [""]) + jobs.lines
@@ -47,8 +47,8 @@ struct SimulationText {
         job.expired + (job.fates[.expired] ?? 0)
     }
 
-    private func words(_ heldBack: [HoldSummary]) -> String {
-        heldBack.map { "\($0.subject) \($0.total.text)" }.joined(separator: ", ")
+    private func words(_ holds: [HoldSummary]) -> String {
+        holds.map { "\($0.subject) \($0.total.text)" }.joined(separator: ", ")
     }
 
     var object: JSON {
@@ -66,7 +66,7 @@ struct SimulationText {
             "scheduled_for": .text(run.scheduledFor), "enqueued_at": .text(run.enqueuedAt),
             "started_at": .text(run.startedAt), "finished_at": .text(run.finishedAt),
             "attempts": .count(run.attempts), "stop_reason": .text(run.stopReason?.rawValue),
-            "held_back": .array(simulated.heldBack.map(object)),
+            "held_back": .array(simulated.holds.map(object)),
         ]
     }
 
@@ -84,15 +84,15 @@ struct SimulationText {
         }
         members += [
             JSON.Member(name: "worst_age_ms", value: .integer(job.worstAge.milliseconds)),
-            JSON.Member(name: "held_back", value: .array(job.heldBack.map(object))),
+            JSON.Member(name: "held_back", value: .array(job.holds.map(object))),
         ]
         return .object(members)
     }
 
-    private func object(_ heldBack: HoldSummary) -> JSON {
+    private func object(_ holds: HoldSummary) -> JSON {
         [
-            "subject": .string(heldBack.subject), "times": .count(heldBack.spans),
-            "total_ms": .integer(heldBack.total.milliseconds),
+            "subject": .string(holds.subject), "times": .count(holds.spans),
+            "total_ms": .integer(holds.total.milliseconds),
         ]
     }
 }

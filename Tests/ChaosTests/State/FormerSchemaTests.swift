@@ -9,40 +9,44 @@ import Testing
 /// State files as every earlier version of the schemas had them.
 @Suite("State files of earlier versions", .timeLimit(.minutes(10)))
 struct FormerSchemaTests {
-    /// FNV-1a of each migration's text. A new migration adds its own sum here, and no sum ever
-    /// changes.
-    static let steps: [(String, Migrations, [UInt64])] = [
-        (
-            "history", historyMigrations,
-            [
+    /// The migrations of a file, and FNV-1a of each one's text. A new migration adds its own sum
+    /// here, and no sum ever changes.
+    struct Steps: CustomTestStringConvertible {
+        var testDescription: String
+        var migrations: Migrations
+        var sums: [UInt64]
+    }
+
+    static let steps = [
+        Steps(
+            testDescription: "history", migrations: historyMigrations,
+            sums: [
                 0x0fd8_9031_654d_5f22, 0x24b2_300e_d818_5cf9, 0x1452_7481_f6a6_ce9a,
                 0x286b_7112_2146_e176, 0xe945_e410_866b_4121, 0x18a7_a6b7_a6de_425f,
                 0xdaa5_d3d5_9f70_6c98, 0x73a3_409a_e44a_0f2d,
                 0xde4e_a583_c6f4_54a5,
-            ]
-        ),
-        (
-            "health", HealthSchema.migrations,
-            [
+            ]),
+        Steps(
+            testDescription: "health", migrations: HealthSchema.migrations,
+            sums: [
                 0xc6d7_ad14_076e_12af, 0x0757_f3b1_adea_f027, 0xd1cc_d13c_a198_02da,
                 0xdf13_74f2_8db4_cc90, 0x7eec_822c_0a25_7b3f, 0x5ace_be1b_b677_6158,
                 0xfd5c_0fe1_0355_0438, 0x6ed1_2b93_7dc7_1913, 0x9748_027d_61d9_48f1,
                 0x30ee_34a7_9fc3_d9b0, 0xc15a_5d3c_506d_ef32, 0x7c7d_e206_b64d_0540,
                 0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5, 0x68e5_dcc4_df5f_336f,
                 0xe12e_a16d_cd29_2f62,
-            ]
-        ),
+            ]),
     ]
 
     @Test(arguments: FormerSchemaTests.steps)
-    func `a step is what it was`(name: String, migrations: Migrations, sums: [UInt64]) {
-        let found = migrations.steps.map { text in
+    func `a step is what it was`(steps: Steps) {
+        let found = steps.migrations.steps.map { text in
             text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
                 ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
             }
         }
 
-        #expect(found == sums, "\(name)")
+        #expect(found == steps.sums)
     }
 
     @Test func `files of every earlier version open, keep their rows and are sent once`()

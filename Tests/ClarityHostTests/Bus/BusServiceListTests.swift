@@ -29,7 +29,7 @@ extension BusServiceTests {
         #expect(half == .silent(reason: "Rooms has not answered yet", last: nil))
         #expect(
             service.objects()
-                == .told(
+                == .answered(
                     ServiceReading(
                         value: [
                             "/a": ["org.room": ["Light": .truth(true)]],

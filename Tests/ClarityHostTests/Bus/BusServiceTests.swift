@@ -42,7 +42,7 @@ import Testing
     }
 
     private static func light(_ service: BusService) -> ServiceAnswer<Bool> {
-        service.properties(at: place.path, place.interface)
+        service.properties(of: place)
             .understood { properties throws(Misunderstood) in try properties.truth("Light") }
     }
 
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func `what it answers is told, with when`() {
-        #expect(Self.light(Self.lit()) == .told(Self.told(true, at: 0)))
+        #expect(Self.light(Self.lit()) == .answered(Self.told(true, at: 0)))
         #expect(Self.lit().isSettled)
     }
 
@@ -150,7 +150,7 @@ import Testing
             at: Self.moment(5))
 
         #expect(requests == [])
-        #expect(Self.light(service) == .told(Self.told(false, at: 5)))
+        #expect(Self.light(service) == .answered(Self.told(false, at: 5)))
     }
 
     @Test(arguments: [
@@ -167,7 +167,7 @@ import Testing
         }
 
         #expect(requests == [])
-        #expect(Self.light(service) == .told(Self.told(true, at: 0)))
+        #expect(Self.light(service) == .answered(Self.told(true, at: 0)))
     }
 
     @Test func `nobody is believed of a service that does not run`() {
@@ -211,12 +211,12 @@ import Testing
             BusReply.refused("org.freedesktop.DBus.Error.AccessDenied"),
             "House: org.freedesktop.DBus.Error.AccessDenied"
         ),
-        (.refused("a\nb\u{1B}[2J"), "House: a?b?[2J"),
+        (.refused("a\nb\u{1B}[2J"), "House: a<U+000A>b<U+001B>[2J"),
         (.garbled, "House: an answer of another form"),
         (.paths([]), "House: an answer of another form"),
         (.properties([:]), "House: it does not say `Light`"),
         (.properties(["Light": .number(1)]), "House: 1 is neither true nor false"),
-        (.properties(["Light": .text("\u{7}")]), "House: `?` is neither true nor false"),
+        (.properties(["Light": .text("\u{7}")]), "House: `<U+0007>` is neither true nor false"),
     ])
     func `an answer that is none is unknown`(reply: BusReply, reason: String) {
         var service = Self.present(Self.house)
@@ -248,7 +248,7 @@ import Testing
         _ = service.receive(
             .reply(to: Self.asked, .properties(["Light": .truth(true)])), at: Self.moment(30))
 
-        #expect(Self.light(service) == .told(Self.told(true, at: 30)))
+        #expect(Self.light(service) == .answered(Self.told(true, at: 30)))
     }
 
     @Test func `what was said a minute ago is asked again, and counts meanwhile`() {
@@ -260,7 +260,7 @@ import Testing
 
         #expect(early == [] && again == [])
         #expect(late == [Self.asked])
-        #expect(Self.light(service) == .told(Self.told(true, at: 0)))
+        #expect(Self.light(service) == .answered(Self.told(true, at: 0)))
     }
 
     @Test func `a service that does not confirm is silent, with what it said last`() {

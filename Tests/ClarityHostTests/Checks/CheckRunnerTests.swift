@@ -75,13 +75,15 @@ import Testing
         #expect(answer == bench.reading(true, "command sh: exit 0 in 0 ms"))
     }
 
+    /// `FOLDER` is the bench's folder.
     @Test(arguments: [
-        ("/nonexistent/ask", "cannot be started: No such file or directory"),
+        ("FOLDER/ask", "cannot be started: No such file or directory"),
         ("/dev/null", "cannot be started: Permission denied"),
         ("clarity-no-such-program", "not found in PATH"), ("bin/ask", "not found in PATH"),
     ])
     func `a command that cannot be started is unknown`(program: String, text: String) async throws {
         let bench = try CheckBench()
+        let program = program.replacing("FOLDER", with: bench.folder.path)
 
         let answer = try await bench.answer(
             CheckDeclaration(name: "c", question: .command([program])))
@@ -202,13 +204,17 @@ import Testing
     // MARK: Changes
 
     /// Returns the first answer that an event thread receives after `begin`.
+    private func changes(of runner: CheckRunner, on events: EventThread) -> AsyncStream<Void> {
+        events.elements(of: [runner.announcement()].compactMap(\.self))
+    }
+
     private func heard(
         _ runner: CheckRunner, _ name: String, _ begin: @escaping @Sendable () throws -> Void
     ) async throws -> Conditions.Reading<Bool>? {
         try await blocking {
             let events = try #require(EventThread())
             return try events.run {
-                let changes = runner.changes(on: events)
+                let changes = changes(of: runner, on: events)
                 try begin()
                 for await _ in changes { return runner.answers[name] }
                 return nil
@@ -242,8 +248,8 @@ import Testing
             let events = try #require(EventThread())
             return events.run {
                 var counts: [Int] = []
-                var one = runner.changes(on: events).makeAsyncIterator()
-                var other = runner.changes(on: events).makeAsyncIterator()
+                var one = changes(of: runner, on: events).makeAsyncIterator()
+                var other = changes(of: runner, on: events).makeAsyncIterator()
                 for name in ["a", "b"] {
                     runner.ask([name])
                     while runner.answers[name] == nil { await one.next() }

@@ -74,7 +74,7 @@ import Testing
         let bench = try CheckBench()
         let runner = bench.runner(
             bench.script("a", "exit 0"), bench.script("b", "sleep 1000 & exit 1"),
-            CheckDeclaration(name: "c", question: .command(["/nonexistent"])))
+            CheckDeclaration(name: "c", question: .command(["\(bench.folder.path)/none"])))
         let before = ProcessSurroundingsTests.attemptDescriptors()
 
         for _ in 0..<50 {

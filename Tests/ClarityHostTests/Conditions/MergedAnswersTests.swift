@@ -21,7 +21,7 @@ import Testing
     }
 
     private func told<Value>(_ value: Value, at seconds: Int64 = 9_999) -> ServiceAnswer<Value> {
-        .told(
+        .answered(
             ServiceReading(value: value, source: "service", at: Instant(secondsSince1970: seconds)))
     }
 

@@ -31,10 +31,14 @@ import Testing
         #expect(!KernelEvents.isPowerSupply(Array("XSUBSYSTEM=power_supply".utf8)[...]))
     }
 
-    @Test(arguments: [([disk], false), ([battery], true), ([battery, disk], true), ([], false)])
+    @Test(
+        arguments: [
+            (["disk"], false), (["battery"], true), (["battery", "disk"], true), ([], false),
+        ])
     func `news is what matters among all that was announced`(
-        _ announcements: [[UInt8]], _ isNews: Bool
+        _ names: [String], _ isNews: Bool
     ) throws {
+        let announcements = names.map { $0 == "disk" ? Self.disk : Self.battery }
         var ends: [Int32] = [-1, -1]
         #expect(Self.pair(&ends, SOCK_DGRAM, SOCK_NONBLOCK) == 0)
         defer { for end in ends { close(end) } }
@@ -75,9 +79,8 @@ import Testing
         defer { close(kernel) }
         let feed = KernelEvents.Feed(
             descriptor: heard, kind: .netlink(matters: KernelEvents.isPowerSupply))
-        var elements = KernelEvents.stream(
-            of: [feed], on: try #require(EventThread.shared)
-        ).makeAsyncIterator()
+        var elements = try #require(EventThread.shared)
+            .elements(of: [KernelEvents.source(feed)]).makeAsyncIterator()
 
         #expect(send(kernel, Self.battery, Self.battery.count, 0) == Self.battery.count)
         let element: Void? = await elements.next()
@@ -90,9 +93,8 @@ import Testing
         #expect(Self.pair(&ends, SOCK_STREAM) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
-        let stream = KernelEvents.stream(
-            of: [KernelEvents.Feed(descriptor: heard, kind: .netlink { _ in true })],
-            on: try #require(EventThread.shared))
+        let feed = KernelEvents.Feed(descriptor: heard, kind: .netlink { _ in true })
+        let stream = try #require(EventThread.shared).elements(of: [KernelEvents.source(feed)])
 
         let consumer = Task { for await _ in stream {} }
         consumer.cancel()
@@ -108,7 +110,7 @@ import Testing
     }
 
     @Test func `a machine without feeds is silent until its consumer ends`() async throws {
-        let stream = KernelEvents.stream(of: [], on: try #require(EventThread.shared))
+        let stream = try #require(EventThread.shared).elements(of: [EventSource<Void>]())
 
         let consumer = Task { for await _ in stream { Issue.record("an element from nowhere") } }
         consumer.cancel()

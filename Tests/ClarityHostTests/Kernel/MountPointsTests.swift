@@ -33,13 +33,23 @@ import Testing
     @Test(arguments: places)
     func `a path below a declared mount that is not there is told`(
         _ place: (path: String, missing: String?)
-    ) {
-        let points = MountPoints(table: Self.table, mounts: Self.mounts)
+    ) throws {
+        var points = MountPoints(table: Self.table) { Self.mounts }
 
-        #expect(points.missing(above: place.path) == place.missing)
+        #expect(try points.missing(above: place.path) == place.missing)
     }
 
-    @Test func `empty tables declare nothing`() {
-        #expect(MountPoints(table: "", mounts: "").missing(above: "/mnt/nas") == nil)
+    @Test func `empty tables declare nothing`() throws {
+        var points = MountPoints(table: "") { "" }
+
+        #expect(try points.missing(above: "/mnt/nas") == nil)
+    }
+
+    @Test func `the kernel's table is read only for a path below a declared mount`() throws {
+        let refused = HostTree.Fault(path: "/proc/self/mountinfo", reason: "refused")
+        var points = MountPoints(table: Self.table) { () throws(HostTree.Fault) in throw refused }
+
+        #expect(try points.missing(above: "/home/x") == nil)
+        #expect(throws: refused) { try points.missing(above: "/srv/x") }
     }
 }

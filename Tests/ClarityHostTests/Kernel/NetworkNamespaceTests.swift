@@ -140,7 +140,7 @@ struct NetworkNamespaceTests {
                 == Reading(false, source: "rtnetlink: no default route"))
 
         for step in story.steps {
-            var changes = try await network.enter { KernelEvents.stream(on: events) }
+            var changes = try await network.enter { events.elements(of: KernelEvents.sources()) }
                 .makeAsyncIterator()
 
             try await blocking { try step.make(network) }
@@ -157,7 +157,7 @@ struct NetworkNamespaceTests {
     @Test func `a change of the rules is told`() async throws {
         let network = try await blocking { try NetworkNamespace() }
         let events = try #require(EventThread.shared)
-        var changes = try await network.enter { KernelEvents.stream(on: events) }
+        var changes = try await network.enter { events.elements(of: KernelEvents.sources()) }
             .makeAsyncIterator()
 
         try await blocking { try network.ip("rule add from 10.9.0.0/16 table 77") }

@@ -12,7 +12,7 @@ import Testing
     ) -> NetworkProbe {
         let table = NetworkCase("", links, routes, ()).table
         return NetworkProbe(
-            captured.tree, routes: RouteSource { .success(table) }, rules: rules)
+            captured.tree, routes: RouteSource { table }, rules: rules)
     }
 
     @Test func `an answer names its source, the interface and the table`() throws {

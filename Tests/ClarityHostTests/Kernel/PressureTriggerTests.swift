@@ -19,17 +19,18 @@ import Testing
         let folder = try TemporaryFolder()
 
         #expect(
-            throws: PressureTrigger.Fault(reason: "\(folder.path)/cpu: No such file or directory")
+            throws: HostTree.Fault(
+                path: "\(folder.path)/cpu", reason: "No such file or directory")
         ) { try PressureTrigger.open("cpu", percent: 10, folder: folder.path) }
     }
 
     /// Why this kernel gives no pressure triggers, or `nil` if it does.
     static let reasonForNone: String? = {
-        do throws(PressureTrigger.Fault) {
+        do throws(HostTree.Fault) {
             close(try PressureTrigger.open("cpu", percent: 1))
             return nil
         } catch {
-            return error.reason
+            return error.text
         }
     }()
 

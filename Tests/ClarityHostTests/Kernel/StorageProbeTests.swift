@@ -1,3 +1,4 @@
+import CLinux
 import ClarityScheduler
 import ClarityTestSupport
 import Glibc
@@ -48,6 +49,37 @@ import Testing
         #expect(reading == .sampledUnknown("\(folder.path)/no: No such file or directory"))
     }
 
+    @Test func `a path that the kernel knows on a local disk is measured without a thread`() throws
+    {
+        let folder = try TemporaryFolder()
+        try #require(access(folder.path, F_OK) == 0)
+        try #require(access("\(folder.path)/no", F_OK) != 0)
+        let file = clinux_open_cached(folder.path)
+        // Some machines have their temporary files in memory, or on a file server.
+        guard file >= 0 else { return }
+        close(file)
+        let asked = Mutex(0)
+        let probe = StorageProbe(measure: { path in
+            asked.withLock { $0 += 1 }
+            return .sampledUnknown("\(path): asked a thread")
+        })
+
+        let (there, absent) = (probe.free(at: folder.path), probe.free(at: "\(folder.path)/no"))
+
+        #expect(there.source == folder.path)
+        #expect(abs(try #require(there.value) - Self.free(folder.path)) < Self.tolerance)
+        #expect(absent == .sampledUnknown("\(folder.path)/no: No such file or directory"))
+        #expect(asked.withLock { $0 } == 0)
+    }
+
+    @Test func `a link is followed on a thread`() throws {
+        let folder = try TemporaryFolder()
+        try #require(symlink("/proc", "\(folder.path)/link") == 0)
+
+        #expect(StorageProbe.cached("\(folder.path)/link") == nil)
+        #expect(StorageProbe.cached("/proc/self") == nil)
+    }
+
     /// A file system that answers only when the test allows it, and counts the requests.
     private final class SlowDisk: Sendable {
         let gate: (read: Int32, write: Int32)
@@ -80,7 +112,7 @@ import Testing
 
     @Test func `a file system that hangs is asked once and holds nobody up`() async throws {
         let disk = try SlowDisk()
-        let probe = StorageProbe { disk.measure($0) }
+        let probe = StorageProbe(measure: { disk.measure($0) }, atOnce: { _ in nil })
 
         let answers = try await blocking {
             (0..<50).map { _ in probe.free(at: "/mnt/nas") }
@@ -94,7 +126,8 @@ import Testing
     @Test func `what was told last stands with its time while there is no answer`() async throws {
         let disk = try SlowDisk()
         let clock = SteppingClock()
-        let probe = StorageProbe(clock: clock) { disk.measure($0) }
+        let probe = StorageProbe(
+            clock: clock, measure: { disk.measure($0) }, atOnce: { _ in nil })
         disk.letGo(42)
 
         let first = try await blocking { probe.free(at: "/mnt/nas") }
@@ -113,7 +146,8 @@ import Testing
     @Test func `what was told last is forgotten after a quarter of an hour`() async throws {
         let disk = try SlowDisk()
         let clock = SteppingClock()
-        let probe = StorageProbe(clock: clock) { disk.measure($0) }
+        let probe = StorageProbe(
+            clock: clock, measure: { disk.measure($0) }, atOnce: { _ in nil })
         disk.letGo(42)
 
         _ = try await blocking { probe.free(at: "/mnt/nas") }
@@ -135,17 +169,18 @@ import Testing
         ])
         let folder = try CapturedTree(["/etc/fstab": .folder, "/proc/self/mountinfo": ""])
 
-        let points = try StorageProbe.mountPoints(captured.tree)
+        var points = try StorageProbe.mountPoints(captured.tree)
 
-        #expect(points?.missing(above: "/mnt/nas/x") == "/mnt/nas")
+        #expect(try points?.missing(above: "/mnt/nas/x") == "/mnt/nas")
         #expect(throws: HostTree.Fault.self) { try StorageProbe.mountPoints(folder.tree) }
     }
 
     @Test func `one path that hangs does not hold up another`() async throws {
         let disk = try SlowDisk()
-        let probe = StorageProbe { path in
-            path == "/mnt/nas" ? disk.measure(path) : .init(7, source: path, isSampled: true)
-        }
+        let probe = StorageProbe(
+            measure: { path in
+                path == "/mnt/nas" ? disk.measure(path) : .init(7, source: path, isSampled: true)
+            }, atOnce: { _ in nil })
         _ = try await blocking { probe.free(at: "/mnt/nas") }
 
         let other = try await blocking { probe.free(at: "/srv") }

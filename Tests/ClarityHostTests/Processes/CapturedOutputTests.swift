@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityHost
@@ -41,14 +42,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", nil), ("\n \t\n", nil), ("one", "one"), ("one\ntwo\n", "two"),
+        (LongText(""), nil), ("\n \t\n", nil), ("one", "one"), ("one\ntwo\n", "two"),
         ("one\r\n  two  \r\n\n", "two  "), ("a\u{1B}[31mb", "a<U+001B>[31mb"),
-        (String(repeating: "x", count: 300), String(repeating: "x", count: 200) + "..."),
+        (LongText("x", times: 300), String(repeating: "x", count: 200) + "..."),
     ])
     func `the last line is one that says something, made harmless and short`(
-        text: String, line: String?
+        text: LongText, line: String?
     ) {
-        #expect(AttemptOutput(head: Array(text.utf8)).lastLine == line)
+        #expect(AttemptOutput(head: Array(text.text.utf8)).lastLine == line)
     }
 
     @Test func `the last line is whole where head and tail meet in it`() {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityHost
@@ -49,8 +50,10 @@ import Testing
     }
 
     @Test func `a folder that is none is told from one that is`() throws {
-        #expect(try !CommandPlan(["command": "a", "folder": "/nonexistent"]).hasFolder)
+        let folder = try TemporaryFolder()
+
+        #expect(try !CommandPlan(["command": "a", "folder": "\(folder.path)/none"]).hasFolder)
         #expect(try !CommandPlan(["command": "a", "folder": "/etc/passwd"]).hasFolder)
-        #expect(try CommandPlan(["command": "a", "folder": "/tmp"]).hasFolder)
+        #expect(try CommandPlan(["command": "a", "folder": folder.path]).hasFolder)
     }
 }

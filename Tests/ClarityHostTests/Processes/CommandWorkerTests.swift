@@ -84,19 +84,23 @@ import Testing
         #expect(output.tail.suffix(4).elementsEqual("end\n".utf8))
     }
 
+    /// `FOLDER` in a program or an option is an empty folder.
     @Test(arguments: [
-        (["no-such-program-of-ours"], [:], "the program is not found in PATH"),
-        (["/nonexistent/program"], [:], "the program cannot be run: no such file or directory"),
-        (["/etc/passwd"], [:], "the program cannot be run: permission denied"),
+        ("no-such-program-of-ours", [:], "the program is not found in PATH"),
+        ("FOLDER/program", [:], "the program cannot be run: no such file or directory"),
+        ("/etc/passwd", [:], "the program cannot be run: permission denied"),
         (
-            ["true"], ["folder": "/nonexistent"],
+            "true", ["folder": "FOLDER/none"],
             "its `folder` is none, or may not be looked at"
         ),
     ])
     func `what cannot be started fails for good`(
-        words: [String], options: [String: String], reason: String
+        program: String, options: [String: String], reason: String
     ) async throws {
-        let end = try await run(words, options)
+        let folder = try TemporaryFolder()
+        let end = try await run(
+            [program.replacing("FOLDER", with: folder.path)],
+            options.mapValues { $0.replacing("FOLDER", with: folder.path) })
 
         #expect(end == AttemptEnd(.reported(.failure(Failure(.configuration, reason)))))
     }

@@ -1,7 +1,17 @@
 import ClarityScheduler
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityHost
+
+extension ProcessEnd: CustomTestStringConvertible {
+    var testDescription: String {
+        [
+            "\(exit)", outcome.map(\.testDescription), fault.map { "\($0)" },
+            leftProcesses ? "left processes" : nil,
+        ].compactMap(\.self).joined(separator: ", ")
+    }
+}
 
 @Suite struct ProcessEndTests {
     static let failure = Failure(.disk, "disk is full")

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClarityTestSupport
 import Glibc
 import Testing
 
@@ -129,7 +130,9 @@ import Testing
     }
 
     @Test func `failed starts leave no descriptor`() async throws {
-        let worker = ProcessWorker(executable: ["/nonexistent"], environment: [:], leaseLock: nil)
+        let folder = try TemporaryFolder()
+        let worker = ProcessWorker(
+            executable: ["\(folder.path)/none"], environment: [:], leaseLock: nil)
         let before = Self.attemptDescriptors()
 
         for _ in 0..<50 {

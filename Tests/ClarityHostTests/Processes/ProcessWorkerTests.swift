@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClarityTestSupport
 import Glibc
 import Testing
 
@@ -88,20 +89,22 @@ import Testing
         #expect(end.result == .broke(fault))
     }
 
-    @Test(arguments: [
-        (
-            ["/nonexistent/worker"],
-            "cannot start `/nonexistent/worker`: No such file or directory"
-        ),
-        (["/etc/passwd"], "cannot start `/etc/passwd`: Permission denied"),
-        (
-            ["/bin/sh", String(repeating: "x", count: 200_000)],
-            "cannot start `/bin/sh`: Argument list too long"
-        ),
-    ])
-    func `a program that cannot be run is told with the system's reason`(
-        _ executable: [String], _ reason: String
-    ) async throws {
+    @Test func `a program that cannot be run is told with the system's reason`() async throws {
+        let none = "\(try TemporaryFolder().path)/worker"
+
+        for (executable, reason) in [
+            ([none], "cannot start `\(none)`: No such file or directory"),
+            (["/etc/passwd"], "cannot start `/etc/passwd`: Permission denied"),
+            (
+                ["/bin/sh", String(repeating: "x", count: 200_000)],
+                "cannot start `/bin/sh`: Argument list too long"
+            ),
+        ] {
+            try await expect(executable, notStarted: reason)
+        }
+    }
+
+    private func expect(_ executable: [String], notStarted reason: String) async throws {
         let worker = ProcessWorker(executable: executable, environment: [:], leaseLock: nil)
 
         let end = await worker.run(

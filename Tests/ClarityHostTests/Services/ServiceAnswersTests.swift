@@ -36,7 +36,7 @@ import Testing
 
     private static func text<Value>(_ answer: ServiceAnswer<Value>) -> String {
         switch answer {
-        case .told(let told): "\(told.value) (\(told.source))"
+        case .answered(let told): "\(told.value) (\(told.source))"
         case .unknown(let reason): "unknown: \(reason)"
         case .unavailable(let reason): "unavailable: \(reason)"
         case .silent(let reason, _): "silent: \(reason)"
@@ -292,11 +292,11 @@ import Testing
     // MARK: All together
 
     @Test func `a later answer of the same words is no other answer`() {
-        let earlier = ServiceAnswer.told(
+        let earlier = ServiceAnswer.answered(
             ServiceReading(value: 1, source: "a", at: Instant(secondsSince1970: 1)))
-        let later = ServiceAnswer.told(
+        let later = ServiceAnswer.answered(
             ServiceReading(value: 1, source: "a", at: Instant(secondsSince1970: 2)))
-        let other = ServiceAnswer.told(
+        let other = ServiceAnswer.answered(
             ServiceReading(value: 2, source: "a", at: Instant(secondsSince1970: 1)))
 
         #expect(earlier.says(as: later))

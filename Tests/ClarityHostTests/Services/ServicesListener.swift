@@ -17,7 +17,7 @@ struct ServicesListener {
         clock = ManualClock()
         services = SystemServices(clock: clock, address: address, firstLook: firstLook)
         let events = try #require(EventThread.shared)
-        changes = services.changes(on: events).makeAsyncIterator()
+        changes = events.elements(of: services.sources()).makeAsyncIterator()
     }
 
     /// Returns the current answers.
@@ -42,7 +42,7 @@ extension ServiceAnswer {
     /// The value, or the name of the case with its reason, for expectations.
     var summary: String {
         switch self {
-        case .told(let told): "\(told.value)"
+        case .answered(let told): "\(told.value)"
         case .unavailable(let reason): "unavailable: \(reason)"
         case .unknown(let reason): "unknown: \(reason)"
         case .silent(let reason, let last):

@@ -86,15 +86,15 @@ struct SystemServicesTests {
 
         let source = "ModemManager: RegistrationState"
         let at = listener.clock.now
-        #expect(without.roaming == .told(ServiceReading(value: false, source: source, at: at)))
-        #expect(abroad.roaming == .told(ServiceReading(value: true, source: source, at: at)))
-        #expect(home.roaming == .told(ServiceReading(value: false, source: source, at: at)))
+        #expect(without.roaming == .answered(ServiceReading(value: false, source: source, at: at)))
+        #expect(abroad.roaming == .answered(ServiceReading(value: true, source: source, at: at)))
+        #expect(home.roaming == .answered(ServiceReading(value: false, source: source, at: at)))
         #expect(
             wireless.roaming
-                == .told(
+                == .answered(
                     ServiceReading(
                         value: false, source: "NetworkManager: PrimaryConnectionType", at: at)))
-        #expect(pulled.roaming == .told(ServiceReading(value: false, source: source, at: at)))
+        #expect(pulled.roaming == .answered(ServiceReading(value: false, source: source, at: at)))
     }
 
     @Test func `a power cord that is pulled leaves the battery, which drains`() async throws {

@@ -27,10 +27,10 @@ struct LedgerCacheTests {
                 #expect(isRefused, "seed \(seed), step \(step): \(error)")
             }
             for (store, owner) in stores where life.isOne(in: 2) {
-                let read = try LedgerRows.read(fresh) { holder, _ in
-                    holder == owner ? .mine : .held
-                }
-                #expect(try store.ledger() == read, "seed \(seed), step \(step)")
+                var read = LedgerCache()
+                try read.refresh(
+                    fresh, Leases(folder: "\(bed.path)/owners", ownOwner: owner))
+                #expect(try store.ledger() == read.ledger, "seed \(seed), step \(step)")
             }
         }
 

@@ -169,6 +169,26 @@ struct RetentionTests {
         #expect(try RunHistory(inDirectory: bed.path).audit(JobSet([])) == [])
     }
 
+    @Test func `one step removes a bounded number of the waits of unfinished runs`() throws {
+        try insert(1, "a", "enqueued", daysAgo: 1)
+        let noon = Instant.noon.millisecondsSince1970
+        for number in Int64(1)...9 {
+            try connection.run(
+                """
+                INSERT INTO deferrals
+                    (run_id, subject, since_ms, until_ms, reason, wanted, measured, source, place)
+                VALUES (1, 'idle', ?1, ?1, 'constraint', '', '', '', 0)
+                """, .integer(noon - number))
+        }
+
+        let removed = try HistoryPast(connection: connection).removeAll(through: .noon, 4)
+
+        #expect(removed.runs == 0)
+        #expect(removed.others == 4)
+        let left = try ask("SELECT since_ms FROM deferrals ORDER BY since_ms")
+        #expect(left == (1...5).reversed().map { Int(noon) - $0 })
+    }
+
     // MARK: Rows
 
     private func prune(_ policy: RetentionPolicy, at instant: Instant = .noon) throws {

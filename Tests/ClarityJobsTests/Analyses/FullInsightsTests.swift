@@ -19,7 +19,7 @@ import Testing
 
     private func texts(_ store: HealthStore) throws -> [String: String] {
         Dictionary(
-            uniqueKeysWithValues: try store.rows(of: .insights, limit: 99).map {
+            uniqueKeysWithValues: try store.cache.rows(of: .insights, limit: 99).map {
                 ($0.row.id, String(decoding: $0.row.json, as: UTF8.self))
             })
     }
@@ -32,35 +32,35 @@ import Testing
 
     @Test func `a full text takes the place of its beginning and is not given up for it`() throws {
         let store = try folder.open()
-        _ = try store.upsertInsights([preview("a")], syncedAt: noon)
-        try store.keep(full("a"), at: noon)
+        _ = try store.analyses.upsertInsights([preview("a")], syncedAt: noon)
+        try store.analyses.keep(full("a"), at: noon)
 
-        let counts = try store.upsertInsights(
+        let counts = try store.analyses.upsertInsights(
             [preview("a"), preview("b")], syncedAt: noon + .seconds(60))
 
         #expect(counts.added == 1 && counts.unchanged == 1 && counts.replaced == 0)
         #expect(try texts(store) == ["a": "full", "b": "cut"])
-        #expect(try store.rows(of: .insights, limit: 9).allSatisfy { $0.syncedAt > noon })
+        #expect(try store.cache.rows(of: .insights, limit: 9).allSatisfy { $0.syncedAt > noon })
         #expect(try archived(store) == 0)
     }
 
     @Test func `whoever writes the beginning, the full text stays`() throws {
         let store = try folder.open()
-        try store.keep(full("a"), at: noon)
+        try store.analyses.keep(full("a"), at: noon)
 
-        _ = try store.upsert([preview("a", "other")], into: .insights, syncedAt: noon)
+        _ = try store.cache.upsert([preview("a", "other")], into: .insights, syncedAt: noon)
 
         #expect(try texts(store) == ["a": "full"])
     }
 
     @Test func `a later version counts, and the earlier full text is archived`() throws {
         let store = try folder.open()
-        try store.keep(full("a"), at: noon)
+        try store.analyses.keep(full("a"), at: noon)
 
-        let counts = try store.upsertInsights([preview("a", "new", at: 9)], syncedAt: noon)
-        let wanted = try store.insightsWithoutText(limit: 9)
-        try store.keep(full("a", "full again", at: 9), at: noon)
-        try store.keep(full("a", "full again", at: 9), at: noon)
+        let counts = try store.analyses.upsertInsights([preview("a", "new", at: 9)], syncedAt: noon)
+        let wanted = try store.analyses.insightsWithoutText(limit: 9)
+        try store.analyses.keep(full("a", "full again", at: 9), at: noon)
+        try store.analyses.keep(full("a", "full again", at: 9), at: noon)
 
         #expect(counts.replaced == 1)
         #expect(wanted == ["a"])
@@ -71,11 +71,12 @@ import Testing
     @Test func `an insight that had no name is named by the history, with its text`() throws {
         let store = try folder.open()
         let request = try request(store)
-        try store.sending(request, at: noon)
-        try store.keep(full(request.provisionalID, at: 5), for: request, at: noon + .seconds(5))
+        try store.analyses.sending(request, at: noon)
+        try store.analyses.keep(
+            full(request.provisionalID, at: 5), for: request, at: noon + .seconds(5))
 
-        let other = try store.upsertInsights([preview("x", at: 4)], syncedAt: noon)
-        let counts = try store.upsertInsights([preview("i-1", at: 5)], syncedAt: noon)
+        let other = try store.analyses.upsertInsights([preview("x", at: 4)], syncedAt: noon)
+        let counts = try store.analyses.upsertInsights([preview("i-1", at: 5)], syncedAt: noon)
 
         #expect(other.added == 1)
         #expect(counts.unchanged == 1 && counts.added == 0)
@@ -86,39 +87,41 @@ import Testing
 
     @Test func `texts that are missing are asked for in turn, and not for ever`() throws {
         let store = try folder.open()
-        _ = try store.upsertInsights(
+        _ = try store.analyses.upsertInsights(
             [preview("a", at: 3), preview("b", at: 2), preview("c", at: 1)], syncedAt: noon)
-        let first = try store.insightsWithoutText(limit: 2)
+        let first = try store.analyses.insightsWithoutText(limit: 2)
 
-        try store.noteMissingText(of: "a", at: noon)
-        let second = try store.insightsWithoutText(limit: 9)
-        for _ in 0..<4 { try store.noteMissingText(of: "a", at: noon) }
-        let third = try store.insightsWithoutText(limit: 9)
-        try store.keep(full("b", at: 2), at: noon)
+        try store.analyses.noteMissingText(of: "a", at: noon)
+        let second = try store.analyses.insightsWithoutText(limit: 9)
+        for _ in 0..<4 { try store.analyses.noteMissingText(of: "a", at: noon) }
+        let third = try store.analyses.insightsWithoutText(limit: 9)
+        try store.analyses.keep(full("b", at: 2), at: noon)
 
         #expect(first == ["a", "b"])
         #expect(second == ["b", "c", "a"])
         #expect(third == ["b", "c"])
-        #expect(try store.insightsWithoutText(limit: 9) == ["c"])
+        #expect(try store.analyses.insightsWithoutText(limit: 9) == ["c"])
     }
 
     @Test func `an insight since an instant is claimed once`() throws {
         let store = try folder.open()
         let request = try request(store)
-        try store.sending(request, at: noon)
-        _ = try store.upsertInsights(
+        try store.analyses.sending(request, at: noon)
+        _ = try store.analyses.upsertInsights(
             [preview("old", at: -1), preview("new", at: 1)], syncedAt: noon)
 
-        let found = try store.unclaimedInsight(for: request, since: noon)
-        try store.complete(request, insight: "new", at: noon)
+        let found = try store.analyses.unclaimedInsight(for: request, since: noon)
+        try store.analyses.complete(request, insight: "new", at: noon)
 
         #expect(found == "new")
-        #expect(try store.unclaimedInsight(for: request, since: noon) == nil)
-        #expect(try store.unclaimedInsight(for: request, since: noon - .seconds(1)) == "old")
+        #expect(try store.analyses.unclaimedInsight(for: request, since: noon) == nil)
+        #expect(
+            try store.analyses.unclaimedInsight(for: request, since: noon - .seconds(1)) == "old")
     }
 
     private func request(_ store: HealthStore) throws -> KeptInsightRequest {
-        try #require(try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
+        try #require(
+            try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
     }
 
     private func insightOfRequest(_ store: HealthStore) throws -> String? {
@@ -135,11 +138,11 @@ let testMatter = InsightMatter(
 
 /// Stores a completed analysis of the week that ends with `day`.
 func completedAnalysis(_ store: HealthStore, _ day: Int = 20_000) throws -> KeptAnalysis {
-    let analysis = try store.queueAnalysis(
+    let analysis = try store.analyses.queue(
         of: CivilDay(daysSince1970: day), as: .steps, knownMinutes: 9000, at: noon)
-    try store.sending(analysis)
-    try store.complete(
+    try store.analyses.sending(analysis)
+    try store.analyses.complete(
         analysis, processingID: "p-\(day)", AnalysisResult(numbers: ["m10": 1], json: []),
         at: noon)
-    return try #require(try store.analysis(analysis.id))
+    return try #require(try store.analyses.analysis(analysis.id))
 }

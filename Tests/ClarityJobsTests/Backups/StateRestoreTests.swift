@@ -56,19 +56,19 @@ import Testing
         let tomorrow = Sample(
             kind: .heartRate, start: noon + .seconds(86_400), end: noon + .seconds(86_400),
             value: .single(50))
-        _ = try store.enqueue([sample(.steps, 0)])
+        _ = try store.outbox.enqueue([sample(.steps, 0)])
         let sent = try #require(
-            try store.nextBatch(limit: 9, rules: [open()], at: noon).batch)
-        try store.settle(sent, processingID: nil, at: noon)
-        _ = try store.enqueue([sample(.distance, 0)])
-        _ = try store.discard(.init())
-        _ = try store.enqueue([sample(.vo2Max, 0), sample(.heartRate, 0, 99), tomorrow])
+            try store.outbox.nextBatch(limit: 9, rules: [open()], at: noon).batch)
+        try store.outbox.settle(sent, processingID: nil, at: noon)
+        _ = try store.outbox.enqueue([sample(.distance, 0)])
+        _ = try store.outbox.discard(.init())
+        _ = try store.outbox.enqueue([sample(.vo2Max, 0), sample(.heartRate, 0, 99), tomorrow])
         let strict = open(without: [.vo2Max]) { sample in
             if case .single(99) = sample.value { return .init(.range, "out of range") }
             return sample.start > noon ? .init(.future, "in the future") : nil
         }
-        _ = try store.sortOut(by: [strict])
-        let none = try store.nextBatch(limit: 9, rules: [strict], at: noon).batch
+        _ = try store.outbox.sortOut(by: [strict])
+        let none = try store.outbox.nextBatch(limit: 9, rules: [strict], at: noon).batch
         #expect(none == nil)
     }
 
@@ -76,13 +76,14 @@ import Testing
     /// returns how many there are.
     private func sendAll() throws -> Int {
         let store = try self.store()
-        _ = try store.sortOut(by: [open()])
+        _ = try store.outbox.sortOut(by: [open()])
         var selection = OutboxSelection()
         selection.state = .unconfirmed
-        _ = try store.retry(selection)
+        _ = try store.outbox.retry(selection)
         let batch = try #require(
-            try store.nextBatch(limit: 9, rules: [open()], at: noon + .seconds(90_000)).batch)
-        try store.settle(batch, processingID: "p", at: noon)
+            try store.outbox.nextBatch(limit: 9, rules: [open()], at: noon + .seconds(90_000)).batch
+        )
+        try store.outbox.settle(batch, processingID: "p", at: noon)
         return batch.samples.count
     }
 
@@ -108,7 +109,7 @@ import Testing
         let settling = try restore(backup, isHeld: isHeld)
 
         #expect(before == kept)
-        #expect(settling.doubtful == 4 && settling.held == 0)
+        #expect(settling.possiblySent == 4 && settling.onHold == 0)
         #expect(
             try rows() == [
                 "distance rejected - 0", "heart_rate rejected range 1",
@@ -116,7 +117,7 @@ import Testing
             ])
         // Each of them, queued and sent once more, counts as possibly stored twice.
         #expect(try sendAll() == 4)
-        #expect(try self.store().possiblyDoubled().samples == 4)
+        #expect(try self.store().outbox.possiblyDoubled().samples == 4)
     }
 
     @Test func `what still waits as it did is in no doubt`() throws {
@@ -125,7 +126,7 @@ import Testing
 
         let settling = try restore(backup)
 
-        #expect(settling.doubtful == 0)
+        #expect(settling.possiblySent == 0)
         #expect(try rows() == kept)
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
     private func store() throws -> HealthStore {
         let store = try folder.open()
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: user, email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))
@@ -41,7 +41,7 @@ import Testing
     ) throws -> (numbers: [Double], damaged: [SealingError]) {
         var numbers: [Double] = []
         let span = start + .seconds(60 * minute)..<start + .seconds(60 * end)
-        let damaged = try store.readMetrics(
+        let damaged = try store.cache.readMetrics(
             group, in: span,
             flatten: { _ in
                 var numbers = MetricNumbers()
@@ -54,8 +54,8 @@ import Testing
 
     @Test func `what was pulled and what only the outbox has are read as one`() throws {
         let store = try store()
-        _ = try store.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
-        _ = try store.upsert(
+        _ = try store.outbox.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
+        _ = try store.cache.upsert(
             [row("a", 70, minute: 3), row("b", 71, minute: 200)], into: .metrics, syncedAt: noon)
 
         #expect(try read(store).numbers == [61, 62, 70])
@@ -66,53 +66,53 @@ import Testing
     @Test func `a sample that was sent and then pulled counts once`() throws {
         let store = try store()
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)]
-        _ = try store.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
 
-        _ = try store.upsert([listed(samples[0])], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([listed(samples[0])], into: .metrics, syncedAt: noon)
 
         #expect(try read(store).numbers == [61, 62])
-        #expect(try store.metricStocks().map(\.count) == [2])
-        #expect(try store.metricStocks().map(\.name) == ["heart_rate"])
+        #expect(try store.cache.metricStocks().map(\.count) == [2])
+        #expect(try store.cache.metricStocks().map(\.name) == ["heart_rate"])
     }
 
     @Test func `a sample that was pulled before it was read from its source counts once`() throws {
         let store = try store()
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)]
-        _ = try store.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
 
-        _ = try store.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
         let before = try read(store).numbers
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
         let index = try #require(batch.samples.firstIndex(of: samples[1]))
-        try store.settle(batch, processingID: "p", duplicates: [index], at: noon)
+        try store.outbox.settle(batch, processingID: "p", duplicates: [index], at: noon)
 
         #expect(before == [61, 62])
         #expect(try read(store).numbers == [61, 62])
         // The answer to the upload shows which sample the pulled row is.
-        #expect(try store.metricStocks().map(\.count) == [2])
+        #expect(try store.cache.metricStocks().map(\.count) == [2])
     }
 
     @Test func `two values of one instant of which one was pulled count as two`() throws {
         let store = try store()
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 1, 64)]
-        _ = try store.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
 
-        _ = try store.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
 
         #expect(try read(store).numbers == [61, 64])
-        #expect(try store.metricStocks().map(\.count) == [2])
+        #expect(try store.cache.metricStocks().map(\.count) == [2])
     }
 
     @Test func `a sample stays readable when its pulled row is removed`() throws {
         let store = try store()
         let sample = sample(.heartRate, 1, 61)
-        _ = try store.enqueue([sample])
-        _ = try store.upsert([listed(sample)], into: .metrics, syncedAt: noon)
+        _ = try store.outbox.enqueue([sample])
+        _ = try store.cache.upsert([listed(sample)], into: .metrics, syncedAt: noon)
 
         try store.sql("DELETE FROM metrics")
 
         #expect(try read(store).numbers == [61])
-        #expect(try store.metricStocks().map(\.count) == [1])
+        #expect(try store.cache.metricStocks().map(\.count) == [1])
     }
 
     @Test func `a later value in the place of a pulled one is another metric`() throws {
@@ -124,51 +124,51 @@ import Testing
                 kind: .activity, start: start, end: start + .seconds(86_400),
                 value: .activity(day))
         }
-        _ = try store.enqueue(aggregates: [day(10)], asOf: noon)
-        _ = try store.upsert([listed(day(10))], into: .metrics, syncedAt: noon)
+        _ = try store.outbox.enqueue(aggregates: [day(10)], asOf: noon)
+        _ = try store.cache.upsert([listed(day(10))], into: .metrics, syncedAt: noon)
         #expect(try read(store, .activity).numbers == [10])
 
-        _ = try store.enqueue(aggregates: [day(20)], asOf: noon + .seconds(9))
+        _ = try store.outbox.enqueue(aggregates: [day(20)], asOf: noon + .seconds(9))
 
         #expect(try read(store, .activity).numbers == [10, 20])
-        #expect(try store.metricStocks().map(\.count) == [2])
+        #expect(try store.cache.metricStocks().map(\.count) == [2])
     }
 
     @Test func `a row of an earlier version is read by its JSON and counts once`() throws {
         let store = try store()
         let own = sample(.heartRate, 1, 61)
-        _ = try store.enqueue([own])
-        _ = try store.upsert([listed(own, isFlat: false)], into: .metrics, syncedAt: noon)
+        _ = try store.outbox.enqueue([own])
+        _ = try store.cache.upsert([listed(own, isFlat: false)], into: .metrics, syncedAt: noon)
         try store.sql("UPDATE metrics SET sample = NULL")
 
         let before = try read(store).numbers
-        let counts = try store.upsert([listed(own)], into: .metrics, syncedAt: noon)
+        let counts = try store.cache.upsert([listed(own)], into: .metrics, syncedAt: noon)
         let after = try read(store).numbers
 
         // First by the test's own JSON reader; once the backend lists it again, by its numbers.
         #expect(before == [99])
         #expect(counts.unchanged == 1)
         #expect(after == [61])
-        #expect(try store.metricStocks().map(\.count) == [1])
+        #expect(try store.cache.metricStocks().map(\.count) == [1])
     }
 
     @Test func `what was refused is not read`() throws {
         let store = try store()
-        _ = try store.enqueue([sample(.heartRate, 1, 300), sample(.heartRate, 2, 62)])
+        _ = try store.outbox.enqueue([sample(.heartRate, 1, 300), sample(.heartRate, 2, 62)])
         try store.sql(
             "UPDATE outbox SET state = 'rejected', reason = 'r' WHERE start_s = ?",
             .integer(start.secondsSince1970 + 60))
 
         #expect(try read(store).numbers == [62])
-        #expect(try store.metricStocks().map(\.count) == [1])
+        #expect(try store.cache.metricStocks().map(\.count) == [1])
     }
 
     @Test func `damaged rows are named and the others are read`() throws {
         let store = try store()
-        _ = try store.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
-        _ = try store.upsert(
+        _ = try store.outbox.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
+        _ = try store.cache.upsert(
             [row("a", 70, minute: 3), row("b", 71, minute: 4)], into: .metrics, syncedAt: noon)
-        let name = store.name("a", in: .metrics)
+        let name = store.cache.name("a", in: .metrics)
         try store.sql(
             "UPDATE metrics SET timestamp_ms = timestamp_ms + 1 WHERE id = ?", .text(name))
         try store.sql("UPDATE outbox SET sealed = zeroblob(60) WHERE id = 1")
@@ -212,10 +212,10 @@ import Testing
         let store = try store()
         var other = row("a", 1, minute: 1)
         other.type = "environmental"
-        _ = try store.upsert([other, row("b", 1, minute: 2)], into: .metrics, syncedAt: noon)
-        _ = try store.enqueue([sample(.oxygenSaturation, 9)])
+        _ = try store.cache.upsert([other, row("b", 1, minute: 2)], into: .metrics, syncedAt: noon)
+        _ = try store.outbox.enqueue([sample(.oxygenSaturation, 9)])
 
-        let stocks = try store.metricStocks()
+        let stocks = try store.cache.metricStocks()
 
         #expect(stocks.map(\.name) == ["environmental", "heart_rate", "oxygen_saturation"])
         #expect(stocks.map(\.group) == [nil, .heartRate, .oxygenSaturation])

@@ -9,30 +9,30 @@ import Testing
     private let folder = StateFolder()
 
     private func settled(_ store: HealthStore, _ range: Range<Int>, at: Instant) throws {
-        _ = try store.enqueue(heartRates(range))
-        let batch = try #require(try store.nextBatch(limit: 1000, at: at))
-        try store.settle(batch, processingID: "p", at: at)
+        _ = try store.outbox.enqueue(heartRates(range))
+        let batch = try #require(try store.outbox.nextBatch(limit: 1000, at: at))
+        try store.outbox.settle(batch, processingID: "p", at: at)
     }
 
     @Test func `only what is confirmed and old loses its value, and stays known`() throws {
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         try settled(store, 3..<5, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon + .seconds(100))
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon + .seconds(100))
         try settled(store, 5..<7, at: noon)
-        try store.giveUp(store.openUploads()[0], reason: "no end", at: noon)
+        try store.outbox.giveUp(store.outbox.openUploads()[0], reason: "no end", at: noon)
         try settled(store, 7..<8, at: noon)
-        _ = try store.enqueue(heartRates(8..<9))
+        _ = try store.outbox.enqueue(heartRates(8..<9))
 
         let counts = try store.prune(before: noon + .seconds(50))
-        let again = try store.enqueue(heartRates(0..<9))
+        let again = try store.outbox.enqueue(heartRates(0..<9))
 
         #expect(counts[.samples].count == 3)
         #expect(counts[.batches].count == 1)
         #expect(again == EnqueueCounts(queued: 0, duplicates: 9))
         #expect(
-            try store.states() == [.confirmed: 5, .unconfirmed: 2, .accepted: 1, .queued: 1])
+            try store.outbox.states() == [.confirmed: 5, .unconfirmed: 2, .accepted: 1, .queued: 1])
         let values = try store.access { connection in
             try connection.first("SELECT count(*) FROM outbox WHERE sealed IS NULL") {
                 $0.integer(0)
@@ -45,10 +45,10 @@ import Testing
     @Test func `what is old goes in portions until nothing is left`() throws {
         let store = try folder.open()
         try settled(store, 0..<5, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         for table in CachedTable.allCases {
             for version in 0..<2 {
-                _ = try store.upsert(
+                _ = try store.cache.upsert(
                     (0..<3).map {
                         CachedRow(
                             id: "\($0)", type: "t", timestamp: noon, json: [UInt8(version)])
@@ -74,7 +74,7 @@ import Testing
                 .samples: [2, 2, 1], .batches: [1], .metrics: [2, 1], .insights: [2, 1],
                 .versions: [2, 2, 2, 0], .analyses: [0], .auditEntries: [0], .files: [0],
             ])
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test func `the receipt is the same in one go and in portions, and another for other rows`()
@@ -84,10 +84,10 @@ import Testing
             let folder = StateFolder()
             // The same key, so that equal samples have equal tags.
             let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)])
-            _ = try store.enqueue(heartRates(values))
-            let batch = try #require(try store.nextBatch(limit: 1000, at: noon))
-            try store.settle(batch, processingID: "p", at: noon)
-            try store.confirm(store.openUploads()[0], at: noon)
+            _ = try store.outbox.enqueue(heartRates(values))
+            let batch = try #require(try store.outbox.nextBatch(limit: 1000, at: noon))
+            try store.outbox.settle(batch, processingID: "p", at: noon)
+            try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
             var receipt = PruneReceipt()
             for kind in PrunedKind.allCases {
                 var cursor = PruneCursor()
@@ -110,12 +110,12 @@ import Testing
     @Test func `each removal has its entry, with the receipt as it is after it`() throws {
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
-        let before = try store.auditRecords(limit: 99).count
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
+        let before = try store.audit.records(limit: 99).count
 
         let receipt = try store.prune(before: noon + .seconds(1))
 
-        let entries = try store.auditRecords(limit: 99).dropFirst(before).compactMap(\.entry)
+        let entries = try store.audit.records(limit: 99).dropFirst(before).compactMap(\.entry)
         #expect(entries.map(\.counts) == [["samples": 3], ["batches": 1]])
         #expect(entries.last?.detail == "their retention is over, receipt \(receipt.digest)")
     }
@@ -133,7 +133,7 @@ import Testing
 
         #expect(young.count == 0)
         #expect(counts.parts.mapValues(\.count) == [.batches: 1])
-        #expect(try store.openUploads().map(\.id) == [2])
+        #expect(try store.outbox.openUploads().map(\.id) == [2])
     }
 
     @Test func `of the audit log only what was uploaded goes, and only from its old end`() throws {
@@ -141,9 +141,9 @@ import Testing
         let store = try folder.open(clock: clock)
         for second in [0, 100, 50, 300] {
             clock.set(noon + .seconds(second))
-            try store.record(.exported)
+            try store.audit.record(.exported)
         }
-        try store.confirmAuditUpload(through: 3)
+        try store.audit.confirmUpload(through: 3)
         clock.set(noon + .seconds(400))
 
         // The second entry is too young. The third, from a clock that was set back, stays too.
@@ -152,9 +152,9 @@ import Testing
 
         #expect(first.parts.mapValues(\.count) == [.auditEntries: 1])
         #expect(second.parts.mapValues(\.count) == [.auditEntries: 2])
-        let proof = try store.verifyAudit()
+        let proof = try store.audit.verify()
         #expect(proof.broken == nil && proof.anchor == 3)
-        #expect(try store.auditRecords(limit: 9).map(\.number) == [4, 5, 6])
+        #expect(try store.audit.records(limit: 9).map(\.number) == [4, 5, 6])
     }
 
     @Test func `a pulled row goes when it is old and no longer listed`() throws {
@@ -163,8 +163,8 @@ import Testing
         let listed = CachedRow(id: "listed", type: "t", timestamp: noon - .seconds(500), json: [])
         let young = CachedRow(id: "young", type: "t", timestamp: noon, json: [])
         for table in CachedTable.allCases {
-            _ = try store.upsert([old, young], into: table, syncedAt: noon - .seconds(300))
-            _ = try store.upsert([listed], into: table, syncedAt: noon)
+            _ = try store.cache.upsert([old, young], into: table, syncedAt: noon - .seconds(300))
+            _ = try store.cache.upsert([listed], into: table, syncedAt: noon)
         }
 
         let counts = try store.prune(before: noon - .seconds(100))
@@ -172,7 +172,7 @@ import Testing
         #expect(counts[.metrics].count == 1)
         #expect(counts[.insights].count == 1)
         for table in CachedTable.allCases {
-            #expect(try store.rows(of: table, limit: 9).map(\.row.id) == ["young", "listed"])
+            #expect(try store.cache.rows(of: table, limit: 9).map(\.row.id) == ["young", "listed"])
         }
     }
 
@@ -202,21 +202,21 @@ import Testing
                 id: "a\(number)", type: "t", timestamp: noon - .seconds(500 - Int64(number)),
                 json: [])
         }
-        _ = try store.upsert((0..<4).map(row), into: table, syncedAt: noon + .seconds(9))
-        _ = try store.upsert([row(4)], into: table, syncedAt: noon - .seconds(300))
+        _ = try store.cache.upsert((0..<4).map(row), into: table, syncedAt: noon + .seconds(9))
+        _ = try store.cache.upsert([row(4)], into: table, syncedAt: noon - .seconds(300))
 
         let counts = try portions(of: kind, store, before: noon, limit: 2)
 
         #expect(counts == [0, 0, 1])
-        #expect(try store.rows(of: table, limit: 9).count == 4)
+        #expect(try store.cache.rows(of: table, limit: 9).count == 4)
     }
 
     @Test func `samples that stay are looked at in portions too`() throws {
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
-        try store.giveUp(store.openUploads()[0], reason: "no end", at: noon)
+        try store.outbox.giveUp(store.outbox.openUploads()[0], reason: "no end", at: noon)
         try settled(store, 3..<4, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
 
         #expect(
             try portions(of: .samples, store, before: noon + .seconds(1), limit: 2) == [0, 1, 0])
@@ -234,19 +234,21 @@ import Testing
         let store = try folder.open()
         // The first analysis has an insight, the second a requested one, the third none.
         let analyses = try (0..<3).map { try completedAnalysis(store, 20_000 + 7 * $0) }
-        let made = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
-        try store.sending(made, at: noon)
-        try store.complete(made, insight: "a", at: noon)
-        let asked = try #require(try store.queueInsight(of: analyses[1], testMatter, at: noon))
+        let made = try #require(
+            try store.analyses.queueInsight(of: analyses[0], testMatter, at: noon))
+        try store.analyses.sending(made, at: noon)
+        try store.analyses.complete(made, insight: "a", at: noon)
+        let asked = try #require(
+            try store.analyses.queueInsight(of: analyses[1], testMatter, at: noon))
         // The newest week failed, so the week before it has the newest result.
-        let failed = try store.queueAnalysis(
+        let failed = try store.analyses.queue(
             of: CivilDay(daysSince1970: 20_021), as: .steps, knownMinutes: 9000, at: noon)
-        try store.fail(failed, reason: "r", at: noon)
+        try store.analyses.fail(failed, reason: "r", at: noon)
 
         let young = try store.prune(before: noon)
         let first = try store.prune(before: noon + .seconds(1))
         let left = (try ids("analyses", store), try ids("insight_requests", store))
-        try store.fail(asked, reason: "r", at: noon + .seconds(60))
+        try store.analyses.fail(asked, reason: "r", at: noon + .seconds(60))
         let early = try store.prune(before: noon + .seconds(60))
         let second = try store.prune(before: noon + .seconds(61))
 
@@ -256,17 +258,18 @@ import Testing
         #expect(second.summary == "analyses 1")
         #expect(try ids("analyses", store) == [3, 4])
         #expect(try ids("insight_requests", store) == [])
-        #expect(try store.latestResult()?.analysis.id == 3)
+        #expect(try store.analyses.latestResult()?.analysis.id == 3)
     }
 
     @Test func `the number of a request that is gone is no other's`() throws {
         let store = try folder.open()
         let analyses = try (0..<2).map { try completedAnalysis(store, 20_000 + 7 * $0) }
-        let gone = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
-        try store.fail(gone, reason: "r", at: noon)
+        let gone = try #require(
+            try store.analyses.queueInsight(of: analyses[0], testMatter, at: noon))
+        try store.analyses.fail(gone, reason: "r", at: noon)
         _ = try store.prune(before: noon + .seconds(1))
 
-        let next = try store.queueInsight(of: analyses[1], testMatter, at: noon)
+        let next = try store.analyses.queueInsight(of: analyses[1], testMatter, at: noon)
 
         #expect(next?.id == 2)
     }
@@ -275,12 +278,12 @@ import Testing
         let store = try folder.open()
         for id in ["old", "young"] {
             let time = id == "old" ? noon - .seconds(500) : noon
-            _ = try store.upsert(
+            _ = try store.cache.upsert(
                 [CachedRow(id: id, type: "t", timestamp: time, json: [])], into: .insights,
                 syncedAt: time)
-            try store.noteMissingText(of: id, at: noon)
+            try store.analyses.noteMissingText(of: id, at: noon)
         }
-        try store.noteMissingText(of: "never listed", at: noon - .seconds(500))
+        try store.analyses.noteMissingText(of: "never listed", at: noon - .seconds(500))
 
         _ = try store.prune(before: noon - .seconds(100))
 
@@ -294,7 +297,7 @@ import Testing
         let store = try folder.open()
         for version in 0..<3 {
             let at = noon + .seconds(version)
-            _ = try store.upsert(
+            _ = try store.cache.upsert(
                 [CachedRow(id: "a", type: "t", timestamp: at, json: [UInt8(version)])],
                 into: .metrics, syncedAt: at)
         }
@@ -307,8 +310,8 @@ import Testing
     @Test func `compacting empties the log and gives the space back`() throws {
         let store = try folder.open()
         try settled(store, 0..<1000, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
-        _ = try store.upsert(
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
+        _ = try store.cache.upsert(
             (0..<200).map {
                 CachedRow(
                     id: "\($0)", type: "t", timestamp: noon,

@@ -93,8 +93,8 @@ import Testing
         }
         let insight = CachedRow(
             id: "a", type: "t", timestamp: noon - .seconds(70), json: [])
-        _ = try store.upsert([insight], into: .insights, syncedAt: noon)
-        try store.storeProfile([1], syncedAt: noon - .seconds(8))
+        _ = try store.cache.upsert([insight], into: .insights, syncedAt: noon)
+        try store.cache.storeProfile([1], syncedAt: noon - .seconds(8))
 
         let noted = try facts(store).lastReading
         try store.access { connection in
@@ -124,8 +124,8 @@ import Testing
             try put(state, Int64(number), in: store)
         }
 
-        let backlog = try store.outboxBacklog()
+        let backlog = try store.outbox.backlog()
 
-        #expect(backlog.waiting == 2 && backlog.accepted == 1 && backlog.forPerson == 4)
+        #expect(backlog.waiting == 2 && backlog[.accepted] == 1 && backlog.forPerson == 4)
     }
 }

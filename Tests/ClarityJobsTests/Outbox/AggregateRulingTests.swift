@@ -11,17 +11,18 @@ import Testing
         var fate: AggregateRuling.Fate
         var target: Int64?
         var removed: [Int64] = []
-        var doubtful: [Int64] = []
+        var possiblySent: [Int64] = []
         var moved: Int64?
         var needsRow = false
     }
 
     private static func former(
-        _ id: Int64, _ state: OutboxState, same: Bool = false, doubts: Int64 = 0,
+        _ id: Int64, _ state: OutboxState, same: Bool = false, possibleSends: Int64 = 0,
         asOf: Int64? = 100, shifted: Bool = false
     ) -> AggregateRuling.Former {
         AggregateRuling.Former(
-            id: id, isSame: same, isShifted: shifted, state: state, doubts: doubts, asOf: asOf)
+            id: id, isSame: same, isShifted: shifted, state: state, possibleSends: possibleSends,
+            asOf: asOf)
     }
 
     private static let cases: [Case] =
@@ -30,12 +31,12 @@ import Testing
             Case(
                 testDescription: "another that may have arrived",
                 formers: [
-                    former(1, .queued, doubts: 1)
-                ], fate: .corrected, doubtful: [1], needsRow: true),
+                    former(1, .queued, possibleSends: 1)
+                ], fate: .corrected, possiblySent: [1], needsRow: true),
             Case(
                 testDescription: "another, set aside since it may have arrived",
                 formers: [
-                    former(1, .setAside, doubts: 1)
+                    former(1, .setAside, possibleSends: 1)
                 ], fate: .corrected, needsRow: true),
             Case(
                 testDescription: "one sent, one waiting",
@@ -67,7 +68,7 @@ import Testing
                 formers: [former(1, .queued, shifted: true)], fate: .replaced, target: 1),
             Case(
                 testDescription: "the day of another time zone that may have arrived",
-                formers: [former(1, .queued, doubts: 1, shifted: true)], fate: .keptAsSent),
+                formers: [former(1, .queued, possibleSends: 1, shifted: true)], fate: .keptAsSent),
             Case(
                 testDescription: "days of another time zone, one of them sent",
                 formers: [former(1, .confirmed, shifted: true), former(2, .queued, shifted: true)],
@@ -115,7 +116,7 @@ import Testing
         #expect(ruling.fate == row.fate)
         #expect(ruling.target == row.target)
         #expect(ruling.removed == row.removed)
-        #expect(ruling.doubtful == row.doubtful)
+        #expect(ruling.possiblySent == row.possiblySent)
         #expect(ruling.moved == row.moved)
         #expect(ruling.needsRow == row.needsRow)
     }

@@ -9,28 +9,28 @@ import Testing
 
     @Test func `the first zone is settled, sealed, until everything is removed`() throws {
         let store = try folder.open()
-        #expect(try store.dayZone() == nil)
+        #expect(try store.outbox.dayZone() == nil)
 
-        #expect(try store.keepDayZone("Europe/London") == "Europe/London")
-        #expect(try store.keepDayZone("America/New_York") == "Europe/London")
+        #expect(try store.outbox.keepDayZone("Europe/London") == "Europe/London")
+        #expect(try store.outbox.keepDayZone("America/New_York") == "Europe/London")
 
         let london = DayZone(name: "Europe/London", isSettled: true)
-        #expect(try folder.open().dayZone() == london)
+        #expect(try folder.open().outbox.dayZone() == london)
         let row = try store.access { connection in
             try connection.first("SELECT CAST(sealed AS TEXT) FROM day_zone") { $0.text(0) }
         }
         #expect(try !(#require(row)).contains("London"))
         _ = try store.wipe()
-        #expect(try folder.open().dayZone() == nil)
+        #expect(try folder.open().outbox.dayZone() == nil)
     }
 
     @Test func `a zone is changed on purpose alone`() throws {
         let store = try folder.open()
-        _ = try store.keepDayZone("Europe/London")
+        _ = try store.outbox.keepDayZone("Europe/London")
 
-        try store.changeDayZone(to: "Asia/Tokyo")
+        try store.outbox.changeDayZone(to: "Asia/Tokyo")
 
-        #expect(try store.keepDayZone("Europe/London") == "Asia/Tokyo")
+        #expect(try store.outbox.keepDayZone("Europe/London") == "Asia/Tokyo")
     }
 
     @Test func `a zone that an earlier release noted gives way to the one that is settled`() throws
@@ -42,8 +42,8 @@ import Testing
                 "INSERT INTO day_zone (id, sealed) VALUES (1, ?)", .blob(sealed))
         }
 
-        let noted = try store.dayZone()
-        let kept = try store.keepDayZone("Europe/London")
+        let noted = try store.outbox.dayZone()
+        let kept = try store.outbox.keepDayZone("Europe/London")
 
         #expect(noted == DayZone(name: "Etc/UTC", isSettled: false))
         #expect(kept == "Europe/London")
@@ -51,12 +51,12 @@ import Testing
 
     @Test func `a damaged note is none, and the next takes its place`() throws {
         let store = try folder.open()
-        _ = try store.keepDayZone("Europe/London")
+        _ = try store.outbox.keepDayZone("Europe/London")
 
         try store.sql("UPDATE day_zone SET sealed = zeroblob(60)")
 
-        #expect(try store.dayZone() == nil)
-        #expect(try store.keepDayZone("America/New_York") == "America/New_York")
-        #expect(try store.dayZone()?.name == "America/New_York")
+        #expect(try store.outbox.dayZone() == nil)
+        #expect(try store.outbox.keepDayZone("America/New_York") == "America/New_York")
+        #expect(try store.outbox.dayZone()?.name == "America/New_York")
     }
 }

@@ -24,14 +24,14 @@ import Testing
     /// Draws a batch by rules of two requests an hour, sends it, and returns how long it must wait.
     private func draw(at now: Instant, _ route: UploadRoute = .metrics) throws -> Duration? {
         let store = try folder.open()
-        let draw = try store.nextBatch(
+        let draw = try store.outbox.nextBatch(
             limit: 1, rules: [testRules(route, perHour: 2)], at: now)
-        if let batch = draw.batch { try store.settle(batch, processingID: "p", at: now) }
+        if let batch = draw.batch { try store.outbox.settle(batch, processingID: "p", at: now) }
         return draw.wait
     }
 
     @Test func `all processes share one hour, and another route has its own`() throws {
-        _ = try folder.open().enqueue(heartRates(0..<9))
+        _ = try folder.open().outbox.enqueue(heartRates(0..<9))
 
         let waits = try [0, 600, 1200].map { try draw(at: noon + .seconds($0)) }
         let other = try draw(at: noon + .seconds(1200), .samples)
@@ -43,11 +43,11 @@ import Testing
     }
 
     @Test func `what has to wait is not made into a batch, and nothing waits for nothing`() throws {
-        _ = try folder.open().enqueue(heartRates(0..<3))
+        _ = try folder.open().outbox.enqueue(heartRates(0..<3))
         _ = try (0..<2).map { _ in try draw(at: noon) }
 
         let third = try draw(at: noon)
-        let states = try folder.open().states()
+        let states = try folder.open().outbox.states()
         try folder.open().sql("DELETE FROM outbox WHERE state = 'queued'")
 
         #expect(third == .seconds(3660))
@@ -81,13 +81,13 @@ import Testing
     @Test func `a refusal in spite of the budget closes the route for the rest of the hour`() throws
     {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<9))
+        _ = try store.outbox.enqueue(heartRates(0..<9))
         _ = try draw(at: noon)
         let at = noon + .seconds(1000)
 
-        let wait = try store.closeRoute(.metrics, for: nil, at: at)
+        let wait = try store.outbox.closeRoute(.metrics, for: nil, at: at)
 
-        #expect(try store.closeRoute(.metrics, for: .seconds(3600), at: at) == wait)
+        #expect(try store.outbox.closeRoute(.metrics, for: .seconds(3600), at: at) == wait)
         #expect(wait == .seconds(3660 - 1000))
         #expect(try draw(at: at + .seconds(1)) == wait - .seconds(1))
         #expect(try draw(at: at, .samples) == nil)
@@ -99,15 +99,15 @@ import Testing
     {
         let store = try folder.open()
 
-        #expect(try store.closeRoute(.metrics, for: .seconds(30), at: noon) == .seconds(30))
-        #expect(try store.closeRoute(.samples, for: nil, at: noon) == .seconds(3660))
+        #expect(try store.outbox.closeRoute(.metrics, for: .seconds(30), at: noon) == .seconds(30))
+        #expect(try store.outbox.closeRoute(.samples, for: nil, at: noon) == .seconds(3660))
     }
 
     @Test func `a clock that is put back delays by no more than an hour`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<9))
+        _ = try store.outbox.enqueue(heartRates(0..<9))
         _ = try (0..<2).map { _ in try draw(at: noon) }
-        _ = try store.closeRoute(.samples, for: nil, at: noon)
+        _ = try store.outbox.closeRoute(.samples, for: nil, at: noon)
         let before = noon - .seconds(90_000)
 
         #expect(try draw(at: before) == .seconds(3660))

@@ -61,18 +61,18 @@ import Testing
     private func draw(
         _ store: HealthStore, _ budget: Int64?, at now: Instant = noon
     ) throws -> OutboxDraw {
-        try store.nextBatch(limit: 100, rules: [testRules()], at: now, metered: budget)
+        try store.outbox.nextBatch(limit: 100, rules: [testRules()], at: now, metered: budget)
     }
 
     @Test func `a batch is as large as the budget leaves room, and no larger`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<100))
+        _ = try store.outbox.enqueue(heartRates(0..<100))
         let budget = Int64(BatchRules.envelopeBytes + 10 * 768)
 
         let first = try draw(store, budget)
         let batch = try #require(first.batch)
-        try store.sentMetered(batch, bytes: 3000)
-        try store.settle(batch, processingID: nil, at: noon)
+        try store.outbox.sentMetered(batch, bytes: 3000)
+        try store.outbox.settle(batch, processingID: nil, at: noon)
         let second = try draw(store, budget)
 
         #expect(batch.samples.count == 10 && first.meteredWait == nil)
@@ -82,10 +82,10 @@ import Testing
 
     @Test func `nothing is made when not one sample fits, until a day has passed`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<100))
+        _ = try store.outbox.enqueue(heartRates(0..<100))
         let budget = Int64(BatchRules.envelopeBytes + 10 * 768)
         let batch = try #require(try draw(store, budget).batch)
-        try store.settle(batch, processingID: nil, at: noon)
+        try store.outbox.settle(batch, processingID: nil, at: noon)
 
         let full = try draw(store, budget)
         let later = try draw(store, budget, at: noon + .seconds(24 * 3600))
@@ -98,7 +98,7 @@ import Testing
         throws
     {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<100))
+        _ = try store.outbox.enqueue(heartRates(0..<100))
         _ = try draw(store, nil)
 
         let held = try draw(store, 10_000)
@@ -110,10 +110,10 @@ import Testing
 
     @Test func `without a budget nothing is counted`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<10))
+        _ = try store.outbox.enqueue(heartRates(0..<10))
 
         let batch = try #require(try draw(store, nil).batch)
-        try store.sentMetered(batch, bytes: 5)
+        try store.outbox.sentMetered(batch, bytes: 5)
 
         let rows = try store.access {
             try $0.all("SELECT count(*) FROM metered_bytes") { $0.integer(0) }

@@ -35,11 +35,11 @@ import Testing
     private func put(
         _ samples: Sample..., in store: HealthStore, asOf hours: Double = 0
     ) throws -> EnqueueCounts {
-        try store.enqueue(aggregates: samples, asOf: noon + .seconds(Int64(hours * 3600)))
+        try store.outbox.enqueue(aggregates: samples, asOf: noon + .seconds(Int64(hours * 3600)))
     }
 
     private func waiting(in store: HealthStore) throws -> [Sample] {
-        try store.nextBatch(limit: 99, at: noon)?.samples ?? []
+        try store.outbox.nextBatch(limit: 99, at: noon)?.samples ?? []
     }
 
     /// Tests whether the second activity is the day of another time zone than the first. A row has
@@ -66,7 +66,7 @@ import Testing
 
     @Test func `an aggregate takes the place of no measurement of its time`() throws {
         let store = try folder.open()
-        _ = try store.enqueue([steps(50), steps(60)])
+        _ = try store.outbox.enqueue([steps(50), steps(60)])
 
         let counts = try put(steps(60), steps(100), in: store)
 
@@ -134,7 +134,7 @@ import Testing
         let counts = try put(night(-1.5, 7, minutes: 450), in: store, asOf: 1)
 
         #expect(counts.replaced == 1)
-        #expect(try store.states() == [.queued: 1])
+        #expect(try store.outbox.states() == [.queued: 1])
         #expect(try waiting(in: store) == [night(-1.5, 7, minutes: 450)])
         #expect(try put(night(-1.5, 7.5, minutes: 470), in: store, asOf: 2).corrected == 1)
         #expect(try put(night(-1, 5), in: store).metricsKnown == 1)
@@ -158,19 +158,20 @@ import Testing
             asOf: 1)
 
         #expect(counts.metricsQueued == 3)
-        #expect(try store.states() == [.queued: 4])
+        #expect(try store.outbox.states() == [.queued: 4])
     }
 
     @Test func `a night that is known again is what is left of a changed one`() throws {
         let store = try folder.open()
         try put(night(-1, 5), in: store)
-        _ = try store.settle(
-            try #require(try store.nextBatch(limit: 9, at: noon)), processingID: nil, at: noon)
+        _ = try store.outbox.settle(
+            try #require(try store.outbox.nextBatch(limit: 9, at: noon)), processingID: nil,
+            at: noon)
         try put(night(-1, 6), in: store, asOf: 1)
 
         #expect(try put(night(-1, 5), in: store, asOf: 2).replaced == 1)
 
-        #expect(try store.states() == [.unconfirmed: 1])
+        #expect(try store.outbox.states() == [.unconfirmed: 1])
     }
 
     @Test func `a day that another zone moved takes the place of the former`() throws {

@@ -14,12 +14,12 @@ import Testing
         let store = try folder.open()
         let samples = heartRates(0..<50, source: "Invented watch") + [sample(.steps, 3, 17)]
 
-        let portion = try store.prepare(samples)
-        #expect(try store.outboxCounts().total == 0)
-        let counts = try store.commit(portion)
+        let portion = try store.outbox.prepare(samples)
+        #expect(try store.outbox.counts().total == 0)
+        let counts = try store.outbox.commit(portion)
 
         #expect(counts == EnqueueCounts(queued: 51, duplicates: 0))
-        #expect(try folder.open().nextBatch(limit: 99, at: noon)?.samples == samples)
+        #expect(try folder.open().outbox.nextBatch(limit: 99, at: noon)?.samples == samples)
     }
 
     @Test(.timeLimit(.minutes(5)))
@@ -28,80 +28,83 @@ import Testing
         let samples = heartRates(0..<20)
         let known = Mutex<Int64?>(nil)
 
-        try store.inBulk {
-            _ = try store.enqueue(heartRates(0..<10))
+        try store.outbox.inBulk {
+            _ = try store.outbox.enqueue(heartRates(0..<10))
             try store.change { _ in
                 // The thread is joined before the transaction ends: waiting for it would be a
                 // deadlock.
                 try withThreads(
-                    [{ known.withLock { $0 = try? store.prepare(samples).known } }], cancel: {}
+                    [{ known.withLock { $0 = try? store.outbox.prepare(samples).known } }],
+                    cancel: {}
                 ) {}
             }
         }
 
         #expect(known.withLock { $0 } == 10)
-        #expect(try store.enqueue(samples) == EnqueueCounts(queued: 10, duplicates: 10))
+        #expect(try store.outbox.enqueue(samples) == EnqueueCounts(queued: 10, duplicates: 10))
     }
 
     @Test func `a sample that comes twice in a portion is written once`() throws {
         let store = try folder.open()
 
-        let portion = try store.prepare(heartRates(0..<10) + heartRates(5..<10, source: "other"))
+        let portion = try store.outbox.prepare(
+            heartRates(0..<10) + heartRates(5..<10, source: "other"))
 
         #expect(portion.rows.count == 10)
         #expect(portion.known == 5)
-        #expect(try store.commit(portion) == EnqueueCounts(queued: 10, duplicates: 5))
+        #expect(try store.outbox.commit(portion) == EnqueueCounts(queued: 10, duplicates: 5))
     }
 
     @Test func `what is in the outbox is neither sealed nor written again, in whatever state`()
         throws
     {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<30))
-        let batch = try #require(try store.nextBatch(limit: 10, at: noon))
-        try store.settle(batch, processingID: "p", at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<30))
+        let batch = try #require(try store.outbox.nextBatch(limit: 10, at: noon))
+        try store.outbox.settle(batch, processingID: "p", at: noon)
 
-        let portion = try store.prepare(heartRates(0..<32))
+        let portion = try store.outbox.prepare(heartRates(0..<32))
 
         #expect(portion.known == 30)
         #expect(portion.rows.map(\.start) == heartRates(30..<32).map(\.start.secondsSince1970))
-        #expect(try store.commit(portion) == EnqueueCounts(queued: 2, duplicates: 30))
+        #expect(try store.outbox.commit(portion) == EnqueueCounts(queued: 2, duplicates: 30))
     }
 
     @Test func `two who prepared the same samples write them once`() throws {
         let first = try folder.open()
         let second = try folder.open()
         let portions = [
-            try first.prepare(heartRates(0..<10)), try second.prepare(heartRates(5..<15)),
+            try first.outbox.prepare(heartRates(0..<10)),
+            try second.outbox.prepare(heartRates(5..<15)),
         ]
 
-        let counts = [try first.commit(portions[0]), try second.commit(portions[1])]
+        let counts = [try first.outbox.commit(portions[0]), try second.outbox.commit(portions[1])]
 
         #expect(counts[0] == EnqueueCounts(queued: 10, duplicates: 0))
         #expect(counts[1] == EnqueueCounts(queued: 5, duplicates: 5))
-        #expect(try first.states() == [.queued: 15])
+        #expect(try first.outbox.states() == [.queued: 15])
     }
 
     @Test func `samples without an order are known too, among many that are not theirs`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<5000))
+        _ = try store.outbox.enqueue(heartRates(0..<5000))
 
         // The span from the first to the last sample holds far more than is read at once.
         let mixed = heartRates(0..<1) + heartRates(4999..<5002) + [sample(.steps, 7)]
-        let portion = try store.prepare(mixed)
+        let portion = try store.outbox.prepare(mixed)
 
         #expect(KnownSamples.limit(for: 4) < 5000)
         #expect(portion.known == 2)
-        #expect(try store.commit(portion) == EnqueueCounts(queued: 3, duplicates: 2))
+        #expect(try store.outbox.commit(portion) == EnqueueCounts(queued: 3, duplicates: 2))
     }
 
     @Test func `equal times of other kinds and values are no duplicates`() throws {
         let store = try folder.open()
-        _ = try store.enqueue([sample(.steps, 1, 5)])
+        _ = try store.outbox.enqueue([sample(.steps, 1, 5)])
         var longer = sample(.steps, 1, 5)
         longer.end = longer.end + .seconds(60)
 
-        let counts = try store.enqueue(
+        let counts = try store.outbox.enqueue(
             [sample(.steps, 1, 6), sample(.distance, 1, 5), longer, sample(.steps, 1, 5)])
 
         #expect(counts == EnqueueCounts(queued: 3, duplicates: 1))
@@ -124,11 +127,11 @@ import Testing
         let store = try folder.open()
         let samples = heartRates(0..<3) + [sample(.steps, 1)]
 
-        _ = try store.enqueue(samples)
-        _ = try store.enqueue(samples)
-        _ = try store.enqueue(samples + [sample(.steps, 2)])
+        _ = try store.outbox.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
+        _ = try store.outbox.enqueue(samples + [sample(.steps, 2)])
 
-        let entries = try store.auditRecords(limit: 9).compactMap(\.entry)
+        let entries = try store.audit.records(limit: 9).compactMap(\.entry)
         #expect(
             entries.map(\.counts) == [
                 ["heart_rate": 3, "steps": 1], ["heart_rate": 3, "steps": 2],
@@ -138,11 +141,11 @@ import Testing
 
     @Test func `nothing is written for somebody who was logged out`() throws {
         let store = try folder.open()
-        let portion = try store.prepare(heartRates(0..<3))
+        let portion = try store.outbox.prepare(heartRates(0..<3))
         _ = try folder.open().wipe()
 
-        #expect(throws: HealthStoreError.self) { try store.commit(portion) }
-        #expect(try folder.open().outboxCounts().total == 0)
+        #expect(throws: HealthStoreError.self) { try store.outbox.commit(portion) }
+        #expect(try folder.open().outbox.counts().total == 0)
     }
 
     @Test func `in bulk the log grows longer, and afterwards is as before`() throws {
@@ -153,8 +156,8 @@ import Testing
         struct Broken: Error {}
 
         let limit = { try store.access { $0.logLimit } }
-        let during = try store.inBulk { try limit() }
-        #expect(throws: Broken.self) { try store.inBulk { throw Broken() } }
+        let during = try store.outbox.inBulk { try limit() }
+        #expect(throws: Broken.self) { try store.outbox.inBulk { throw Broken() } }
 
         #expect(during == 16_384)
         #expect(try limit() == 1000)

@@ -11,24 +11,25 @@ import Testing
     func `a batch in flight belongs to one attempt`(resends: Bool) throws {
         let rules = testRules(.samples, isIdempotent: false, resends: resends)
         let (first, second) = (try folder.open(), try folder.open())
-        _ = try first.enqueue(heartRates(0..<5))
-        let batch = try #require(try first.nextBatch(limit: 5, rules: [rules], at: noon).batch)
+        _ = try first.outbox.enqueue(heartRates(0..<5))
+        let batch = try #require(
+            try first.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch)
 
-        let other = try second.nextBatch(limit: 5, rules: [rules], at: noon)
-        try first.settle(batch, processingID: "p", at: noon)
+        let other = try second.outbox.nextBatch(limit: 5, rules: [rules], at: noon)
+        try first.outbox.settle(batch, processingID: "p", at: noon)
 
         #expect(other.batch == nil)
         #expect(other.refused == [:])
-        #expect(try second.states() == [.accepted: 5])
-        #expect(try second.possiblyDoubled() == DoubledSamples())
+        #expect(try second.outbox.states() == [.accepted: 5])
+        #expect(try second.outbox.possiblyDoubled() == DoubledSamples())
     }
 
     @Test func `each attempt sends what the other has not taken`() throws {
         let (first, second) = (try folder.open(), try folder.open())
-        _ = try first.enqueue(heartRates(0..<5))
+        _ = try first.outbox.enqueue(heartRates(0..<5))
 
         let batches = try [first, second, first, second].map {
-            try $0.nextBatch(limit: 3, rules: [testRules()], at: noon).batch
+            try $0.outbox.nextBatch(limit: 3, rules: [testRules()], at: noon).batch
         }
 
         // Each attempt gets its own batch again until it has settled it.
@@ -40,16 +41,17 @@ import Testing
     @Test func `the next upload takes over the batch of an attempt that has ended`() throws {
         let rules = testRules(.samples, isIdempotent: false)
         var killed: HealthStore? = try folder.open()
-        _ = try killed?.enqueue(heartRates(0..<5))
-        let batch = try #require(try killed?.nextBatch(limit: 5, rules: [rules], at: noon).batch)
+        _ = try killed?.outbox.enqueue(heartRates(0..<5))
+        let batch = try #require(
+            try killed?.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch)
         let next = try folder.open()
-        let before = try next.nextBatch(limit: 5, rules: [rules], at: noon).batch
+        let before = try next.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch
 
         killed = nil
-        let after = try next.nextBatch(limit: 5, rules: [rules], at: noon).batch
+        let after = try next.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch
 
         #expect(before == nil)
         #expect(after?.id == batch.id)
-        #expect(after?.doubts == 1)
+        #expect(after?.possibleSends == 1)
     }
 }

@@ -11,8 +11,8 @@ import Testing
     /// Makes an outbox with samples in six states, and a reading.
     private func filled() throws -> HealthStore {
         let store = try folder.open()
-        let reading = try store.beginReading(of: "/export.zip")
-        _ = try store.commit(try store.prepare(heartRates(0..<20)), of: reading)
+        let reading = try store.outbox.beginReading(of: "/export.zip")
+        _ = try store.outbox.commit(try store.outbox.prepare(heartRates(0..<20)), of: reading)
         var counts = ReadingCounts()
         counts[.read] = 23
         counts[.unmapped] = 2
@@ -20,21 +20,21 @@ import Testing
         var reasons = ReadingReasons()
         reasons.unmapped = ["BodyMass": 2]
         reasons.refused = ["bad date": 1]
-        try store.end(reading, counts, reasons)
+        try store.outbox.end(reading, counts, reasons)
         func batch(_ limit: Int) throws -> OutboxBatch {
-            try #require(try store.nextBatch(limit: limit, at: noon))
+            try #require(try store.outbox.nextBatch(limit: limit, at: noon))
         }
-        try store.settle(try batch(4), processingID: "p", at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
-        try store.settle(try batch(3), processingID: "q", at: noon)
-        try store.settle(try batch(2), processingID: nil, at: noon)
-        _ = try store.split(try batch(1), reason: "refused", at: noon)
+        try store.outbox.settle(try batch(4), processingID: "p", at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
+        try store.outbox.settle(try batch(3), processingID: "q", at: noon)
+        try store.outbox.settle(try batch(2), processingID: nil, at: noon)
+        _ = try store.outbox.split(try batch(1), reason: "refused", at: noon)
         _ = try batch(5)
         return store
     }
 
     @Test func `a sound outbox has no finding`() throws {
-        let proof = try filled().proveOutbox()
+        let proof = try filled().outbox.prove()
 
         #expect(proof.findings == [])
         #expect(proof.rows == 20 && proof.readings == 1)
@@ -115,7 +115,7 @@ import Testing
                 "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF; \(damage)")
         }
 
-        let findings = try store.proveOutbox().findings
+        let findings = try store.outbox.prove().findings
 
         #expect(
             findings.contains { $0.rule == rule && $0.what.contains(words) },

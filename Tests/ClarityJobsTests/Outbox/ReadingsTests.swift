@@ -34,16 +34,16 @@ import Testing
     @Test func `a reading's sums hold after every portion and at its end`() throws {
         let store = try folder.open()
 
-        let reading = try store.beginReading(of: "/export.zip")
-        let begun = try store.arithmetic()
-        _ = try store.commit(try store.prepare(heartRates(0..<10)), of: reading)
-        _ = try store.commit(
-            try store.prepare(heartRates(5..<12), aggregates: [day(0, 4000)]), of: reading)
-        let between = try store.arithmetic()
+        let reading = try store.outbox.beginReading(of: "/export.zip")
+        let begun = try store.outbox.arithmetic()
+        _ = try store.outbox.commit(try store.outbox.prepare(heartRates(0..<10)), of: reading)
+        _ = try store.outbox.commit(
+            try store.outbox.prepare(heartRates(5..<12), aggregates: [day(0, 4000)]), of: reading)
+        let between = try store.outbox.arithmetic()
         var end = counts(read: 20, unmapped: 2, made: 1)
         end[.folded] = 1
-        try store.end(reading, end, reasons(unmapped: ["BodyMass": 2]))
-        let ended = try store.arithmetic()
+        try store.outbox.end(reading, end, reasons(unmapped: ["BodyMass": 2]))
+        let ended = try store.outbox.arithmetic()
 
         #expect(begun.isBalanced && begun.open == 1 && begun.counts[.read] == 0)
         #expect(between.isBalanced && between.counts[.read] == 17)
@@ -52,94 +52,94 @@ import Testing
         #expect(ended.isBalanced && ended.open == 0 && ended.readings == 1)
         #expect(ended.counts[.read] == 20 && ended.counts.rows == 13)
         #expect(ended.reasons.unmapped == ["BodyMass": 2])
-        #expect(try store.proveOutbox().findings == [])
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test func `a reading that was killed is closed by the next, and what it brought counts`()
         throws
     {
         let killed = try folder.open()
-        let reading = try killed.beginReading(of: "/export.zip")
-        _ = try killed.commit(try killed.prepare(heartRates(0..<10)), of: reading)
+        let reading = try killed.outbox.beginReading(of: "/export.zip")
+        _ = try killed.outbox.commit(try killed.outbox.prepare(heartRates(0..<10)), of: reading)
 
         let store = try folder.open()
-        let next = try store.beginReading(of: "/export.zip")
-        _ = try store.commit(try store.prepare(heartRates(0..<14)), of: next)
-        try store.end(next, counts(read: 14), ReadingReasons())
-        let sums = try store.arithmetic()
+        let next = try store.outbox.beginReading(of: "/export.zip")
+        _ = try store.outbox.commit(try store.outbox.prepare(heartRates(0..<14)), of: next)
+        try store.outbox.end(next, counts(read: 14), ReadingReasons())
+        let sums = try store.outbox.arithmetic()
 
         #expect(sums.isBalanced && sums.readings == 2 && sums.interrupted == 1 && sums.open == 0)
         #expect(sums.counts[.read] == 24 && sums.counts[.queued] == 14)
         #expect(sums.counts[.known] == 10)
-        #expect(try store.proveOutbox().findings == [])
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test func `a reading that goes on after it was closed by another ends as any other`() throws {
         let store = try folder.open()
-        let first = try store.beginReading(of: "/export.zip")
-        let second = try store.beginReading(of: "/export.zip")
-        let other = try store.beginReading(of: "/other.zip")
+        let first = try store.outbox.beginReading(of: "/export.zip")
+        let second = try store.outbox.beginReading(of: "/export.zip")
+        let other = try store.outbox.beginReading(of: "/other.zip")
 
-        _ = try store.commit(try store.prepare(heartRates(0..<3)), of: first)
-        try store.end(first, counts(read: 3), ReadingReasons())
-        try store.interrupt(second)
-        let sums = try store.arithmetic()
+        _ = try store.outbox.commit(try store.outbox.prepare(heartRates(0..<3)), of: first)
+        try store.outbox.end(first, counts(read: 3), ReadingReasons())
+        try store.outbox.interrupt(second)
+        let sums = try store.outbox.arithmetic()
 
         #expect(sums.isBalanced && sums.interrupted == 1 && sums.open == 1)
-        try store.end(other, counts(read: 0), ReadingReasons())
-        #expect(try store.arithmetic().open == 0)
+        try store.outbox.end(other, counts(read: 0), ReadingReasons())
+        #expect(try store.outbox.arithmetic().open == 0)
     }
 
     @Test func `later values of a day are counted as replaced, corrected and removed`() throws {
         let store = try folder.open()
         func read(_ steps: Double) throws {
-            let reading = try store.beginReading(of: "/export.zip")
-            let portion = try store.prepare([], aggregates: [day(0, steps)])
-            _ = try store.commit(portion, of: reading)
+            let reading = try store.outbox.beginReading(of: "/export.zip")
+            let portion = try store.outbox.prepare([], aggregates: [day(0, steps)])
+            _ = try store.outbox.commit(portion, of: reading)
             var end = counts(read: 1, made: 1)
             end[.folded] = 1
-            try store.end(reading, end, ReadingReasons())
+            try store.outbox.end(reading, end, ReadingReasons())
         }
         try read(4000)
         try read(4100)
-        let batch = try #require(try store.nextBatch(limit: 1, at: noon))
+        let batch = try #require(try store.outbox.nextBatch(limit: 1, at: noon))
         try read(4200)
         // The batch's former value is not sent any more.
-        _ = try store.release(batch, reason: "the backend broke", at: noon)
+        _ = try store.outbox.release(batch, reason: "the backend broke", at: noon)
         try read(4200)
 
-        let sums = try store.arithmetic()
+        let sums = try store.outbox.arithmetic()
 
         #expect(sums.isBalanced)
         #expect(sums.counts[.made] == 4 && sums.counts[.madeQueued] == 1)
         #expect(sums.counts[.madeReplaced] == 1 && sums.counts[.madeCorrected] == 1)
         #expect(sums.counts[.madeKnown] == 1 && sums.counts[.rowsRemoved] == 1)
-        #expect(sums.counts.rows == 1 && sums.account.samples == 1)
-        #expect(try store.proveOutbox().findings == [])
+        #expect(sums.counts.rows == 1 && sums.account.total == 1)
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test func `what no reading brings is counted all the same`() throws {
         let store = try folder.open()
 
-        _ = try store.enqueue(heartRates(0..<5))
-        let before = try store.arithmetic()
-        try store.save(
+        _ = try store.outbox.enqueue(heartRates(0..<5))
+        let before = try store.outbox.arithmetic()
+        try store.sessions.save(
             Session(
                 userID: "ada", email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))
         _ = try store.wipe()
         let wiped = try folder.open()
-        try wiped.save(
+        try wiped.sessions.save(
             Session(
                 userID: "eve", email: "eve@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))
-        let nothing = try wiped.arithmetic()
-        _ = try wiped.enqueue(heartRates(0..<2))
+        let nothing = try wiped.outbox.arithmetic()
+        _ = try wiped.outbox.enqueue(heartRates(0..<2))
 
         #expect(before.isBalanced && before.counts[.queued] == 5 && before.readings == 0)
         #expect(nothing.isBalanced && nothing.counts == ReadingCounts())
-        #expect(try wiped.arithmetic().counts[.queued] == 2)
-        #expect(try wiped.proveOutbox().findings == [])
+        #expect(try wiped.outbox.arithmetic().counts[.queued] == 2)
+        #expect(try wiped.outbox.prove().findings == [])
     }
 
     @Test func `the rows of a file from before there was a ledger are its first entry`() throws {
@@ -152,26 +152,26 @@ import Testing
             """)
 
         let store = try folder.open(firstKey)
-        let old = try store.arithmetic()
-        _ = try store.enqueue(heartRates(0..<1))
+        let old = try store.outbox.arithmetic()
+        _ = try store.outbox.enqueue(heartRates(0..<1))
 
-        #expect(old.isBalanced && old.counts[.rowsBefore] == 2 && old.account.samples == 2)
-        #expect(try store.arithmetic().counts.rows == 3)
-        #expect(try store.proveOutbox().findings == [])
+        #expect(old.isBalanced && old.counts[.rowsBefore] == 2 && old.account.total == 2)
+        #expect(try store.outbox.arithmetic().counts.rows == 3)
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test func `old readings are put together, and nothing of their sums is lost`() throws {
         let store = try folder.open()
         for index in 0..<100 {
-            let reading = try store.beginReading(of: "/folder/\(index % 3)")
-            _ = try store.commit(
-                try store.prepare(heartRates(index..<index + 1)), of: reading)
-            try store.end(
+            let reading = try store.outbox.beginReading(of: "/folder/\(index % 3)")
+            _ = try store.outbox.commit(
+                try store.outbox.prepare(heartRates(index..<index + 1)), of: reading)
+            try store.outbox.end(
                 reading, counts(read: 2, unmapped: 1),
                 reasons(unmapped: ["Type\(index % 5)": 1]))
         }
 
-        let sums = try store.arithmetic()
+        let sums = try store.outbox.arithmetic()
         let rows = try store.access {
             try $0.all("SELECT count(*) FROM readings") { $0.integer(0) }
         }
@@ -180,7 +180,7 @@ import Testing
         #expect(sums.reasons.unmapped.count == 5)
         #expect(sums.reasons.unmapped.values.allSatisfy { $0 == 20 })
         #expect(rows == [65 + 3])
-        #expect(try store.proveOutbox().findings == [])
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test(arguments: [false, true])
@@ -190,43 +190,43 @@ import Testing
         let store = try folder.open()
         func read(_ times: Int) throws {
             for _ in 0..<times {
-                try store.end(
-                    try store.beginReading(of: "/export.zip"), counts(read: 1, unmapped: 1),
+                try store.outbox.end(
+                    try store.outbox.beginReading(of: "/export.zip"), counts(read: 1, unmapped: 1),
                     reasons(unmapped: ["Type": 1]))
             }
         }
         if hasSum { try read(70) }
-        let long = try store.beginReading(of: "/export.zip")
-        _ = try store.commit(try store.prepare(heartRates(0..<3)), of: long)
+        let long = try store.outbox.beginReading(of: "/export.zip")
+        _ = try store.outbox.commit(try store.outbox.prepare(heartRates(0..<3)), of: long)
         try read(70)
-        _ = try store.commit(try store.prepare(heartRates(3..<5)), of: long)
+        _ = try store.outbox.commit(try store.outbox.prepare(heartRates(3..<5)), of: long)
 
-        try store.end(long, counts(read: 7, unmapped: 2), reasons(unmapped: ["Other": 2]))
+        try store.outbox.end(long, counts(read: 7, unmapped: 2), reasons(unmapped: ["Other": 2]))
 
-        let sums = try store.arithmetic()
+        let sums = try store.outbox.arithmetic()
         let others: Int64 = hasSum ? 140 : 70
         #expect(sums.isBalanced && sums.readings == others + 1 && sums.open == 0)
         #expect(sums.counts[.read] == others + 7 && sums.counts[.queued] == 5)
         #expect(sums.reasons.unmapped == ["Type": others, "Other": 2])
-        #expect(try store.proveOutbox().findings == [])
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test func `many sources leave a bounded ledger`() throws {
         let store = try folder.open()
         for index in 0..<400 {
-            let reading = try store.beginReading(of: "/source/\(index)")
-            try store.end(
+            let reading = try store.outbox.beginReading(of: "/source/\(index)")
+            try store.outbox.end(
                 reading, counts(read: 1, unmapped: 1), reasons(unmapped: ["Type": 1]))
         }
 
-        let sums = try store.arithmetic()
+        let sums = try store.outbox.arithmetic()
         let rows = try store.access {
             try $0.all("SELECT count(*) FROM readings") { $0.integer(0) }
         }
 
         #expect(sums.isBalanced && sums.readings == 400 && sums.reasons.unmapped == ["Type": 400])
         #expect(rows == [65 + 256 + 1])
-        #expect(try store.proveOutbox().findings == [])
+        #expect(try store.outbox.prove().findings == [])
     }
 
     @Test func `more names than the ledger holds count together`() {

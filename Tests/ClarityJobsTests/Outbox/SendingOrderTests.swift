@@ -63,19 +63,19 @@ import Testing
         var draw = SplitMix(state: UInt64(limit))
         let store = try StateFolder().open()
         let kinds: [SampleKind] = [.heartRate, .heartRate, .heartRate, .steps, .vo2Max]
-        _ = try store.enqueue((0..<50).map { sample(.vo2Max, $0) })
+        _ = try store.outbox.enqueue((0..<50).map { sample(.vo2Max, $0) })
         var oldest = -1
         var waited = 0
         for round in 1...60 {
             // More samples arrive than leave. They are of any age, but never older than the oldest.
-            _ = try store.enqueue(
+            _ = try store.outbox.enqueue(
                 (0..<limit + 2).map { _ in
                     sample(
                         kinds.randomElement(using: &draw) ?? .steps,
                         Int.random(in: 51...1_000_000, using: &draw))
                 })
-            let batch = try #require(try store.nextBatch(limit: limit, at: noon))
-            try store.settle(batch, processingID: nil, at: noon)
+            let batch = try #require(try store.outbox.nextBatch(limit: limit, at: noon))
+            try store.outbox.settle(batch, processingID: nil, at: noon)
             waited += 1
             let left = try store.access { connection in
                 try connection.first("SELECT min(start_s) FROM outbox WHERE state = 'queued'") {

@@ -19,15 +19,15 @@ import Testing
         let store = try folder.open()
         folder.write([1, 2, 3], to: "export.zip")
         let stamp = try #require(self.stamp())
-        #expect(try store.wasRead(path, stamp) == nil)
+        #expect(try store.outbox.wasRead(path, stamp) == nil)
 
-        try store.noteRead(path, stamp, at: noon)
+        try store.outbox.noteRead(path, stamp, at: noon)
 
-        #expect(try folder.open().wasRead(path, stamp) == noon)
-        #expect(try store.wasRead("\(folder.path)/other.zip", stamp) == nil)
+        #expect(try folder.open().outbox.wasRead(path, stamp) == noon)
+        #expect(try store.outbox.wasRead("\(folder.path)/other.zip", stamp) == nil)
         folder.write([1, 2, 4], to: "export.zip")
         let changed = try #require(self.stamp())
-        #expect(try store.wasRead(path, changed) == nil)
+        #expect(try store.outbox.wasRead(path, changed) == nil)
     }
 
     @Test func `a write that restores size and times is noticed`() throws {
@@ -57,17 +57,17 @@ import Testing
         let (one, two) = (try #require(stamp(reader: "1")), try #require(stamp(reader: "2")))
 
         let store = try folder.open()
-        try store.noteRead(path, one, at: noon)
+        try store.outbox.noteRead(path, one, at: noon)
 
         #expect(one != two)
-        #expect(try store.wasRead(path, one) == noon)
-        #expect(try store.wasRead(path, two) == nil)
+        #expect(try store.outbox.wasRead(path, one) == noon)
+        #expect(try store.outbox.wasRead(path, two) == nil)
     }
 
     @Test func `what reads a file, and by which rules, stands nowhere in clear text`() throws {
         folder.write([1], to: "export.zip")
         let store = try folder.open()
-        try store.noteRead(path, #require(stamp(reader: "reader Europe/London")), at: noon)
+        try store.outbox.noteRead(path, #require(stamp(reader: "reader Europe/London")), at: noon)
 
         let row = try store.access { connection in
             try connection.first("SELECT stamp || CAST(sealed AS TEXT) FROM sources") { $0.text(0) }
@@ -85,9 +85,9 @@ import Testing
 
         #expect(!early.isSettled && late.isSettled)
         #expect(early != late && early == late.inDoubt)
-        try store.noteRead(path, early, reading)
-        #expect(try store.wasRead(path, late) == nil)
-        #expect(try store.wasRead(path, late.inDoubt) == noon)
+        try store.outbox.noteRead(path, early, reading)
+        #expect(try store.outbox.wasRead(path, late) == nil)
+        #expect(try store.outbox.wasRead(path, late.inDoubt) == noon)
     }
 
     @Test func `a folder and a missing file have no stamp`() {
@@ -103,18 +103,18 @@ import Testing
         let stamp = try #require(self.stamp())
         let mark = try #require(ContentMark(ofFile: path, like: nil) { false })
         let counts: [String: Int64] = ["heart_rate": 12, "records": 40]
-        #expect(try store.lastReading(of: path) == nil)
+        #expect(try store.outbox.lastReading(of: path) == nil)
 
         for (found, amounts) in [(mark, counts), (nil, [:])] as [(ContentMark?, [String: Int64])] {
             let reading = LastReading(
                 readAt: noon, reader: stamp.reader, bytes: stamp.bytes, mark: found,
                 counts: amounts)
-            try store.noteRead(path, stamp, reading)
+            try store.outbox.noteRead(path, stamp, reading)
 
-            #expect(try folder.open().lastReading(of: path) == reading)
+            #expect(try folder.open().outbox.lastReading(of: path) == reading)
         }
         #expect(stamp.bytes == 3)
-        #expect(try store.lastReading(of: "\(folder.path)/other.zip") == nil)
+        #expect(try store.outbox.lastReading(of: "\(folder.path)/other.zip") == nil)
         let sealed = try store.access { connection in
             try connection.first("SELECT sealed FROM sources") { $0.blob(0) }
         }
@@ -125,12 +125,12 @@ import Testing
         let store = try folder.open()
         folder.write([1, 2, 3], to: "export.zip")
         let stamp = try #require(self.stamp())
-        try store.noteRead(path, stamp, at: noon)
+        try store.outbox.noteRead(path, stamp, at: noon)
 
         for damage in ["zeroblob(60)", "x''", "NULL"] {
             try store.sql("UPDATE sources SET sealed = \(damage)")
-            #expect(try store.lastReading(of: path) == nil)
-            #expect(try store.wasRead(path, stamp) == nil)
+            #expect(try store.outbox.lastReading(of: path) == nil)
+            #expect(try store.outbox.wasRead(path, stamp) == nil)
         }
     }
 

@@ -21,37 +21,37 @@ struct FilledStore {
     init(_ environment: [String: String] = [:]) throws {
         folder = StateFolder()
         let store = try folder.open(environment)
-        try store.save(session)
-        try store.storeProfile([7], syncedAt: noon)
-        _ = try store.enqueue(pruned)
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
-        try store.settle(
+        try store.sessions.save(session)
+        try store.cache.storeProfile([7], syncedAt: noon)
+        _ = try store.outbox.enqueue(pruned)
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        try store.outbox.settle(
             batch, processingID: nil, duplicates: Array(batch.samples.indices), at: noon)
         _ = try store.prune(before: noon + .seconds(1))
-        _ = try store.enqueue(waiting)
+        _ = try store.outbox.enqueue(waiting)
         for table in CachedTable.allCases {
-            _ = try store.upsert([row("a", "old", at: -9)], into: table, syncedAt: noon)
-            _ = try store.upsert(rows, into: table, syncedAt: noon)
+            _ = try store.cache.upsert([row("a", "old", at: -9)], into: table, syncedAt: noon)
+            _ = try store.cache.upsert(rows, into: table, syncedAt: noon)
         }
-        try store.noteRead(source, stamp, at: noon)
-        try store.keepPullPlace(FilledStore.cursor, of: .metrics)
-        try store.keep(FilledStore.steps)
-        _ = try store.keepDayZone("Europe/London")
-        try store.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
+        try store.outbox.noteRead(source, stamp, at: noon)
+        try store.cache.keepPullPlace(FilledStore.cursor, of: .metrics)
+        try store.analyses.keep(FilledStore.steps)
+        _ = try store.outbox.keepDayZone("Europe/London")
+        try store.outbox.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
         try read(store)
-        _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
+        _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
     }
 
     /// Records a reading in the ledger, and the backend's words about the first waiting sample.
     private func read(_ store: HealthStore) throws {
         var counts = ReadingCounts()
         (counts[.read], counts[.unmapped]) = (3, 3)
-        try store.end(try store.beginReading(of: source), counts, FilledStore.reasons)
+        try store.outbox.end(try store.outbox.beginReading(of: source), counts, FilledStore.reasons)
         try store.change { connection in
             let id = try connection.first("SELECT min(id) FROM outbox WHERE state = 'queued'") {
                 $0.integer(0)
             }
-            try store.keepWords("too high", of: try #require(id), connection)
+            try store.outbox.keepWords("too high", of: try #require(id), connection)
         }
     }
 
@@ -104,55 +104,58 @@ struct FilledStore {
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let store = try folder.open(environment)
-        #expect(try store.load() == session, sourceLocation: sourceLocation)
-        #expect(try store.owner() == "ada", sourceLocation: sourceLocation)
-        #expect(try store.profile()?.json == [7], sourceLocation: sourceLocation)
+        #expect(try store.sessions.load() == session, sourceLocation: sourceLocation)
+        #expect(try store.sessions.owner() == "ada", sourceLocation: sourceLocation)
+        #expect(try store.cache.profile()?.json == [7], sourceLocation: sourceLocation)
         for table in CachedTable.allCases {
-            let found = try store.rows(of: table, limit: 9)
+            let found = try store.cache.rows(of: table, limit: 9)
             #expect(
                 found.map(\.row) == rows.sorted { $0.id < $1.id }, sourceLocation: sourceLocation)
             #expect(found.damaged.isEmpty, sourceLocation: sourceLocation)
-            let again = try store.upsert(rows, into: table, syncedAt: noon)
+            let again = try store.cache.upsert(rows, into: table, syncedAt: noon)
             #expect(again.unchanged == 2, sourceLocation: sourceLocation)
-            let versions = try store.archivedVersions(limit: 9)
+            let versions = try store.cache.versions(limit: 9)
             #expect(Set(versions.map(\.id)) == ["a"], sourceLocation: sourceLocation)
             #expect(
-                try versions.allSatisfy { try store.archivedVersion($0.number)?.version.id == "a" },
+                try versions.allSatisfy { try store.cache.version($0.number)?.version.id == "a" },
                 sourceLocation: sourceLocation)
         }
         #expect(
-            try store.pullRecord(of: .metrics).place == FilledStore.cursor,
+            try store.cache.pullRecord(of: .metrics).place == FilledStore.cursor,
             sourceLocation: sourceLocation)
-        let counts = try store.enqueue(pruned + waiting)
+        let counts = try store.outbox.enqueue(pruned + waiting)
         #expect(counts.duplicates == 9 && counts.queued == 0, sourceLocation: sourceLocation)
         #expect(
-            try store.nextBatch(limit: 99, at: noon)?.samples == waiting,
+            try store.outbox.nextBatch(limit: 99, at: noon)?.samples == waiting,
             sourceLocation: sourceLocation)
-        #expect(try store.wasRead(source, stamp) == noon, sourceLocation: sourceLocation)
-        let week = try store.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
+        #expect(try store.outbox.wasRead(source, stamp) == noon, sourceLocation: sourceLocation)
+        let week = try store.analyses.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
         #expect(
             week
                 == .known(
                     counts: FilledStore.steps.flatMap(\.counts),
                     isKnown: [Bool](repeating: true, count: 10_080)),
             sourceLocation: sourceLocation)
-        #expect(try store.dayZone()?.name == "Europe/London", sourceLocation: sourceLocation)
+        #expect(try store.outbox.dayZone()?.name == "Europe/London", sourceLocation: sourceLocation)
         var contributions: [[UInt8]] = []
-        try store.contribute([FilledStore.contribution], of: source) { _, kept in
+        try store.outbox.contribute([FilledStore.contribution], of: source) { _, kept in
             contributions += [kept].compactMap { $0 }
             return nil
         }
         #expect(
             contributions == (hasContributions ? [[1, 2, 3]] : []), sourceLocation: sourceLocation)
         #expect(
-            try store.latestResult()?.result.numbers == ["m10": 1], sourceLocation: sourceLocation)
-        let request = try #require(try store.openInsightRequests().first)
-        #expect(try store.matter(of: request) == testMatter, sourceLocation: sourceLocation)
-        #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
+            try store.analyses.latestResult()?.result.numbers == ["m10": 1],
+            sourceLocation: sourceLocation)
+        let request = try #require(try store.analyses.openInsightRequests().first)
         #expect(
-            try store.arithmetic().reasons == FilledStore.reasons, sourceLocation: sourceLocation)
+            try store.analyses.matter(of: request) == testMatter, sourceLocation: sourceLocation)
+        #expect(try store.audit.verify().broken == nil, sourceLocation: sourceLocation)
         #expect(
-            try store.outboxSample(5)?.serverWords == "too high", sourceLocation: sourceLocation)
+            try store.outbox.arithmetic().reasons == FilledStore.reasons,
+            sourceLocation: sourceLocation)
+        #expect(
+            try store.outbox.sample(5)?.serverWords == "too high", sourceLocation: sourceLocation)
     }
 }
 

@@ -94,18 +94,18 @@ import Testing
     func `entries beside a break of the log can be read as before`(damage: String) throws {
         let filled = try FilledStore()
         try filled.folder.open().sql(damage)
-        let before = try filled.folder.open().auditRecords(limit: 99)
-        let broken = try filled.folder.open().verifyAudit().broken
+        let before = try filled.folder.open().audit.records(limit: 99)
+        let broken = try filled.folder.open().audit.verify().broken
 
         let report = try rotation(filled.folder).run()
 
         let store = try filled.folder.open()
-        let after = try store.auditRecords(limit: 99).filter { $0.entry?.action != .keyRotated }
+        let after = try store.audit.records(limit: 99).filter { $0.entry?.action != .keyRotated }
         #expect(before.count > 3 && before.allSatisfy { $0.entry != nil })
         #expect(after.map(\.entry) == before.map(\.entry))
         #expect(report.damaged == 0)
         #expect(broken != nil)
-        #expect(try store.verifyAudit().broken?.number == broken?.number)
+        #expect(try store.audit.verify().broken?.number == broken?.number)
     }
 
     @Test func `no draft of a key that a kill left behind outlives a change`() throws {
@@ -166,7 +166,7 @@ import Testing
             #expect(try opened(store.folder, by: former) == 0, "\(step)")
             #expect(!store.folder.names.contains("master.key.new"))
             try store.expectWhole()
-            let counts = try store.folder.open().auditRecords(limit: 99).compactMap(\.entry)
+            let counts = try store.folder.open().audit.records(limit: 99).compactMap(\.entry)
                 .filter { $0.action == .keyRotated }.map(\.counts)
             #expect(counts == [["rows": report.rows, "damaged rows": 0]])
         }
@@ -317,9 +317,10 @@ import Testing
     @Test func `what a change lacks is said, and nothing is written`() throws {
         let filled = try FilledStore(firstKey)
         let before = filled.folder.digests
+        let none = "\(filled.folder.path)/none"
 
         for (key, environment, text) in [
-            (NewKey.file("/none/key"), firstKey, "there is no new master key in `/none/key`"),
+            (NewKey.file(none), firstKey, "there is no new master key in `\(none)`"),
             (
                 .variable("NEXT"), firstKey,
                 "the variable `NEXT`, named for the master key, is not set"
@@ -391,10 +392,10 @@ import Testing
 
         #expect(report.damaged == 2)
         let store = try filled.folder.open()
-        #expect(try store.rows(of: .insights, limit: 9).damaged.map(\.row) == ["a"])
-        #expect(try store.rows(of: .metrics, limit: 9).count == 2)
-        #expect(try store.verifyAudit().broken?.number == 3)
-        #expect(try store.load() == filled.session)
+        #expect(try store.cache.rows(of: .insights, limit: 9).damaged.map(\.row) == ["a"])
+        #expect(try store.cache.rows(of: .metrics, limit: 9).count == 2)
+        #expect(try store.audit.verify().broken?.number == 3)
+        #expect(try store.sessions.load() == filled.session)
     }
 
     @Test func `the status tells how far a change has come, and changes nothing`() throws {

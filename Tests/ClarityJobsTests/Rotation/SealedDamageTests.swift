@@ -105,11 +105,11 @@ import Testing
         let store = try filled.folder.open()
         try store.sql(change)
 
-        let batch = try store.nextBatch(limit: 99, at: noon)
+        let batch = try store.outbox.nextBatch(limit: 99, at: noon)
 
         #expect(batch?.samples == Array(filled.waiting.dropFirst()))
-        #expect(try store.outboxCounts()[.setAside] == 1)
-        #expect(try store.outboxReview().map(\.reason) == ["its sealed value is damaged"])
+        #expect(try store.outbox.counts()[.setAside] == 1)
+        #expect(try store.outbox.review().map(\.reason) == ["its sealed value is damaged"])
     }
 
     @Test(arguments: [
@@ -124,14 +124,14 @@ import Testing
         let store = try filled.folder.open()
         try store.sql(change)
 
-        let rows = try store.rows(of: .insights, limit: 9)
+        let rows = try store.cache.rows(of: .insights, limit: 9)
 
         #expect(rows.map(\.row.id) == ["b"])
         #expect(
             rows.damaged.map(\.description) == [
                 "the sealed value of row `a` in `insights` is damaged"
             ])
-        #expect(try store.rows(of: .metrics, limit: 9).count == 2)
+        #expect(try store.cache.rows(of: .metrics, limit: 9).count == 2)
     }
 
     @Test func `a damaged login asks for another one`() throws {
@@ -139,14 +139,14 @@ import Testing
         let store = try filled.folder.open()
         try store.sql("UPDATE session SET sealed = (SELECT sealed FROM owner)")
 
-        let error = #expect(throws: HealthStoreError.self) { try store.load() }
-        try store.save(filled.session)
+        let error = #expect(throws: HealthStoreError.self) { try store.sessions.load() }
+        try store.sessions.save(filled.session)
 
         #expect(
             error?.description
                 == "the login that was kept is damaged; run `clarity-jobs auth login`")
         #expect(error?.failure.category == .credential)
-        #expect(try store.load() == filled.session)
+        #expect(try store.sessions.load() == filled.session)
     }
 
     @Test func `a damaged owner is known from the login, and kept anew with the next`() throws {
@@ -156,16 +156,16 @@ import Testing
         var other = filled.session
         other.userID = "eve"
 
-        let owner = try store.owner()
-        let refusal = #expect(throws: HealthStoreError.self) { try store.save(other) }
-        try store.save(filled.session)
+        let owner = try store.sessions.owner()
+        let refusal = #expect(throws: HealthStoreError.self) { try store.sessions.save(other) }
+        try store.sessions.save(filled.session)
         try store.sql("UPDATE session SET sealed = zeroblob(99)")
 
         #expect(owner == "ada")
         #expect(refusal?.failure.category == .configuration)
-        #expect(try store.owner() == "ada")
+        #expect(try store.sessions.owner() == "ada")
         try store.sql("UPDATE owner SET sealed = zeroblob(43)")
-        let error = #expect(throws: HealthStoreError.self) { try store.owner() }
+        let error = #expect(throws: HealthStoreError.self) { try store.sessions.owner() }
         #expect(
             error?.description
                 == "`\(filled.folder.path)/health.db`: a sealed value in `owner` is damaged")
@@ -186,15 +186,15 @@ import Testing
                 try filled.folder.open(secondKey)
             }
             #expect(wrong?.description.hasSuffix("sealed with another master key") == true)
-            #expect(try filled.folder.open(firstKey).load() == filled.session)
+            #expect(try filled.folder.open(firstKey).sessions.load() == filled.session)
         }
 
         // If the head of the audit log is missing too, the owner proves the key.
         try filled.folder.open(firstKey).sql("UPDATE canary SET sealed = zeroblob(41)")
         try Connection(path: "\(filled.folder.path)/health.db").execute("DELETE FROM audit_head")
         let store = try filled.folder.open(firstKey)
-        #expect(try store.load() == filled.session)
-        #expect(try store.verifyAudit().broken?.reason == "the head of the log is missing")
+        #expect(try store.sessions.load() == filled.session)
+        #expect(try store.audit.verify().broken?.reason == "the head of the log is missing")
     }
 
     @Test(arguments: [Int64(1), 2])
@@ -228,8 +228,8 @@ import Testing
 
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
         #expect(filled.folder.digests == before)
-        #expect(try filled.folder.open(firstKey).load() == filled.session)
-        #expect(try filled.folder.open(firstKey).verifyAudit().broken == nil)
+        #expect(try filled.folder.open(firstKey).sessions.load() == filled.session)
+        #expect(try filled.folder.open(firstKey).audit.verify().broken == nil)
     }
 
     @Test func `an earlier version's canary does not hide a broken log`() throws {
@@ -240,7 +240,7 @@ import Testing
         try store.sql("DELETE FROM audit WHERE number > 2")
         try store.sql("DELETE FROM audit_head")
 
-        let proof = try filled.folder.open(firstKey).verifyAudit()
+        let proof = try filled.folder.open(firstKey).audit.verify()
 
         #expect(proof.broken?.number == 3)
     }

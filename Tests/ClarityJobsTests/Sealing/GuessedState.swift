@@ -14,7 +14,7 @@ struct GuessedState {
 
     init(_ environment: [String: String]) throws {
         store = try folder.open(environment, clock: ManualClock(noon))
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: GuessedState.user, email: "ada@example.com", accessToken: Secret("access"),
                 refreshToken: Secret("refresh"), expiresAt: noon))
@@ -67,32 +67,32 @@ struct GuessedState {
                 try pull(
                     #"{"total_sleep_minutes":480\#(isFirst ? "" : "," + stages)}"#, at: 0, store)
             case .insight:
-                _ = try store.upsertInsights(
+                _ = try store.analyses.upsertInsights(
                     [
                         CachedRow(
                             id: "5e0f0a52", type: CachedRow.insightPreview, timestamp: noon,
                             json: Array(text.utf8))
                     ], syncedAt: noon)
             case .fullInsight:
-                try store.keep(
+                try store.analyses.keep(
                     FullInsight(id: "5e0f0a52", generatedAt: noon, json: Array(text.utf8)), at: noon
                 )
             case .profile:
-                try store.storeProfile(
+                try store.cache.storeProfile(
                     Array(#"{"display_name":"\#(isFirst ? "Al" : "Maximiliane")"}"#.utf8),
                     syncedAt: noon)
             case .minutes:
-                try store.keep([
+                try store.analyses.keep([
                     StepDay(
                         day: CivilDay(daysSince1970: 100), zone: "UTC",
                         counts: [isFirst ? 0 : 4_000_000], knownMinutes: 1440)
                 ])
             case .analysis:
-                let analysis = try store.queueAnalysis(
+                let analysis = try store.analyses.queue(
                     of: CivilDay(daysSince1970: 100), as: .steps, knownMinutes: 10_080, at: noon)
-                try store.sending(analysis)
+                try store.analyses.sending(analysis)
                 let numbers = isFirst ? ["m10": 1.0] : ["m10": 1, "l5": 2, "depression_risk": 0.5]
-                try store.complete(
+                try store.analyses.complete(
                     analysis, processingID: "p",
                     AnalysisResult(
                         numbers: numbers, embedding: isFirst ? [] : [0.25, 0.5],
@@ -101,28 +101,29 @@ struct GuessedState {
                 let analysis = try completedAnalysis(store)
                 var matter = testMatter
                 if !isFirst { matter.numbers["depression_risk"] = 0.5 }
-                _ = try store.queueInsight(of: analysis, matter, at: noon)
+                _ = try store.analyses.queueInsight(of: analysis, matter, at: noon)
             case .serverWords:
-                _ = try store.enqueue(heartRates(0..<1))
+                _ = try store.outbox.enqueue(heartRates(0..<1))
                 try store.change { connection in
-                    try store.keepWords(isFirst ? "low" : "above what is taken", of: 1, connection)
+                    try store.outbox.keepWords(
+                        isFirst ? "low" : "above what is taken", of: 1, connection)
                 }
             case .contribution:
                 let key = ContributionKey(kind: .steps, period: 700)
-                try store.contribute([key], of: isFirst ? "/a" : "/export/a.xml") { _, _ in
+                try store.outbox.contribute([key], of: isFirst ? "/a" : "/export/a.xml") { _, _ in
                     [UInt8](repeating: 7, count: isFirst ? 7 : 900)
                 }
             case .meteredBytes:
-                _ = try store.enqueue(heartRates(0..<1))
-                let draw = try store.nextBatch(
+                _ = try store.outbox.enqueue(heartRates(0..<1))
+                let draw = try store.outbox.nextBatch(
                     limit: 9, rules: [testRules()], at: noon, metered: 1 << 20)
                 let batch = try #require(draw.batch)
-                try store.sentMetered(batch, bytes: isFirst ? 301 : 307)
+                try store.outbox.sentMetered(batch, bytes: isFirst ? 301 : 307)
             }
         }
 
         private func pull(_ json: String, at seconds: Int64, _ store: HealthStore) throws {
-            _ = try store.upsert(
+            _ = try store.cache.upsert(
                 [
                     CachedRow(
                         id: "9f2d6e0a-6a3b-8c1d-9e2f-0a1b2c3d4e5f", type: "heart_rate",

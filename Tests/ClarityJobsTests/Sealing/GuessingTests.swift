@@ -11,7 +11,7 @@ import Testing
         let (first, second) = GuessedState.values(of: kind)
 
         let differences = try GuessedState.differences { isFirst, store in
-            _ = try store.enqueue([isFirst ? first : second])
+            _ = try store.outbox.enqueue([isFirst ? first : second])
         }
 
         #expect(differences == [])
@@ -30,14 +30,14 @@ import Testing
         let state = try GuessedState(firstKey)
         let samples = SampleKind.allCases.map { GuessedState.values(of: $0).0 }
         let ids = MetricIDs(userID: GuessedState.user)
-        _ = try state.store.enqueue(samples)
+        _ = try state.store.outbox.enqueue(samples)
         for version in [0, 60] as [Int64] {
             let rows = samples.map {
                 CachedRow(
                     id: ids($0).description, type: $0.kind.rawValue,
                     timestamp: $0.start + .seconds(version), json: Array("{}".utf8))
             }
-            _ = try state.store.upsert(rows, into: .metrics, syncedAt: noon)
+            _ = try state.store.cache.upsert(rows, into: .metrics, syncedAt: noon)
         }
 
         let found = samples.filter { sample in
@@ -51,10 +51,10 @@ import Testing
         let state = try GuessedState(firstKey)
         let cursor = "eyJpZCI6MTU0MjAsInBsYWNlIjoxfQ"
 
-        try state.store.keepPullPlace(cursor, of: .metrics)
+        try state.store.cache.keepPullPlace(cursor, of: .metrics)
 
         #expect(!state.files(contain: Array(cursor.utf8)))
-        #expect(try state.store.pullRecord(of: .metrics).place == cursor)
+        #expect(try state.store.cache.pullRecord(of: .metrics).place == cursor)
     }
 
     @Test func `the size of an export cannot be read`() throws {
@@ -63,10 +63,10 @@ import Testing
         state.folder.write([UInt8](repeating: 9, count: 987_654), to: "export.xml")
         let stamp = try #require(SourceStamp(path: export, reader: "1", at: noon + .seconds(9)))
 
-        try state.store.noteRead(export, stamp, at: noon)
+        try state.store.outbox.noteRead(export, stamp, at: noon)
 
         #expect(!state.files(contain: Array("987654".utf8)))
-        #expect(try state.store.wasRead(export, stamp) == noon)
+        #expect(try state.store.outbox.wasRead(export, stamp) == noon)
     }
 
     @Test func `the search finds an unkeyed hash and a length`() throws {

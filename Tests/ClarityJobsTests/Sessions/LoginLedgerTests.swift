@@ -14,7 +14,7 @@ import Testing
         _ email: String = "ada@example.com", atMinute minutes: Int
     ) throws -> LoginReservation {
         // Opens the store anew, as a process of its own does.
-        try folder.open().reserveLogin(email: email, at: Self.minute(minutes))
+        try folder.open().sessions.reserveLogin(email: email, at: Self.minute(minutes))
     }
 
     @Test(
@@ -66,7 +66,8 @@ import Testing
 
         #expect(other == .granted(3))
         #expect(same == .usedUp(until: Self.minute(15)))
-        #expect(try folder.open().loginAllowance(email: "eve@example.com", at: noon).left == 1)
+        #expect(
+            try folder.open().sessions.loginAllowance(email: "eve@example.com", at: noon).left == 1)
     }
 
     @Test func `a clock that was stepped back locks nobody out for longer than 15 minutes`() throws
@@ -90,9 +91,10 @@ import Testing
             return
         }
 
-        try folder.open().withdrawLogin(number)
+        try folder.open().sessions.withdrawLogin(number)
 
-        #expect(try folder.open().loginAllowance(email: "ada@example.com", at: noon).left == 1)
+        #expect(
+            try folder.open().sessions.loginAllowance(email: "ada@example.com", at: noon).left == 1)
         #expect(try reserve(atMinute: 1) == .granted(3))
     }
 

@@ -12,13 +12,13 @@ import Testing
             refreshToken: Secret("refresh-\(token)"), expiresAt: noon, backend: "http://b")
     }
 
-    private var record: SessionRecord? { get throws { try folder.open().sessionRecord() } }
+    private var record: SessionRecord? { get throws { try folder.open().sessions.record() } }
 
     @Test func `a login begins the record anew`() throws {
-        try folder.open().save(session("1"), at: noon)
-        _ = try folder.open().noteRefusal("out of order", isTrouble: true, at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
+        _ = try folder.open().sessions.noteRefusal("out of order", isTrouble: true, at: noon)
 
-        try folder.open().save(session("2"), at: noon + .seconds(60))
+        try folder.open().sessions.save(session("2"), at: noon + .seconds(60))
 
         let record = try #require(try record)
         #expect(record.email == "ada@example.com" && record.backend == "http://b")
@@ -27,67 +27,69 @@ import Testing
     }
 
     @Test func `a renewal is noted and ends the trouble`() throws {
-        try folder.open().save(session("1"), at: noon)
-        _ = try folder.open().noteRefusal("out of order", isTrouble: true, at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
+        _ = try folder.open().sessions.noteRefusal("out of order", isTrouble: true, at: noon)
 
-        let isReplaced = try folder.open().replace(
+        let isReplaced = try folder.open().sessions.replace(
             session("1"), with: session("2"), at: noon + .seconds(60))
 
         let record = try #require(try record)
         #expect(isReplaced)
-        #expect(try folder.open().load() == session("2"))
+        #expect(try folder.open().sessions.load() == session("2"))
         #expect(record.loggedInAt == noon && record.renewedAt == noon + .seconds(60))
         #expect(record.refusal?.reason == "out of order" && record.trouble == nil)
     }
 
     @Test(arguments: ["another login", "a logout", "an end"])
     func `a renewal under way undoes nothing that came meanwhile`(change: String) throws {
-        try folder.open().save(session("1"), at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
         switch change {
-        case "another login": try folder.open().save(session("3"), at: noon)
-        case "a logout": try folder.open().clear()
-        default: _ = try folder.open().remove(session("1"), because: "over", at: noon)
+        case "another login": try folder.open().sessions.save(session("3"), at: noon)
+        case "a logout": try folder.open().sessions.clear()
+        default: _ = try folder.open().sessions.remove(session("1"), because: "over", at: noon)
         }
-        let kept = try folder.open().load()
+        let kept = try folder.open().sessions.load()
 
-        let isReplaced = try folder.open().replace(session("1"), with: session("2"), at: noon)
-        let isRemoved = try folder.open().remove(session("1"), because: "late", at: noon)
+        let isReplaced = try folder.open().sessions.replace(
+            session("1"), with: session("2"), at: noon)
+        let isRemoved = try folder.open().sessions.remove(session("1"), because: "late", at: noon)
 
         #expect(!isReplaced && !isRemoved)
-        #expect(try folder.open().load() == kept)
+        #expect(try folder.open().sessions.load() == kept)
         #expect(try record?.refusal?.reason != "late")
     }
 
     @Test func `a renewal that is another user's is refused`() throws {
-        try folder.open().save(session("1"), at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
 
         #expect(throws: HealthStoreError.self) {
-            try folder.open().replace(session("1"), with: session("2", user: "eve"), at: noon)
+            try folder.open().sessions.replace(
+                session("1"), with: session("2", user: "eve"), at: noon)
         }
 
-        #expect(try folder.open().load() == session("1"))
+        #expect(try folder.open().sessions.load() == session("1"))
     }
 
     @Test func `a session that the backend ended leaves why, and who it was`() throws {
-        try folder.open().save(session("1"), at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
 
-        let isRemoved = try folder.open().remove(
+        let isRemoved = try folder.open().sessions.remove(
             session("1"), because: "refused", at: noon + .seconds(1))
 
         #expect(isRemoved)
-        #expect(try folder.open().load() == nil)
+        #expect(try folder.open().sessions.load() == nil)
         #expect(try record?.email == "ada@example.com")
         #expect(try record?.refusal?.at == noon + .seconds(1))
         #expect(try record?.refusal?.reason == "refused")
     }
 
     @Test func `a logout leaves nothing of the record`() throws {
-        try folder.open().save(session("1"), at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
 
-        try folder.open().clear()
+        try folder.open().sessions.clear()
 
         #expect(try record == nil)
-        #expect(try folder.open().noteRefusal("late", isTrouble: true, at: noon) == nil)
+        #expect(try folder.open().sessions.noteRefusal("late", isTrouble: true, at: noon) == nil)
         #expect(try record == nil)
     }
 
@@ -100,10 +102,10 @@ import Testing
     func `trouble lasts from the third error and the fifteenth minute on`(
         seconds: [Int], isLasting: Bool
     ) throws {
-        try folder.open().save(session("1"), at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
         var trouble: SessionRecord.Trouble?
         for second in seconds {
-            trouble = try folder.open().noteRefusal(
+            trouble = try folder.open().sessions.noteRefusal(
                 "out of order", isTrouble: true, at: noon + .seconds(second))
         }
 
@@ -113,10 +115,11 @@ import Testing
     }
 
     @Test func `a refusal that is no trouble of the backend counts to none`() throws {
-        try folder.open().save(session("1"), at: noon)
-        _ = try folder.open().noteRefusal("out of order", isTrouble: true, at: noon)
+        try folder.open().sessions.save(session("1"), at: noon)
+        _ = try folder.open().sessions.noteRefusal("out of order", isTrouble: true, at: noon)
 
-        let trouble = try folder.open().noteRefusal("no network", isTrouble: false, at: noon)
+        let trouble = try folder.open().sessions.noteRefusal(
+            "no network", isTrouble: false, at: noon)
 
         #expect(trouble?.count == 1)
         #expect(try record?.refusal?.reason == "no network")

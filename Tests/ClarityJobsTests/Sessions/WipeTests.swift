@@ -27,22 +27,22 @@ import Testing
     /// Makes a store with data of every kind.
     private func fill() throws -> HealthStore {
         let store = try folder.open()
-        try store.save(Self.session("ada"), at: noon)
-        _ = try store.enqueue(heartRates(0..<300))
-        let batch = try #require(try store.nextBatch(limit: 100, at: noon))
-        try store.settle(batch, processingID: "p-1", at: noon)
-        try store.storeProfile(Array("{}".utf8), syncedAt: noon)
+        try store.sessions.save(Self.session("ada"), at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<300))
+        let batch = try #require(try store.outbox.nextBatch(limit: 100, at: noon))
+        try store.outbox.settle(batch, processingID: "p-1", at: noon)
+        try store.cache.storeProfile(Array("{}".utf8), syncedAt: noon)
         for table in CachedTable.allCases {
-            _ = try store.upsert([Self.row], into: table, syncedAt: noon)
+            _ = try store.cache.upsert([Self.row], into: table, syncedAt: noon)
             var newer = Self.row
             newer.timestamp = noon + .seconds(60)
-            _ = try store.upsert([newer], into: table, syncedAt: noon)
+            _ = try store.cache.upsert([newer], into: table, syncedAt: noon)
         }
-        try store.noteRead("/home/ada/export.zip", stamp, at: noon)
-        try store.contribute(
+        try store.outbox.noteRead("/home/ada/export.zip", stamp, at: noon)
+        try store.outbox.contribute(
             [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
         ) { _, _ in [7] }
-        _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
+        _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
         return store
     }
 
@@ -60,8 +60,10 @@ import Testing
         let after = try folder.open()
         #expect(isThere)
         #expect(try !after.hasUserData())
-        #expect(try after.load() == nil && after.owner() == nil && after.sessionRecord() == nil)
-        #expect(try after.outboxCounts().total == 0)
+        #expect(
+            try after.sessions.load() == nil && after.sessions.owner() == nil
+                && after.sessions.record() == nil)
+        #expect(try after.outbox.counts().total == 0)
         #expect(try after.wipe().total == 0)
     }
 
@@ -100,25 +102,25 @@ import Testing
 
     @Test func `whoever opened the store before puts nothing back`() throws {
         let running = try fill()
-        let session = try #require(try running.load())
-        let batch = try #require(try running.nextBatch(limit: 100, at: noon))
-        let upload = try #require(try running.openUploads().first)
+        let session = try #require(try running.sessions.load())
+        let batch = try #require(try running.outbox.nextBatch(limit: 100, at: noon))
+        let upload = try #require(try running.outbox.openUploads().first)
         _ = try folder.open().wipe()
         let stamp = try stamp
 
         let writes: [(String, () throws -> Void)] = [
-            ("enqueue", { _ = try running.enqueue(heartRates(0..<1)) }),
-            ("take a batch", { _ = try running.nextBatch(limit: 1, at: noon) }),
-            ("settle", { try running.settle(batch, processingID: "p", at: noon) }),
-            ("confirm", { try running.confirm(upload, at: noon) }),
-            ("pull", { _ = try running.upsert([Self.row], into: .metrics, syncedAt: noon) }),
-            ("profile", { try running.storeProfile([], syncedAt: noon) }),
-            ("source", { try running.noteRead("/x", stamp, at: noon) }),
-            ("log in", { try running.save(session, at: noon) }),
-            ("renew", { _ = try running.replace(session, with: session, at: noon) }),
-            ("end", { _ = try running.remove(session, because: "", at: noon) }),
-            ("note", { _ = try running.noteRefusal("", isTrouble: true, at: noon) }),
-            ("read the session", { _ = try running.load() }),
+            ("enqueue", { _ = try running.outbox.enqueue(heartRates(0..<1)) }),
+            ("take a batch", { _ = try running.outbox.nextBatch(limit: 1, at: noon) }),
+            ("settle", { try running.outbox.settle(batch, processingID: "p", at: noon) }),
+            ("confirm", { try running.outbox.confirm(upload, at: noon) }),
+            ("pull", { _ = try running.cache.upsert([Self.row], into: .metrics, syncedAt: noon) }),
+            ("profile", { try running.cache.storeProfile([], syncedAt: noon) }),
+            ("source", { try running.outbox.noteRead("/x", stamp, at: noon) }),
+            ("log in", { try running.sessions.save(session, at: noon) }),
+            ("renew", { _ = try running.sessions.replace(session, with: session, at: noon) }),
+            ("end", { _ = try running.sessions.remove(session, because: "", at: noon) }),
+            ("note", { _ = try running.sessions.noteRefusal("", isTrouble: true, at: noon) }),
+            ("read the session", { _ = try running.sessions.load() }),
         ]
         for (name, write) in writes {
             let error = #expect(throws: HealthStoreError.self, "\(name)") { try write() }
@@ -135,27 +137,27 @@ import Testing
         let store = try folder.open()
 
         let error = #expect(throws: HealthStoreError.self) {
-            try store.enqueue(heartRates(0..<1))
+            try store.outbox.enqueue(heartRates(0..<1))
         }
-        let session = try store.load()
-        try store.save(Self.session("eve"), at: noon)
-        let counts = try store.enqueue(heartRates(0..<1))
+        let session = try store.sessions.load()
+        try store.sessions.save(Self.session("eve"), at: noon)
+        let counts = try store.outbox.enqueue(heartRates(0..<1))
 
         #expect(
             error?.failure
                 == Failure(.credential, "nobody is logged in; run `clarity-jobs auth login`"))
         #expect(session == nil)
         #expect(counts.queued == 1)
-        #expect(try folder.open().owner() == "eve")
+        #expect(try folder.open().sessions.owner() == "eve")
     }
 
     @Test func `a new store takes samples before the first login`() throws {
         let store = try folder.open()
 
-        _ = try store.enqueue(heartRates(0..<2))
-        try store.save(Self.session("ada"), at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<2))
+        try store.sessions.save(Self.session("ada"), at: noon)
 
-        #expect(try store.states() == [.queued: 2])
+        #expect(try store.outbox.states() == [.queued: 2])
     }
 
     @Test func `the audit log tells of a wipe once, and of none that removed nothing`() throws {
@@ -164,20 +166,20 @@ import Testing
         _ = try folder.open().wipe()
         _ = try folder.open().wipe()
 
-        let entries = try folder.open().auditRecords(limit: 99).compactMap(\.entry)
+        let entries = try folder.open().audit.records(limit: 99).compactMap(\.entry)
         #expect(entries.count { $0.action == .removed } == 1)
         #expect(entries.last?.user == "ada" && entries.last?.counts["samples"] == 300)
     }
 
     @Test func `a wipe does not lend more logins`() throws {
         let store = try fill()
-        _ = try store.reserveLogin(email: "ada@example.com", at: noon)
-        _ = try store.reserveLogin(email: "ada@example.com", at: noon)
+        _ = try store.sessions.reserveLogin(email: "ada@example.com", at: noon)
+        _ = try store.sessions.reserveLogin(email: "ada@example.com", at: noon)
 
         _ = try store.wipe()
 
         #expect(
-            try folder.open().reserveLogin(email: "ada@example.com", at: noon)
+            try folder.open().sessions.reserveLogin(email: "ada@example.com", at: noon)
                 == .usedUp(until: noon + .seconds(900)))
     }
 
@@ -201,13 +203,13 @@ import Testing
 
     @Test func `what was never sent is what the backend did not take or refuse`() throws {
         let store = try folder.open()
-        try store.save(Self.session("ada"), at: noon)
-        _ = try store.enqueue(heartRates(0..<10))
-        let accepted = try #require(try store.nextBatch(limit: 3, at: noon))
-        try store.settle(accepted, processingID: "p", rejected: [0: "no"], at: noon)
-        _ = try store.nextBatch(limit: 2, at: noon)
+        try store.sessions.save(Self.session("ada"), at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<10))
+        let accepted = try #require(try store.outbox.nextBatch(limit: 3, at: noon))
+        try store.outbox.settle(accepted, processingID: "p", rejected: [0: "no"], at: noon)
+        _ = try store.outbox.nextBatch(limit: 2, at: noon)
 
         // Five samples wait and two are being sent.
-        #expect(try store.unsentSamples() == 7)
+        #expect(try store.outbox.unsentCount() == 7)
     }
 }

@@ -18,22 +18,22 @@ import Testing
     /// Makes a store with five entries: a login and four removals.
     private func five() throws -> HealthStore {
         let store = try open()
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: "ada", email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("b"), expiresAt: noon))
-        for number in 1...4 { try store.record(.removed, ["steps": Int64(number)]) }
+        for number in 1...4 { try store.audit.record(.removed, ["steps": Int64(number)]) }
         return store
     }
 
     private func entries(_ store: HealthStore) throws -> [AuditEntry] {
-        try store.auditRecords(limit: 99).compactMap(\.entry)
+        try store.audit.records(limit: 99).compactMap(\.entry)
     }
 
     @Test func `an entry tells who did what with which kinds, how many and when`() throws {
         let store = try five()
 
-        let records = try store.auditRecords(limit: 99)
+        let records = try store.audit.records(limit: 99)
 
         #expect(records.map(\.number) == [1, 2, 3, 4, 5])
         #expect(records.allSatisfy { $0.at == noon && $0.hash.count == 64 })
@@ -50,25 +50,25 @@ import Testing
 
     @Test func `each work leaves one entry a batch or page, and nothing else any`() throws {
         let store = try open()
-        _ = try store.enqueue(heartRates(0..<3))
-        _ = try store.enqueue(heartRates(0..<3))
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
-        try store.settle(batch, processingID: nil, duplicates: [0, 1, 2], at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<3))
+        _ = try store.outbox.enqueue(heartRates(0..<3))
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        try store.outbox.settle(batch, processingID: nil, duplicates: [0, 1, 2], at: noon)
         // A batch that somebody else has settled does not count as sent again.
-        try store.settle(batch, processingID: nil, at: noon)
-        _ = try store.enqueue(heartRates(3..<5))
-        let second = try #require(try store.nextBatch(limit: 9, at: noon))
-        _ = try store.split(second, reason: "refused", at: noon)
-        let half = try #require(try store.nextBatch(limit: 9, at: noon))
-        try store.refuse(half, [0: "refused"], at: noon)
-        let other = try #require(try store.nextBatch(limit: 9, at: noon))
-        _ = try store.release(other, reason: "broke", at: noon)
+        try store.outbox.settle(batch, processingID: nil, at: noon)
+        _ = try store.outbox.enqueue(heartRates(3..<5))
+        let second = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        _ = try store.outbox.split(second, reason: "refused", at: noon)
+        let half = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        try store.outbox.refuse(half, [0: "refused"], at: noon)
+        let other = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        _ = try store.outbox.release(other, reason: "broke", at: noon)
         let row = CachedRow(id: "1", type: "steps", timestamp: noon, json: [1])
-        _ = try store.upsert([row], into: .metrics, syncedAt: noon)
-        _ = try store.upsert([], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([row], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([], into: .metrics, syncedAt: noon)
         _ = try store.prune(before: noon + .seconds(1))
         _ = try store.prune(before: noon + .seconds(1))
-        _ = try store.rows(of: .metrics, limit: 9)
+        _ = try store.cache.rows(of: .metrics, limit: 9)
 
         let shown = try entries(store).map { entry in
             ([entry.action.rawValue, entry.detail.replacing(/, receipt .*/, with: "")]
@@ -89,7 +89,7 @@ import Testing
                 "removed|their retention is over|batches 4",
                 "removed|their retention is over|metrics 1",
             ])
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test func `a login and a logout are told, a renewed session is not`() throws {
@@ -101,57 +101,57 @@ import Testing
         var renewed = session
         renewed.accessToken = Secret("c")
 
-        try store.save(session)
-        #expect(try store.replace(session, with: renewed, at: noon))
-        try store.clear()
-        try store.clear()
+        try store.sessions.save(session)
+        #expect(try store.sessions.replace(session, with: renewed, at: noon))
+        try store.sessions.clear()
+        try store.sessions.clear()
 
         #expect(try entries(store).map(\.action) == [.loggedIn, .loggedOut])
     }
 
     @Test func `an entry is undone with the change that it tells of`() throws {
         let store = try open()
-        _ = try store.enqueue(heartRates(0..<2))
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        _ = try store.outbox.enqueue(heartRates(0..<2))
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
         try store.sql(
             "CREATE TRIGGER broken BEFORE UPDATE ON batches BEGIN SELECT RAISE(ABORT, 'no'); END")
 
         #expect(throws: HealthStoreError.self) {
-            try store.settle(batch, processingID: "p", at: noon)
+            try store.outbox.settle(batch, processingID: "p", at: noon)
         }
 
         #expect(try entries(store).map(\.action) == [.read])
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test func `a rehearsal leaves nothing in the log`() throws {
         _ = try five()
 
         let rehearsal = try HealthStore.rehearsal(of: folder.path, environment: [:])
-        try rehearsal.record(.exported)
+        try rehearsal.audit.record(.exported)
 
-        #expect(try rehearsal.auditRecords(limit: 99).count == 6)
-        #expect(try open().auditRecords(limit: 99).count == 5)
+        #expect(try rehearsal.audit.records(limit: 99).count == 6)
+        #expect(try open().audit.records(limit: 99).count == 5)
     }
 
     @Test func `entries are asked for by number and by time`() throws {
         let store = try five()
         try store.sql("UPDATE audit SET at_ms = at_ms - 5000 WHERE number < 3")
 
-        #expect(try store.auditRecords(after: 2, limit: 2).map(\.number) == [3, 4])
-        #expect(try store.auditRecords(since: noon, limit: 99).map(\.number) == [3, 4, 5])
+        #expect(try store.audit.records(after: 2, limit: 2).map(\.number) == [3, 4])
+        #expect(try store.audit.records(since: noon, limit: 99).map(\.number) == [3, 4, 5])
         // An entry does not decrypt with a changed time.
-        #expect(try store.auditRecords(limit: 2).map(\.entry) == [nil, nil])
+        #expect(try store.audit.records(limit: 2).map(\.entry) == [nil, nil])
     }
 
     @Test func `a sound log has a count and a head that follows its last entry`() throws {
         let store = try five()
 
-        let proof = try store.verifyAudit()
+        let proof = try store.audit.verify()
 
         #expect(proof.broken == nil && proof.count == 5 && proof.anchor == 0)
-        #expect(try proof.head == store.auditRecords(limit: 99).last?.hash)
-        let empty = try StateFolder().open().verifyAudit()
+        #expect(try proof.head == store.audit.records(limit: 99).last?.hash)
+        let empty = try StateFolder().open().audit.verify()
         #expect(empty.broken == nil && empty.count == 0)
     }
 
@@ -194,7 +194,7 @@ import Testing
         let store = try five()
         try store.sql(change)
 
-        let broken = try store.verifyAudit().broken
+        let broken = try store.audit.verify().broken
 
         #expect(broken == AuditProof.Break(number: number, reason: reason))
     }
@@ -212,12 +212,12 @@ import Testing
                     changed[index] ^= 1
                     let sql = "UPDATE audit SET \(column) = ? WHERE number = ?"
                     try store.sql(sql, .blob(changed), .integer(link.number))
-                    #expect(try store.verifyAudit().broken?.number == link.number)
+                    #expect(try store.audit.verify().broken?.number == link.number)
                     try store.sql(sql, .blob(bytes), .integer(link.number))
                 }
             }
         }
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test func `a chain that was made anew without the key is found`() throws {
@@ -237,7 +237,7 @@ import Testing
             try connection.run("UPDATE audit_head SET last_hash = ?", .blob(hash))
         }
 
-        let broken = try store.verifyAudit().broken
+        let broken = try store.audit.verify().broken
 
         #expect(
             broken == AuditProof.Break(number: 3, reason: "its sealed text does not open"))
@@ -252,45 +252,45 @@ import Testing
     func `a break is not covered by what is written after it`(change: String) throws {
         let store = try five()
         try store.access { try $0.execute(change) }
-        let before = try store.verifyAudit().broken
+        let before = try store.audit.verify().broken
 
-        for _ in 0..<3 { try open().record(.exported) }
+        for _ in 0..<3 { try open().audit.record(.exported) }
 
         #expect(before != nil)
-        #expect(try open().verifyAudit().broken != nil)
-        #expect(try open().auditRecords(limit: 99).last?.entry?.action == .exported)
+        #expect(try open().audit.verify().broken != nil)
+        #expect(try open().audit.records(limit: 99).last?.entry?.action == .exported)
     }
 
     @Test func `only what was uploaded is pruned, and the rest is still proved`() throws {
         let store = try five()
 
-        let early = try store.pruneAudit(through: 9)
-        try store.confirmAuditUpload(through: 9)
-        let none = try store.uploadedAudit()
-        try store.confirmAuditUpload(through: 3)
-        try store.confirmAuditUpload(through: 2)
-        let removed = try store.pruneAudit(through: 9)
+        let early = try store.audit.prune(through: 9)
+        try store.audit.confirmUpload(through: 9)
+        let none = try store.audit.uploadedNumber()
+        try store.audit.confirmUpload(through: 3)
+        try store.audit.confirmUpload(through: 2)
+        let removed = try store.audit.prune(through: 9)
 
         #expect(early == 0 && none == 0 && removed == 3)
-        #expect(try store.uploadedAudit() == 3)
-        let proof = try store.verifyAudit()
+        #expect(try store.audit.uploadedNumber() == 3)
+        let proof = try store.audit.verify()
         #expect(proof.broken == nil && proof.count == 2 && proof.anchor == 3)
         try store.sql("DELETE FROM audit WHERE number = 4")
-        #expect(try store.verifyAudit().broken?.number == 4)
+        #expect(try store.audit.verify().broken?.number == 4)
     }
 
     @Test func `an entry that was pruned and put back is found`() throws {
         let store = try five()
         try store.sql("CREATE TABLE kept AS SELECT * FROM audit")
-        try store.confirmAuditUpload(through: 3)
-        _ = try store.pruneAudit(through: 3)
-        let before = try store.verifyAudit().broken
+        try store.audit.confirmUpload(through: 3)
+        _ = try store.audit.prune(through: 3)
+        let before = try store.audit.verify().broken
 
         try store.sql("INSERT INTO audit SELECT * FROM kept WHERE number = 2")
 
         #expect(before == nil)
         #expect(
-            try store.verifyAudit().broken
+            try store.audit.verify().broken
                 == AuditProof.Break(number: 2, reason: "it was pruned, and is here again"))
     }
 
@@ -301,7 +301,7 @@ import Testing
                 (String(repeating: "k\($0)", count: 90), Int64(1))
             })
 
-        try store.record(.read, counts, detail: String(repeating: "d", count: 9999))
+        try store.audit.record(.read, counts, detail: String(repeating: "d", count: 9999))
 
         let entry = try #require(try entries(store).last)
         #expect(entry.counts.count == 65 && entry.counts["others"] == 236)

@@ -16,11 +16,11 @@ import Testing
     /// Adds entries about invented exports.
     private func add(_ count: Int) throws {
         let store = try open()
-        for number in 1...count { try store.record(.exported, ["steps": Int64(number)]) }
+        for number in 1...count { try store.audit.record(.exported, ["steps": Int64(number)]) }
     }
 
     private func broken() throws -> String? {
-        try open().verifyAudit().broken.map { "\($0.number): \($0.reason)" }
+        try open().audit.verify().broken.map { "\($0.number): \($0.reason)" }
     }
 
     @Test func `entries that are removed with the head of a backup are missed`() throws {
@@ -102,22 +102,22 @@ import Testing
     {
         try add(4)
         let store = try open()
-        try store.confirmAuditUpload(through: 3)
-        #expect(try store.pruneAudit(through: 3) == 3)
+        try store.audit.confirmUpload(through: 3)
+        #expect(try store.audit.prune(through: 3) == 3)
         #expect(try broken() == nil)
         _ = try store.wipe()
         #expect(try broken() == nil)
-        try withExtendedLifetime(store) { try store.record(.exported) }
+        try withExtendedLifetime(store) { try store.audit.record(.exported) }
     }
 
     @Test func `a change of the key notes the end anew, and hides nothing`() throws {
         for isCut in [false, true] {
             let folder = StateFolder()
             let first = try folder.open(firstKey)
-            try first.record(.exported)
+            try first.audit.record(.exported)
             let former = folder.bytes(of: "health.db")
             let log = folder.bytes(of: "health.db-wal")
-            try first.record(.exported)
+            try first.audit.record(.exported)
             let note = folder.bytes(of: "health.lock")
             let state = StateFolder()
             for (name, bytes) in [
@@ -131,7 +131,7 @@ import Testing
                 environment: firstKey.merging(["NEW": String(repeating: "aa", count: 32)]) { $1 },
                 to: .variable("NEW"), actor: AuditActor(), clock: ManualClock(noon)
             ).run()
-            let broken = try state.open(secondKey).verifyAudit().broken
+            let broken = try state.open(secondKey).audit.verify().broken
 
             #expect((broken != nil) == isCut, "\(String(describing: broken))")
         }

@@ -121,7 +121,7 @@ func testRules(
 
 let noon = Instant(secondsSince1970: 1_760_000_000)
 
-extension HealthStore {
+extension Outbox {
     /// Records a reading that found nothing.
     func noteRead(_ path: String, _ stamp: SourceStamp, at now: Instant) throws {
         try noteRead(
@@ -132,7 +132,7 @@ extension HealthStore {
 
     /// Returns the number of samples in each state that has any.
     func states() throws -> [OutboxState: Int64] {
-        let counts = try outboxCounts()
+        let counts = try self.counts()
         return Dictionary(
             uniqueKeysWithValues: OutboxState.allCases.map { ($0, counts[$0]) }
         ).filter { $0.value > 0 }
@@ -142,7 +142,9 @@ extension HealthStore {
     func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
         try nextBatch(limit: limit, rules: [testRules()], at: now).batch
     }
+}
 
+extension HealthStore {
     func sql(_ statement: String, _ values: Value...) throws {
         try access { connection in try connection.forEach(statement, values) { _ in } }
     }

@@ -27,7 +27,7 @@ import Testing
         for seconds in [0, 60] as [Int64] {
             let row = CachedRow(
                 id: id, type: "steps", timestamp: noon + .seconds(seconds - 9999), json: [7])
-            _ = try store.upsert([row], into: .metrics, syncedAt: noon)
+            _ = try store.cache.upsert([row], into: .metrics, syncedAt: noon)
         }
     }
 
@@ -96,9 +96,9 @@ import Testing
         let store = try filled.folder.open(firstKey)
 
         #expect(store.wasUpgraded)
-        #expect(try store.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
+        #expect(try store.cache.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
         #expect(!contains(id, filled.folder) && !contains("eyJpZCI6MTU0MjB9", filled.folder))
-        #expect(try store.auditRecords(limit: 99).last?.entry?.action == .resealed)
+        #expect(try store.audit.records(limit: 99).last?.entry?.action == .resealed)
         try store.sql("DELETE FROM metrics WHERE type = 'steps'")
         try store.sql("DELETE FROM archive WHERE type = 'steps'")
         try filled.expectWhole(firstKey, hasContributions: false)
@@ -124,7 +124,7 @@ import Testing
             let left = copy.copy()
             withExtendedLifetime(connection) {}
             let store = try left.folder.open(firstKey)
-            #expect(try store.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
+            #expect(try store.cache.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
             #expect(!contains(id, left.folder), "killed at step \(kills)")
             try store.sql("DELETE FROM metrics WHERE type = 'steps'")
             try store.sql("DELETE FROM archive WHERE type = 'steps'")
@@ -178,7 +178,7 @@ import Testing
 
         let store = try filled.folder.open(secondKey)
         #expect(!store.wasUpgraded && !contains(id, filled.folder))
-        #expect(try store.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
+        #expect(try store.cache.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
     }
 
     @Test func `a change of the key that the former release began is finished first`() throws {

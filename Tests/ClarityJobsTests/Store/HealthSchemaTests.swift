@@ -30,9 +30,9 @@ import Testing
         let store = try folder.open(firstKey)
 
         #expect(
-            try store.states() == [.sending: 1, .accepted: 1, .setAside: 1, .queued: 1])
-        #expect(try store.openUploads().map(\.route) == [.metrics])
-        #expect(try store.possiblyDoubled() == DoubledSamples())
+            try store.outbox.states() == [.sending: 1, .accepted: 1, .setAside: 1, .queued: 1])
+        #expect(try store.outbox.openUploads().map(\.route) == [.metrics])
+        #expect(try store.outbox.possiblyDoubled() == DoubledSamples())
         let plain = try store.access { connection in
             try connection.all(
                 """
@@ -90,7 +90,7 @@ import Testing
 
         // In any order, because upgrading the rows rewrites the file.
         #expect(try store.access(rows).sorted() == before.sorted())
-        #expect(try store.proveOutbox().findings == [])
+        #expect(try store.outbox.prove().findings == [])
         let faults = try store.access { connection in
             try connection.all("PRAGMA foreign_key_check") { $0.text(0) }
         }
@@ -142,11 +142,11 @@ import Testing
 
         let store = try folder.open(firstKey)
 
-        #expect(try store.lastReading(of: "/export.zip") == nil)
-        #expect(try store.wasRead("/export.zip", stamp) == nil)
-        try store.noteRead("/export.zip", stamp, at: noon)
-        #expect(try store.wasRead("/export.zip", stamp) == noon)
-        #expect(try store.lastReading(of: "/export.zip")?.readAt == noon)
+        #expect(try store.outbox.lastReading(of: "/export.zip") == nil)
+        #expect(try store.outbox.wasRead("/export.zip", stamp) == nil)
+        try store.outbox.noteRead("/export.zip", stamp, at: noon)
+        #expect(try store.outbox.wasRead("/export.zip", stamp) == noon)
+        #expect(try store.outbox.lastReading(of: "/export.zip")?.readAt == noon)
     }
 
     @Test func `a metric that the version before had pulled is read by its JSON`() throws {
@@ -166,7 +166,7 @@ import Testing
 
         let store = try folder.open(firstKey)
         var flattened: [[UInt8]] = []
-        let damaged = try store.readMetrics(
+        let damaged = try store.cache.readMetrics(
             .heartRate, in: noon..<noon + .seconds(1),
             flatten: { row in
                 flattened.append(row.json)
@@ -175,8 +175,8 @@ import Testing
 
         #expect(flattened == [json])
         #expect(damaged.isEmpty)
-        #expect(try store.rows(of: .metrics, limit: 9).map(\.row.json) == [json])
-        #expect(try store.metricStocks().map(\.count) == [1])
+        #expect(try store.cache.rows(of: .metrics, limit: 9).map(\.row.json) == [json])
+        #expect(try store.cache.metricStocks().map(\.count) == [1])
     }
 
     @Test func `an upload of an earlier version was never asked for, as far as is known`() throws {
@@ -189,7 +189,7 @@ import Testing
 
         let store = try folder.open(firstKey)
 
-        let upload = OpenWork.upload(try #require(try store.openUploads().first))
+        let upload = OpenWork.upload(try #require(try store.outbox.openUploads().first))
         #expect(try store.questions(about: upload) == Questions())
         #expect(try store.noteAsked(about: upload, "received", at: noon).count == 1)
     }

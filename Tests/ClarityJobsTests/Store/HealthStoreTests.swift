@@ -28,7 +28,7 @@ import Testing
 
     @Test func `a store that was open to others is closed to them`() throws {
         let folder = StateFolder()
-        _ = try folder.open().enqueue(heartRates(0..<3))
+        _ = try folder.open().outbox.enqueue(heartRates(0..<3))
         chmod("\(folder.path)/health.db", 0o664)
         chmod(folder.path, 0o755)
 
@@ -42,16 +42,16 @@ import Testing
 
     @Test func `a store is found again with its key`() throws {
         let folder = StateFolder()
-        _ = try folder.open().enqueue(heartRates(0..<3))
+        _ = try folder.open().outbox.enqueue(heartRates(0..<3))
 
-        let states = try folder.open().states()
+        let states = try folder.open().outbox.states()
 
         #expect(states == [.queued: 3])
     }
 
     @Test func `another key is refused before anything is read`() throws {
         let folder = StateFolder()
-        _ = try folder.open(key).enqueue(heartRates(0..<3))
+        _ = try folder.open(key).outbox.enqueue(heartRates(0..<3))
 
         let error = #expect(throws: HealthStoreError.self) {
             try folder.open(["CLARITY_JOBS_KEY": String(repeating: "aa", count: 32)])
@@ -64,7 +64,7 @@ import Testing
 
     @Test func `no new key is made for a store that has lost its own`() throws {
         let folder = StateFolder()
-        _ = try folder.open().enqueue(heartRates(0..<3))
+        _ = try folder.open().outbox.enqueue(heartRates(0..<3))
         unlink("\(folder.path)/master.key")
 
         let error = #expect(throws: HealthStoreError.self) { try folder.open() }
@@ -148,20 +148,20 @@ import Testing
         let store = try folder.open()
         var sample = heartRates(0..<1, source: marker)[0]
         sample.value = .single(73_914.25)
-        _ = try store.enqueue([sample])
-        try store.save(
+        _ = try store.outbox.enqueue([sample])
+        try store.sessions.save(
             Session(
                 userID: "u-\(marker)", email: marker, accessToken: Secret(marker),
                 refreshToken: Secret(marker), expiresAt: noon))
         let row = CachedRow(
             id: "1", type: "heart_rate", timestamp: noon, json: Array(#"{"v":"\#(marker)"}"#.utf8))
-        _ = try store.upsert([row], into: .metrics, syncedAt: noon)
-        _ = try store.upsert([row], into: .insights, syncedAt: noon)
-        try store.storeProfile(Array(marker.utf8), syncedAt: noon)
+        _ = try store.cache.upsert([row], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([row], into: .insights, syncedAt: noon)
+        try store.cache.storeProfile(Array(marker.utf8), syncedAt: noon)
         let stamp = try #require(
             SourceStamp(path: "\(folder.path)/health.db", reader: "1", at: noon + .seconds(1 << 31))
         )
-        try store.noteRead("/home/\(marker)/export.zip", stamp, at: noon)
+        try store.outbox.noteRead("/home/\(marker)/export.zip", stamp, at: noon)
 
         var number: [UInt8] = []
         number.append(littleEndian: 73_914.25.bitPattern)

@@ -13,12 +13,12 @@ import Testing
     }
 
     @Test func `a rehearsal starts as the store is and changes nothing of it`() throws {
-        _ = try folder.open().enqueue(heartRates(0..<3))
+        _ = try folder.open().outbox.enqueue(heartRates(0..<3))
         let before = folder.contents
 
         let rehearsal = try rehearse()
-        _ = try rehearsal.enqueue(heartRates(3..<5))
-        let batch = try rehearsal.nextBatch(limit: 9, at: noon)
+        _ = try rehearsal.outbox.enqueue(heartRates(3..<5))
+        let batch = try rehearsal.outbox.nextBatch(limit: 9, at: noon)
 
         #expect(batch?.samples == heartRates(0..<5))
         #expect(before.keys.sorted() == ["health.db", "health.lock", "master.key"])
@@ -28,7 +28,7 @@ import Testing
     @Test func `a rehearsal sees what a killed process left in the log`() throws {
         let source = StateFolder()
         let writer = try source.open()
-        _ = try writer.enqueue(heartRates(0..<3))
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
         // The files as a kill leaves them, with the log not yet copied into the file. The `-shm` is
         // left out on purpose, because a machine that keeps it in memory loses it at a restart.
         for name in ["health.db", "health.db-wal", "master.key"] {
@@ -36,7 +36,7 @@ import Testing
         }
         let before = folder.contents
 
-        let states = try rehearse().states()
+        let states = try rehearse().outbox.states()
 
         #expect(states == [.queued: 3])
         #expect(folder.contents == before)
@@ -45,22 +45,22 @@ import Testing
 
     @Test func `a rehearsal beside a living writer sees what was committed`() throws {
         let writer = try folder.open()
-        _ = try writer.enqueue(heartRates(0..<3))
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
         let before = folder.contents
 
-        let states = try rehearse().states()
+        let states = try rehearse().outbox.states()
 
         #expect(states == [.queued: 3])
         #expect(folder.contents == before)
-        _ = try writer.enqueue(heartRates(3..<4))
-        #expect(try rehearse().states() == [.queued: 4])
+        _ = try writer.outbox.enqueue(heartRates(3..<4))
+        #expect(try rehearse().outbox.states() == [.queued: 4])
     }
 
     @Test func `without a store a rehearsal is empty and writes not even a key`() throws {
         let rehearsal = try rehearse()
-        _ = try rehearsal.enqueue(heartRates(0..<2))
+        _ = try rehearsal.outbox.enqueue(heartRates(0..<2))
 
-        #expect(try rehearsal.states() == [.queued: 2])
+        #expect(try rehearsal.outbox.states() == [.queued: 2])
         #expect(folder.names == [])
     }
 
@@ -75,12 +75,12 @@ import Testing
     @Test func `a rehearsal leaves nothing behind among the temporary files`() throws {
         let drafts = StateFolder()
         let writer = try folder.open()
-        _ = try writer.enqueue(heartRates(0..<3))
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
 
         let rehearsal = try HealthStore.rehearsal(
             of: folder.path, environment: ["TMPDIR": drafts.path])
 
-        #expect(try rehearsal.states() == [.queued: 3])
+        #expect(try rehearsal.outbox.states() == [.queued: 3])
         #expect(drafts.names == [])
         withExtendedLifetime(writer) {}
     }
@@ -88,7 +88,7 @@ import Testing
     @Test func `a rehearsal removes the copy of one that was killed, and no other's`() throws {
         let drafts = StateFolder()
         let writer = try folder.open()
-        _ = try writer.enqueue(heartRates(0..<3))
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
         var (killed, living) = ("clarity-jobs-copy.aaaaaa", "clarity-jobs-copy.bbbbbb")
         (killed, living) = ("\(drafts.path)/\(killed)", "\(drafts.path)/\(living)")
         for path in [killed, living] {
@@ -111,7 +111,7 @@ import Testing
     @Test func `a rehearsal needs its folder for temporary files`() throws {
         let missing = "\(folder.path)/none"
         let writer = try folder.open()
-        _ = try writer.enqueue(heartRates(0..<3))
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
 
         let error = #expect(throws: HealthStoreError.self) {
             try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": missing])

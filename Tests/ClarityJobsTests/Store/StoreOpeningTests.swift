@@ -31,7 +31,7 @@ import Testing
     @Test func `a wrong key leaves a killed process's log as it is`() throws {
         let filled = try FilledStore(firstKey)
         let user = try filled.folder.open(firstKey)
-        _ = try user.enqueue(heartRates(20..<25))
+        _ = try user.outbox.enqueue(heartRates(20..<25))
         let killed = filled.copy()
         withExtendedLifetime(user) {}
         let before = killed.folder.digests
@@ -41,7 +41,7 @@ import Testing
         #expect(before["health.db-wal"] != nil && before["health.db-shm"] == nil)
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
         #expect(killed.folder.digests == before)
-        #expect(try killed.folder.open(firstKey).outboxCounts()[.queued] == 10)
+        #expect(try killed.folder.open(firstKey).outbox.counts()[.queued] == 10)
     }
 
     @Test func `a wrong key does not bring an earlier version's file up to date`() throws {
@@ -62,7 +62,7 @@ import Testing
 
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
         #expect(after == before)
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test(arguments: ["health.db", "health.db-wal", "health.db-shm", "health.lock"])

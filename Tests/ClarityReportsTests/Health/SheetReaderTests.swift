@@ -28,7 +28,7 @@ import Testing
             id: "\(type) \(timestamp)", type: type,
             timestamp: try #require(Instant(rfc3339: timestamp)), json: Array(json.utf8),
             numbers: MetricNumbers(row: Array(json.utf8), type: type))
-        _ = try bench.store().upsert([row], into: .metrics, syncedAt: now)
+        _ = try bench.store().cache.upsert([row], into: .metrics, syncedAt: now)
     }
 
     private func keepInsight(_ id: String, _ timestamp: String, _ narrative: String) throws {
@@ -36,7 +36,7 @@ import Testing
             id: id, type: CachedRow.insightPreview,
             timestamp: try #require(Instant(rfc3339: timestamp)),
             json: Array(#"{"narrative":"\#(narrative)","confidence_score":0.5}"#.utf8))
-        _ = try bench.store().upsertInsights([row], syncedAt: now)
+        _ = try bench.store().analyses.upsertInsights([row], syncedAt: now)
     }
 
     // MARK: Days of another time zone
@@ -177,7 +177,7 @@ import Testing
                 id: "i-\(number)", type: CachedRow.insightPreview, timestamp: now,
                 json: Array(#"{"narrative":"\#(narrative)"}"#.utf8))
         }
-        _ = try bench.store().upsertInsights(rows, syncedAt: now)
+        _ = try bench.store().analyses.upsertInsights(rows, syncedAt: now)
 
         let sheet = try reader().insights()
 

@@ -9,9 +9,10 @@ struct AuditTextTests {
     @Test func `an entry of an attempt names its job, run and attempt`() throws {
         let bench = try StoreBench()
         let actor = AuditActor(program: "worker", job: "upload", run: 1, attempt: 2)
-        try bench.store(as: actor).record(.sent, ["heart_rate": 3], detail: "the backend took it")
+        try bench.store(as: actor).audit.record(
+            .sent, ["heart_rate": 3], detail: "the backend took it")
 
-        let record = try #require(try bench.store().auditRecords(limit: 9).last)
+        let record = try #require(try bench.store().audit.records(limit: 9).last)
 
         #expect(
             record.line

@@ -24,7 +24,7 @@ struct SessionTextTests {
     }
 
     @Test func `a fresh login is told in five lines`() throws {
-        try bench.store().save(session("1"), at: now)
+        try bench.store().sessions.save(session("1"), at: now)
 
         let status = try #require(try status())
 
@@ -56,11 +56,12 @@ struct SessionTextTests {
 
     @Test func `a session with a past is told with it`() throws {
         let store = try bench.store()
-        _ = try store.reserveLogin(email: "ada@example.com", at: now)
-        _ = try store.reserveLogin(email: "ada@example.com", at: now)
-        try store.save(session("1"), at: now)
-        _ = try store.replace(session("1"), with: session("2"), at: now + .seconds(1))
-        _ = try store.noteRefusal("out of\u{1B} order", isTrouble: true, at: now + .seconds(2))
+        _ = try store.sessions.reserveLogin(email: "ada@example.com", at: now)
+        _ = try store.sessions.reserveLogin(email: "ada@example.com", at: now)
+        try store.sessions.save(session("1"), at: now)
+        _ = try store.sessions.replace(session("1"), with: session("2"), at: now + .seconds(1))
+        _ = try store.sessions.noteRefusal(
+            "out of\u{1B} order", isTrouble: true, at: now + .seconds(2))
 
         let status = try #require(try status())
 
@@ -81,8 +82,8 @@ struct SessionTextTests {
     }
 
     @Test func `nobody is told by why the last session ended`() throws {
-        try bench.store().save(session("1"), at: now)
-        _ = try bench.store().remove(session("1"), because: "refused", at: now)
+        try bench.store().sessions.save(session("1"), at: now)
+        _ = try bench.store().sessions.remove(session("1"), because: "refused", at: now)
 
         #expect(try status() == nil)
         #expect(
@@ -92,8 +93,8 @@ struct SessionTextTests {
     }
 
     @Test func `of somebody who logged out nothing is told`() throws {
-        try bench.store().save(session("1"), at: now)
-        try bench.store().clear()
+        try bench.store().sessions.save(session("1"), at: now)
+        try bench.store().sessions.clear()
 
         #expect(try SessionStatus.farewell(bench.store(), at: now) == [])
     }
@@ -126,7 +127,7 @@ struct SessionTextTests {
 
     @Test func `the receipt names every kind`() throws {
         let store = try bench.store()
-        try store.save(session("1"), at: now)
+        try store.sessions.save(session("1"), at: now)
         try bench.enqueue(0..<12)
 
         let receipt = try store.wipe()

@@ -72,9 +72,9 @@ import Testing
         ("Mon 06:00-07:00 UTC", "a time of day such as `22:00-06:00` or `Mon..Fri 09:00-17:00`"),
     ])
     func `what is no window says what was wanted`(text: String, wanted: String) {
-        let error = #expect(throws: WindowError.self) { try Window(text) }
+        let error = #expect(throws: ExpressionError.self) { try Window(text) }
 
-        #expect(error == WindowError(got: text, wanted: wanted))
+        #expect(error == ExpressionError(.window, got: text, wanted: wanted))
     }
 
     /// Zones, each with a start less than two days before its clock skips or repeats time.

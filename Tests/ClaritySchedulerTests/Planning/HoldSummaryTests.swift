@@ -1,4 +1,4 @@
-import ClarityScheduler
+@testable import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
@@ -6,13 +6,14 @@ import Testing
 struct HoldSummaryTests {
     private func span(
         _ subject: String, run: Int64, _ since: Int64, _ until: Int64?
-    ) -> HoldSummary.Span {
-        HoldSummary.Span(
-            .constraint, subject: subject, run: RunID(run), since: .noon + .seconds(since),
+    ) -> DeferralSpan {
+        DeferralSpan(
+            Deferral(.constraint, subject: subject, wanted: "", measured: "", source: ""),
+            of: RunID(run), since: .noon + .seconds(since),
             until: until.map { .noon + .seconds($0) })
     }
 
-    private func sums(_ spans: HoldSummary.Span...) -> [HoldSummary] {
+    private func sums(_ spans: DeferralSpan...) -> [HoldSummary] {
         HoldSummary.sums(of: spans, from: .noon, until: .noon + .seconds(1000))
     }
 
@@ -24,10 +25,11 @@ struct HoldSummaryTests {
         #expect(
             sums == [
                 HoldSummary(
-                    .constraint, subject: "network", spans: 1, total: .seconds(100), runs: 1,
+                    reason: .constraint, subject: "network", spans: 1, total: .seconds(100),
+                    runs: 1,
                     ended: 1, median: .seconds(100)),
                 HoldSummary(
-                    .constraint, subject: "idle", spans: 3, total: .seconds(36), runs: 2,
+                    reason: .constraint, subject: "idle", spans: 3, total: .seconds(36), runs: 2,
                     ended: 3, median: .seconds(10)),
             ])
     }
@@ -47,7 +49,7 @@ struct HoldSummaryTests {
         #expect(
             sums == [
                 HoldSummary(
-                    .constraint, subject: "idle", spans: 2, total: .seconds(20), runs: 2,
+                    reason: .constraint, subject: "idle", spans: 2, total: .seconds(20), runs: 2,
                     ended: 1, median: .seconds(110))
             ])
     }

@@ -18,7 +18,7 @@ struct JobExplanationTests {
     /// Returns a summary of `times` earlier holds by a constraint, with the given median length.
     private func past(_ subject: String, times: Int, median: Duration) -> HoldSummary {
         HoldSummary(
-            .constraint, subject: subject, spans: times, total: median * times, runs: times,
+            reason: .constraint, subject: subject, spans: times, total: median * times, runs: times,
             ended: times, median: median)
     }
 
@@ -99,7 +99,7 @@ struct JobExplanationTests {
                 desk,
                 past: JobPast(
                     waitingSince: ["idle": .noon],
-                    heldBack: [past("idle", times: times, median: median)])
+                    holds: [past("idle", times: times, median: median)])
             ).start
         }
 
@@ -122,7 +122,7 @@ struct JobExplanationTests {
         desk.conditions = inUse()
 
         let explanation = try explain(
-            desk, past: JobPast(heldBack: [past("idle", times: 9, median: .seconds(60))]))
+            desk, past: JobPast(holds: [past("idle", times: 9, median: .seconds(60))]))
 
         #expect(
             explanation.start
@@ -137,7 +137,7 @@ struct JobExplanationTests {
         let waiting = JobPast(waitingSince: ["idle": .noon])
         let often = JobPast(
             waitingSince: ["idle": .noon],
-            heldBack: [past("idle", times: 5, median: .seconds(600))])
+            holds: [past("idle", times: 5, median: .seconds(600))])
 
         let before = try explain(desk, past: waiting)
         let estimate = try explain(desk, past: often)
@@ -261,14 +261,14 @@ struct JobExplanationTests {
         let explanation = try explain(elsewhere)
 
         #expect(explanation.factors.map(\.subject) == ["max_parallel"])
-        #expect(explanation.factors.map(\.change) == [.place])
+        #expect(explanation.factors.map(\.change) == [.slot])
     }
 
     @Test func `what only held it back before comes last`() throws {
         let desk = try PlanningDesk([job(constraints: [.connected])])
         let idle = past("idle", times: 1, median: .seconds(60))
 
-        let explanation = try explain(desk, past: JobPast(heldBack: [idle]))
+        let explanation = try explain(desk, past: JobPast(holds: [idle]))
 
         #expect(explanation.factors.map(\.subject) == ["network", "idle"])
         #expect(explanation.factors.last?.state == .met)

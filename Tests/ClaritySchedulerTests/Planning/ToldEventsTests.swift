@@ -121,7 +121,7 @@ struct ToldEventsTests {
 
     @Test func `two that break and hear of each other wait before each turn`() throws {
         var jobs = [try teller(), try job("b", schedule: nil, events: [done])]
-        jobs[1].tells = [done]
+        jobs[1].emits = [done]
         for index in jobs.indices { jobs[index].retry.attempts = 1 }
         var desk = PlanningDesk(jobs)
         try desk.handle(.tick)
@@ -137,7 +137,7 @@ struct ToldEventsTests {
 
     private func teller() throws -> Job {
         var teller = try job("a", events: [done])
-        teller.tells = [done]
+        teller.emits = [done]
         return teller
     }
 

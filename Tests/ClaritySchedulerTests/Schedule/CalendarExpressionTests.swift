@@ -121,11 +121,11 @@ struct CalendarExpressionTests {
             ("*:30/30", .minute, "30/30", "a step of 1 to 29"),
             ("0:0:59/1", .second, "59/1", "a step of 0.1 to 0.999"),
             ("23/1:00", .hour, "23/1", "no `/` where nothing follows the value"),
-        ] as [(String, CalendarError.Field?, String, String)])
+        ] as [(String, ExpressionError.Field?, String, String)])
     func `an expression that cannot be read is refused with field, got and wanted`(
-        text: String, field: CalendarError.Field?, got: String, wanted: String
+        text: String, field: ExpressionError.Field?, got: String, wanted: String
     ) {
-        let error = #expect(throws: CalendarError.self) { try CalendarExpression(text) }
+        let error = #expect(throws: ExpressionError.self) { try CalendarExpression(text) }
 
         #expect(error?.field == field)
         #expect(error?.got == got)
@@ -133,8 +133,8 @@ struct CalendarExpressionTests {
     }
 
     @Test func `an error says where, what it got and what is wanted`() {
-        let inHour = #expect(throws: CalendarError.self) { try CalendarExpression("24:00") }
-        let whole = #expect(throws: CalendarError.self) {
+        let inHour = #expect(throws: ExpressionError.self) { try CalendarExpression("24:00") }
+        let whole = #expect(throws: ExpressionError.self) {
             try CalendarExpression(String(repeating: "9", count: 61))
         }
 

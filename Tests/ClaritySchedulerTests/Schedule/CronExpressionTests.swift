@@ -215,14 +215,14 @@ struct CronErrorTests {
     func `an expression that cannot be read is refused with field, got and wanted`(
         text: String, message: String
     ) {
-        let error = #expect(throws: CronError.self) { try CronExpression(text) }
+        let error = #expect(throws: ExpressionError.self) { try CronExpression(text) }
 
         #expect(error?.description == message)
     }
 
     @Test func `an error carries its field`() {
-        let inHour = #expect(throws: CronError.self) { try CronExpression("0 24 * * *") }
-        let whole = #expect(throws: CronError.self) { try CronExpression("0 24") }
+        let inHour = #expect(throws: ExpressionError.self) { try CronExpression("0 24 * * *") }
+        let whole = #expect(throws: ExpressionError.self) { try CronExpression("0 24") }
 
         #expect(inHour?.field == .hour)
         #expect(whole?.field == nil)

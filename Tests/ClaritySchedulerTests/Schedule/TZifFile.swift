@@ -1,7 +1,8 @@
 import ClarityScheduler
+import Testing
 
 /// A TZif file built for a test; it is valid unless a test sets a wrong part.
-struct TZifFile {
+struct TZifFile: CustomTestStringConvertible {
     var version = UInt8(ascii: "2")
     var transitions: [(time: Int64, type: UInt8)] = []
     var offsets: [Int32] = [0]
@@ -14,6 +15,10 @@ struct TZifFile {
     var claimedTypes: UInt32?
     /// The number of times that the header claims, if it is wrong.
     var claimedTimes: UInt32?
+
+    var testDescription: String {
+        "version \(version), \(transitions.count) transitions, \(offsets.count) types"
+    }
 
     var bytes: [UInt8] {
         // A 32-bit block with its own type, which a reader must skip and not use.

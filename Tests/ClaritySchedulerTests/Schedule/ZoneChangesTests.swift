@@ -1,4 +1,4 @@
-import ClarityScheduler
+@testable import ClarityScheduler
 import Testing
 
 @Suite("The changes of a zone's offset")

@@ -39,13 +39,13 @@ struct SimulationTests {
 
         #expect(report.runs.map(\.run.scheduledFor) == [at(0), at(14_400), at(28_800)])
         #expect(report.runs.map(\.run.finishedAt) == [at(30), at(14_430), at(28_830)])
-        #expect(report.runs.allSatisfy { $0.run.state == .succeeded && $0.heldBack.isEmpty })
+        #expect(report.runs.allSatisfy { $0.run.state == .succeeded && $0.holds.isEmpty })
         let a = try id("a")
         #expect(
             report.jobs == [
                 SimulatedJob(
                     job: a, occurrences: 3, fates: [:], runs: 3, successes: 3, expired: 0,
-                    starts: 3, heldBack: [], worstAge: .seconds(14_400))
+                    starts: 3, holds: [], worstAge: .seconds(14_400))
             ])
     }
 
@@ -67,9 +67,9 @@ struct SimulationTests {
 
         #expect(report.runs.map(\.run.startedAt) == [at(5000), at(5400)])
         #expect(
-            report.runs.first?.heldBack == [
+            report.runs.first?.holds == [
                 HoldSummary(
-                    .constraint, subject: "idle", spans: 1, total: .seconds(5000), runs: 1,
+                    reason: .constraint, subject: "idle", spans: 1, total: .seconds(5000), runs: 1,
                     ended: 1, median: .seconds(5000))
             ])
         #expect(report.jobs.first?.occurrences == 4)
@@ -85,7 +85,7 @@ struct SimulationTests {
         #expect(report.runs.map(\.run.attempts) == [2])
         #expect(report.runs.map(\.run.finishedAt) == [at(130)])
         #expect(
-            report.runs.first?.heldBack.map(\.subject) == ["idle", "backoff"])
+            report.runs.first?.holds.map(\.subject) == ["idle", "backoff"])
         #expect(report.jobs.first?.starts == 2)
     }
 
@@ -145,8 +145,8 @@ struct SimulationTests {
         let report = try simulate([job("a"), job("b")], hours: 1, maxParallel: 1)
 
         #expect(report.runs.map(\.run.startedAt) == [at(0), at(30)])
-        #expect(report.runs.last?.heldBack.map(\.subject) == ["max_parallel"])
-        #expect(report.jobs.last?.heldBack.map(\.total) == [.seconds(30)])
+        #expect(report.runs.last?.holds.map(\.subject) == ["max_parallel"])
+        #expect(report.jobs.last?.holds.map(\.total) == [.seconds(30)])
     }
 
     @Test func `an attempt that takes longer than its time fails in the end`() throws {
@@ -190,7 +190,7 @@ struct SimulationTests {
 
         #expect(report.runs.map(\.run.state) == [.skipped, .skipped])
         #expect(report.jobs.map(\.expired) == [2])
-        #expect(report.jobs.first?.heldBack.map(\.total) == [.milliseconds(1_200_002)])
+        #expect(report.jobs.first?.holds.map(\.total) == [.milliseconds(1_200_002)])
     }
 
     @Test func `a run that waits in the end is told, with its wait so far`() throws {
@@ -199,8 +199,8 @@ struct SimulationTests {
         let report = try simulate([job(constraints: [.idle])], hours: 1, seat: seat)
 
         #expect(report.runs.map(\.run.state) == [.enqueued])
-        #expect(report.runs.first?.heldBack.map(\.total) == [.seconds(3600)])
-        #expect(report.runs.first?.heldBack.map(\.ended) == [0])
+        #expect(report.runs.first?.holds.map(\.total) == [.seconds(3600)])
+        #expect(report.runs.first?.holds.map(\.ended) == [0])
     }
 
     @Test func `a success starts the jobs that follow it`() throws {
@@ -273,6 +273,6 @@ struct SimulationTests {
         ).run()
 
         #expect(report.runs.map(\.run.startedAt) == [at(0), nil])
-        #expect(report.runs.last?.heldBack.isEmpty == false)
+        #expect(report.runs.last?.holds.isEmpty == false)
     }
 }

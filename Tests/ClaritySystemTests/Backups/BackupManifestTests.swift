@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClarityTestSupport
 import Testing
 
 @testable import ClaritySystem
@@ -20,12 +21,12 @@ import Testing
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
         ),
         (
-            String(repeating: "a", count: 1_000),
+            LongText("a", times: 1_000),
             "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"
         ),
     ])
-    func `digests are those of the standard`(text: String, digest: String) {
-        #expect(SHA256.hex(of: text.utf8) == digest)
+    func `digests are those of the standard`(text: LongText, digest: String) {
+        #expect(SHA256.hex(of: text.text.utf8) == digest)
     }
 
     @Test func `bytes that come in pieces have the digest of all of them`() {

@@ -50,7 +50,7 @@ import Testing
             try run(path, in: "Europe/London", ["time_zone": "America/New_York"])
         }
 
-        let batch = try #require(try bench.store().nextBatch(limit: 9, at: bench.clock.now))
+        let batch = try #require(try bench.store().outbox.nextBatch(limit: 9, at: bench.clock.now))
 
         #expect(
             batch.samples.map(\.start.description).sorted() == [
@@ -78,7 +78,7 @@ import Testing
         #expect(throws: Failure.self) { try run(path, in: "CET-1CEST,M3.5.0,M10.5.0/3") }
         _ = try run(path, in: "America/New_York")
 
-        let batch = try #require(try bench.store().nextBatch(limit: 9, at: bench.clock.now))
+        let batch = try #require(try bench.store().outbox.nextBatch(limit: 9, at: bench.clock.now))
         #expect(batch.samples.map(\.start.description) == ["2024-02-06T05:00:00Z"])
     }
 

@@ -22,7 +22,7 @@ import Testing
         ).read(source, progress: { _ in })
     }
 
-    private func sums() throws -> OutboxArithmetic { try bench.store().arithmetic() }
+    private func sums() throws -> OutboxArithmetic { try bench.store().outbox.arithmetic() }
 
     private func odd(
         _ kind: SampleKind, _ value: Double, length: Int64 = 0, at start: Instant? = nil
@@ -41,7 +41,7 @@ import Testing
         #expect(sums.counts[.read] == 19 && sums.counts[.queued] == 12)
         #expect(sums.counts[.known] == 5 && sums.counts[.folded] == 2)
         #expect(sums.counts[.made] == 2 && sums.counts[.madeQueued] == 2)
-        #expect(try bench.store().proveOutbox().findings == [])
+        #expect(try bench.store().outbox.prove().findings == [])
     }
 
     @Test func `what came before the time wanted is in its place of the sum`() throws {
@@ -66,7 +66,7 @@ import Testing
         #expect(between.isBalanced && between.interrupted == 1 && between.open == 0)
         #expect(between.counts[.queued] == between.counts[.read])
         #expect(sums.isBalanced && sums.readings == 2 && sums.counts[.queued] == 10)
-        #expect(try bench.store().proveOutbox().findings == [])
+        #expect(try bench.store().outbox.prove().findings == [])
     }
 
     @Test func `what can be no sample is refused before it is queued, by reason`() throws {
@@ -91,7 +91,7 @@ import Testing
         #expect(sums.counts[.madeRefused] == 1)
         #expect(sums.reasons.madeRefused == ["not a finite number": 1])
         #expect(sums.reasons.refused == result.report.refused)
-        #expect(try bench.store().proveOutbox().findings == [])
+        #expect(try bench.store().outbox.prove().findings == [])
     }
 
     @Test(arguments: [Dialect.blueprint, .loop].map(\.name))

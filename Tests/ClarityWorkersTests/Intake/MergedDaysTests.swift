@@ -69,7 +69,7 @@ import Testing
     /// Returns all samples of the outbox, such as `activity 2024-02-06T00:00:00Z 1000/-/-/-/-/-/-`.
     private func samples() throws -> [String] {
         let store = try bench.store()
-        return try (1...40).compactMap { try store.outboxSample($0, withValue: true)?.sample }
+        return try (1...40).compactMap { try store.outbox.sample($0, withValue: true)?.sample }
             .map { "\($0.kind.rawValue) \($0.start) \($0.canonicalValue)" }
     }
 
@@ -137,7 +137,7 @@ import Testing
         var value = ActivityDay()
         value.steps = 1000
         let start = Instant(secondsSince1970: 1_707_177_600)
-        _ = try bench.store().enqueue(
+        _ = try bench.store().outbox.enqueue(
             aggregates: [
                 Sample(
                     kind: .activity, start: start, end: start + .seconds(86_400),
@@ -190,7 +190,7 @@ import Testing
         try read(try points([("2024-05-06 08:00:00 +0000", 5)]))
 
         #expect(try samples().first == day(1000).first)
-        #expect(try bench.store().proveOutbox().findings == [])
+        #expect(try bench.store().outbox.prove().findings == [])
     }
 
     @Test func `every record and every day is in one place of the ledger`() throws {
@@ -203,8 +203,8 @@ import Testing
         try read(try export(1000))
         try read(try origin(.appleHealthExport, "zeros.xml", text))
 
-        let proof = try bench.store().proveOutbox()
-        let sums = try bench.store().arithmetic()
+        let proof = try bench.store().outbox.prove()
+        let sums = try bench.store().outbox.arithmetic()
         #expect(proof.findings == [])
         #expect(sums.counts[.read] == 13 && sums.counts[.folded] == 13)
         #expect(sums.counts[.made] == 3 && sums.counts[.madeQueued] == 1)
@@ -215,7 +215,7 @@ import Testing
         try read(try export(1000))
         try read(try points(minutes))
         let store = try bench.store()
-        try store.changeDayZone(to: "Etc/GMT-10")
+        try store.outbox.changeDayZone(to: "Etc/GMT-10")
 
         let zone = try testZone("Etc/GMT-10", "<+10>-10")
         var report = SourceReport()

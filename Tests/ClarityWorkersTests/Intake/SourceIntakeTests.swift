@@ -64,7 +64,7 @@ import Testing
         #expect(first.unchangedSince == nil)
         #expect(before != after)
         #expect(again.unchangedSince == readAt && third.unchangedSince == readAt)
-        #expect(try bench.store().wasRead(bench.exportPath, #require(after)) == readAt)
+        #expect(try bench.store().outbox.wasRead(bench.exportPath, #require(after)) == readAt)
         #expect(try bench.states() == [.queued: 3])
     }
 
@@ -108,7 +108,7 @@ import Testing
 
         #expect(try read(source).enqueued.queued == 3)
 
-        #expect(try bench.store().lastReading(of: path) == nil)
+        #expect(try bench.store().outbox.lastReading(of: path) == nil)
         #expect(try read(source).unchangedSince == nil)
     }
 
@@ -121,7 +121,7 @@ import Testing
 
         for source in [broken, early] {
             _ = try read(source)
-            #expect(try bench.store().lastReading(of: bench.exportPath) == nil)
+            #expect(try bench.store().outbox.lastReading(of: bench.exportPath) == nil)
         }
     }
 
@@ -167,7 +167,7 @@ import Testing
         bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
         let stamp = try #require(
             SourceStamp(path: bench.exportPath, reader: "scripted 1", at: bench.clock.now))
-        let inDoubt = try bench.store().wasRead(bench.exportPath, stamp)
+        let inDoubt = try bench.store().outbox.wasRead(bench.exportPath, stamp)
         let old = try read(source(minutes(0..<9)))
 
         #expect(first.unchangedSince == nil && first.enqueued.queued == 3)
@@ -175,7 +175,7 @@ import Testing
         #expect(changed.enqueued.queued == 2 && changed.enqueued.duplicates == 3)
         #expect(inDoubt == nil)
         #expect(old.unchangedSince != nil)
-        #expect(try bench.store().wasRead(bench.exportPath, stamp) != nil)
+        #expect(try bench.store().outbox.wasRead(bench.exportPath, stamp) != nil)
     }
 
     @Test func `a warning is heeded while the mark of a large file is still made`() throws {
@@ -192,7 +192,7 @@ import Testing
             }
         }
 
-        #expect(try bench.store().lastReading(of: bench.exportPath) == nil)
+        #expect(try bench.store().outbox.lastReading(of: bench.exportPath) == nil)
     }
 
     @Test func `what was read is noted by kind and count`() throws {
@@ -204,7 +204,7 @@ import Testing
 
         _ = try read(source)
 
-        let reading = try bench.store().lastReading(of: bench.exportPath)
+        let reading = try bench.store().outbox.lastReading(of: bench.exportPath)
         #expect(
             reading?.counts == ["heart_rate": 3, "records": 3, "unmapped": 2, "refused": 4])
         #expect(reading?.bytes == 3)
@@ -221,7 +221,7 @@ import Testing
 
         _ = try read(source)
 
-        #expect(try bench.store().stepDays() == [CivilDay(daysSince1970: 20_000)])
+        #expect(try bench.store().analyses.stepDays() == [CivilDay(daysSince1970: 20_000)])
     }
 
     @Test func `samples that began before the given instant are counted and not queued`() throws {
@@ -257,7 +257,7 @@ import Testing
 
         #expect(throws: Broken.self) { try read(source) }
 
-        let total = try bench.store().outboxCounts().total
+        let total = try bench.store().outbox.counts().total
         #expect(total <= place && total.isMultiple(of: 4), "\(total)")
         source.before = { _ in }
         let again = try read(source)
@@ -293,7 +293,7 @@ import Testing
                 .read(source, progress: { _ in })
         }
 
-        #expect(try bench.store().outboxCounts().total == 0)
+        #expect(try bench.store().outbox.counts().total == 0)
     }
 
     @Test func `of a folder the state of the export in it decides`() throws {
@@ -322,7 +322,7 @@ import Testing
         #expect(first.enqueued.queued == 3)
         #expect(second.unchangedSince != nil)
         #expect(third.enqueued.queued == 2 && third.enqueued.duplicates == 3)
-        #expect(try bench.store().lastReading(of: folder)?.counts["heart_rate"] == 5)
+        #expect(try bench.store().outbox.lastReading(of: folder)?.counts["heart_rate"] == 5)
     }
 
     @Test func `the steps by minute that a source has are kept`() throws {
@@ -336,7 +336,7 @@ import Testing
 
         _ = try read(source)
 
-        #expect(try bench.store().stepDays() == [CivilDay(daysSince1970: 20_000)])
+        #expect(try bench.store().analyses.stepDays() == [CivilDay(daysSince1970: 20_000)])
     }
 
     @Test func `a source that cannot be read is an error of its own`() throws {

@@ -11,7 +11,7 @@ extension WorkBench {
 
     /// Stores whole days of steps up to `last`, with 7 steps in each minute from 08:00 to 20:00.
     func keepSteps(days: Int = 7, upTo last: CivilDay = lastDay, known: Int = 1440) throws {
-        try store().keep(
+        try store().analyses.keep(
             (0..<days).map { back in
                 StepDay(
                     day: CivilDay(daysSince1970: last.daysSince1970 - back), zone: "UTC",
@@ -22,7 +22,7 @@ extension WorkBench {
 
     /// Returns the newest analysis of the week that ends with `lastDay`.
     func analysis(_ form: AnalysisForm = .steps) throws -> KeptAnalysis? {
-        try store().newestAnalysis(of: WorkBench.lastDay, as: form)
+        try store().analyses.newest(of: WorkBench.lastDay, as: form)
     }
 
     /// Stores a completed analysis with all numbers that an insight needs.
@@ -30,10 +30,10 @@ extension WorkBench {
         numbers: [String: Double] = WorkBench.scores, upTo last: CivilDay = lastDay
     ) throws {
         let store = try store()
-        let analysis = try store.queueAnalysis(
+        let analysis = try store.analyses.queue(
             of: last, as: .steps, knownMinutes: 9000, at: clock.now)
-        try store.sending(analysis)
-        try store.complete(
+        try store.analyses.sending(analysis)
+        try store.analyses.complete(
             analysis, processingID: "p-\(last)", AnalysisResult(numbers: numbers, json: []),
             at: clock.now)
     }
@@ -47,7 +47,7 @@ extension WorkBench {
     /// Returns the stored insights by their ids.
     func insights() throws -> [String: String] {
         Dictionary(
-            uniqueKeysWithValues: try store().rows(of: .insights, limit: 99).map {
+            uniqueKeysWithValues: try store().cache.rows(of: .insights, limit: 99).map {
                 ($0.row.id, String(decoding: $0.row.json, as: UTF8.self))
             })
     }

@@ -30,10 +30,12 @@ import Testing
         let bench = WorkBench()
         try bench.logIn()
         try bench.enqueue(0..<5)
-        for _ in 0..<3 { try bench.store().record(.exported, ["steps": 2], detail: "to a file") }
+        for _ in 0..<3 {
+            try bench.store().audit.record(.exported, ["steps": 2], detail: "to a file")
+        }
 
         let first = await upload(bench, ["page_size": "2"])
-        try bench.store().record(.exported)
+        try bench.store().audit.record(.exported)
         let second = await upload(bench)
         let third = await upload(bench)
 
@@ -44,7 +46,7 @@ import Testing
         #expect(request.method == .post && request.url == Self.url)
         // A token is sent to nobody but the backend.
         #expect(request.headers == [HTTPHeader("Content-Type", .plain("application/x-ndjson"))])
-        let records = try bench.store().auditRecords(limit: 9)
+        let records = try bench.store().audit.records(limit: 9)
         let body = String(decoding: try #require(bench.backend.requests[1].body), as: UTF8.self)
         #expect(
             body.split(separator: "\n").first.map(String.init)
@@ -87,7 +89,7 @@ import Testing
             if call == 2 { throw .truncated }
             return .status(204)
         }
-        for _ in 0..<4 { try bench.store().record(.exported) }
+        for _ in 0..<4 { try bench.store().audit.record(.exported) }
 
         let broken = await upload(bench, ["page_size": "3"])
         let again = await upload(bench, ["page_size": "3"])
@@ -111,7 +113,7 @@ import Testing
         status: Int, category: Failure.Category?, isRetried: Bool
     ) async throws {
         let bench = WorkBench { _ in .status(status) }
-        try bench.store().record(.exported)
+        try bench.store().audit.record(.exported)
 
         let (outcome, _) = await upload(bench)
 
@@ -121,7 +123,7 @@ import Testing
         case .retry(_, let failure), .snooze(_, let failure), .awaits(_, let failure):
             #expect(failure.category == category && isRetried)
         }
-        #expect(try bench.store().uploadedAudit() == (category == nil ? 1 : 0))
+        #expect(try bench.store().audit.uploadedNumber() == (category == nil ? 1 : 0))
     }
 
     @Test(arguments: [
@@ -133,7 +135,7 @@ import Testing
         error: TransportError, category: Failure.Category
     ) async throws {
         let bench = WorkBench { _ throws(TransportError) in throw error }
-        try bench.store().record(.exported)
+        try bench.store().audit.record(.exported)
 
         let (outcome, _) = await upload(bench)
 
@@ -148,7 +150,7 @@ import Testing
 
     @Test func `without a place nothing goes anywhere`() async throws {
         let bench = WorkBench()
-        try bench.store().record(.exported)
+        try bench.store().audit.record(.exported)
 
         let (outcome, _) = await bench.attempt("audit-upload")
 
@@ -170,7 +172,7 @@ import Testing
 
     @Test func `a dry run shows the entries and confirms none`() async throws {
         let bench = WorkBench()
-        try bench.store().record(.exported)
+        try bench.store().audit.record(.exported)
         let before = bench.stateContents()
         let shown = Mutex<[String]>([])
 

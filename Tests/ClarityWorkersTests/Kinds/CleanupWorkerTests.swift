@@ -15,11 +15,11 @@ import Testing
     private func fill(_ bench: WorkBench) throws {
         let store = try bench.store()
         try bench.enqueue(0..<5)
-        let batch = try #require(try store.nextBatch(limit: 3, at: bench.clock.now))
-        try store.settle(batch, processingID: "a", at: bench.clock.now)
-        try store.confirm(store.openUploads()[0], at: bench.clock.now)
+        let batch = try #require(try store.outbox.nextBatch(limit: 3, at: bench.clock.now))
+        try store.outbox.settle(batch, processingID: "a", at: bench.clock.now)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: bench.clock.now)
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try store.upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try store.cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
     }
 
     @Test func `what is confirmed and old goes, and the receipt says so`() async throws {
@@ -41,7 +41,7 @@ import Testing
             receipt.wholeMatch(
                 of: /receipt: samples 3, batches 1, metrics 1; blake2b-256 [0-9a-f]{64}/) != nil)
         #expect(reports.notes.count == 2)
-        let entry = try bench.store().auditRecords(limit: 99).last?.entry
+        let entry = try bench.store().audit.records(limit: 99).last?.entry
         #expect(
             entry?.detail
                 == "their retention is over, receipt \(receipt.suffix(64))")
@@ -79,7 +79,7 @@ import Testing
     @Test func `the job's own retention is kept`() async throws {
         let bench = WorkBench()
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try bench.store().upsert([row], into: .insights, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .insights, syncedAt: bench.clock.now)
         bench.clock.advance(by: .seconds(86_400))
 
         let kept = await bench.attempt("cleanup", ["retain": "86400000"])
@@ -107,15 +107,15 @@ import Testing
                     after: nil, Failure(.work, "its time ended before everything was done")))
         #expect(first.reports.notes.last?.hasPrefix("receipt: samples 3; ") == true)
         #expect(second.reports.notes.last?.hasPrefix("receipt: batches 1, metrics 1; ") == true)
-        #expect(try bench.store().verifyAudit().broken == nil)
+        #expect(try bench.store().audit.verify().broken == nil)
     }
 
     @Test func `uploaded entries of the audit log go by a retention of their own`() async throws {
         let bench = WorkBench()
         try fill(bench)
         let store = try bench.store()
-        let count = try store.auditRecords(limit: 99).count
-        try store.confirmAuditUpload(through: 2)
+        let count = try store.audit.records(limit: 99).count
+        try store.audit.confirmUpload(through: 2)
         // The store itself uses the machine's clock.
         bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
 
@@ -125,7 +125,7 @@ import Testing
         #expect(count > 2)
         #expect(kept.reports.tally["audit_entries_removed"] == 0)
         #expect(gone.reports.tally["audit_entries_removed"] == 2)
-        let proof = try bench.store().verifyAudit()
+        let proof = try bench.store().audit.verify()
         #expect(proof.broken == nil && proof.anchor == 2)
     }
 
@@ -136,7 +136,7 @@ import Testing
             let row = CachedRow(
                 id: "\(number)", type: "t", timestamp: bench.clock.now,
                 json: [UInt8](repeating: 0, count: 500_000))
-            _ = try store.upsert([row], into: .metrics, syncedAt: bench.clock.now)
+            _ = try store.cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
         }
         bench.clock.advance(by: .seconds(90 * 86_400 + 1))
         let asked = Mutex(0)
@@ -199,7 +199,7 @@ import Testing
                 "done", "done/.hidden.json", "done/deep.json", "done/link.json", "done/notes.txt",
                 "rejected", "rejected/c.json", "rejected/c.json.reason", "waiting.json",
             ])
-        let entry = try bench.store().auditRecords(limit: 99).last?.entry
+        let entry = try bench.store().audit.records(limit: 99).last?.entry
         #expect(entry?.action == .removed && entry?.counts == ["files": 2])
     }
 

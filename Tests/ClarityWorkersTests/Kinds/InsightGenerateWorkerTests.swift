@@ -120,7 +120,7 @@ import Testing
         }
 
         let first = await bench.attempt("insight-generate")
-        let queued = try bench.store().openInsightRequests()
+        let queued = try bench.store().analyses.openInsightRequests()
         isOffline.withLock { $0 = false }
         let second = await bench.attempt("insight-generate")
 
@@ -129,15 +129,15 @@ import Testing
         #expect(queued.map(\.state) == [.queued])
         #expect(second.outcome == .success)
         #expect(second.reports.tally["insights_generated"] == 1)
-        #expect(try bench.store().openInsightRequests().isEmpty)
+        #expect(try bench.store().analyses.openInsightRequests().isEmpty)
     }
 
     @Test func `before any login it is queued too`() async throws {
         let bench = WorkBench()
         try bench.logIn(expiresIn: .seconds(3600))
         try bench.keepAnalysis()
-        let session = try #require(try bench.store().load())
-        _ = try bench.store().remove(session, because: "", at: bench.clock.now)
+        let session = try #require(try bench.store().sessions.load())
+        _ = try bench.store().sessions.remove(session, because: "", at: bench.clock.now)
 
         let (outcome, _) = await bench.attempt("insight-generate")
 
@@ -146,7 +146,7 @@ import Testing
                 == .awaits(
                     .login,
                     Failure(.credential, "waits for a login; run `clarity-jobs auth login`")))
-        #expect(try bench.store().openInsightRequests().map(\.state) == [.queued])
+        #expect(try bench.store().analyses.openInsightRequests().map(\.state) == [.queued])
     }
 
     /// Makes a backend whose first answer is lost, and whose history then has `rows`.
@@ -189,7 +189,7 @@ import Testing
                 "GET /insights/insight_1",
             ])
         #expect(try bench.insights()["insight_1"] == Self.made)
-        #expect(try bench.store().openInsightRequests().isEmpty)
+        #expect(try bench.store().analyses.openInsightRequests().isEmpty)
     }
 
     @Test func `one that was there before the request is not taken for it`() async throws {
@@ -209,7 +209,7 @@ import Testing
                     == .snooze(
                         after: .seconds(120),
                         Failure(.work, "an insight was asked for and is not there yet")))
-            #expect(try bench.store().openInsightRequests().map(\.state) == [.sending])
+            #expect(try bench.store().analyses.openInsightRequests().map(\.state) == [.sending])
         }
     }
 
@@ -347,7 +347,7 @@ import Testing
         _ = await bench.attempt("insight-generate")
 
         #expect(Set(bench.backend.calls) == ["POST /auth/refresh"])
-        #expect(try bench.store().openInsightRequests().map(\.state) == [.queued])
+        #expect(try bench.store().analyses.openInsightRequests().map(\.state) == [.queued])
     }
 
     @Test(arguments: ["", "e", "english-with-far-too-many-words-in-it", "en_GB", "en-", "en\u{1B}"])
@@ -364,6 +364,6 @@ import Testing
                     Failure(
                         .configuration,
                         "option `language` is no language tag such as `en` or `pt-BR`")))
-        #expect(try bench.store().openInsightRequests().isEmpty)
+        #expect(try bench.store().analyses.openInsightRequests().isEmpty)
     }
 }

@@ -49,7 +49,7 @@ import Testing
         #expect(outcome == .success)
         // The endpoint of the form that this backend analyses.
         #expect(bench.backend.calls == ["POST /pat/analysis"])
-        let latest = try #require(try bench.store().latestResult())
+        let latest = try #require(try bench.store().analyses.latestResult())
         #expect(latest.result.numbers == ["sleep_efficiency": 91.5, "total_sleep_time": 7])
         #expect(latest.result.embedding == [0.5, 1])
         #expect(latest.result.json == Array(Self.atOnce.utf8))
@@ -78,7 +78,7 @@ import Testing
                 == ["POST /pat/analyze-step-data"]
                 + Array(repeating: "GET /pat/analysis/a-1", count: 3))
         #expect(bench.clock.sleeps == [1, 2, 4].map { Duration.seconds($0) })
-        #expect(try bench.store().latestResult()?.result.numbers == ["m10": 3])
+        #expect(try bench.store().analyses.latestResult()?.result.numbers == ["m10": 3])
         #expect(reports.events == [.analysisCompleted])
     }
 
@@ -132,7 +132,7 @@ import Testing
 
     @Test func `without a whole day there is no week`() async throws {
         let bench = WorkBench()
-        try bench.store().keep([
+        try bench.store().analyses.keep([
             StepDay(day: WorkBench.lastDay, zone: "UTC", counts: [1], knownMinutes: 1439)
         ])
 
@@ -265,7 +265,7 @@ import Testing
         _ = await bench.attempt("pat-analysis")
 
         #expect(bench.backend.calls == ["POST /pat/analyze-step-data", "GET /pat/analysis/a"])
-        #expect(try bench.store().latestResult()?.result.numbers == ["l5": 1])
+        #expect(try bench.store().analyses.latestResult()?.result.numbers == ["l5": 1])
     }
 
     @Test func `one that is never found is given up after its time, with what was tried`()

@@ -19,8 +19,8 @@ import Testing
         let store = try bench.store()
         for (index, id) in ids.enumerated() {
             try bench.enqueue((2 * index)..<(2 * index + 2))
-            if let batch = try store.nextBatch(limit: 2, at: bench.clock.now) {
-                try store.settle(batch, processingID: id, at: bench.clock.now)
+            if let batch = try store.outbox.nextBatch(limit: 2, at: bench.clock.now) {
+                try store.outbox.settle(batch, processingID: id, at: bench.clock.now)
             }
         }
         return bench
@@ -119,7 +119,7 @@ import Testing
                     + "`clarity-jobs outbox retry` sends it again"
             ])
         #expect(try bench.states() == [.unconfirmed: 2])
-        #expect(try bench.store().requeue(.unconfirmed) == 2)
+        #expect(try bench.store().outbox.requeue(.unconfirmed) == 2)
     }
 
     @Test func `an upload that is found at the second question stays open`() async throws {
@@ -150,11 +150,11 @@ import Testing
             route: .samples, samples: 2, bytes: 1 << 20, isIdempotent: false,
             types: [.heartRate: "heart_rate"])
         let batch = try #require(
-            try store.nextBatch(limit: 2, rules: [rules], at: bench.clock.now).batch)
-        try store.settle(batch, processingID: "a", at: bench.clock.now)
-        let upload = try #require(try store.openUploads().first)
+            try store.outbox.nextBatch(limit: 2, rules: [rules], at: bench.clock.now).batch)
+        try store.outbox.settle(batch, processingID: "a", at: bench.clock.now)
+        let upload = try #require(try store.outbox.openUploads().first)
         try store.noteAsked(about: .upload(upload), "received", at: bench.clock.now)
-        try store.giveUp(upload, reason: "late", at: bench.clock.now)
+        try store.outbox.giveUp(upload, reason: "late", at: bench.clock.now)
 
         let (outcome, reports) = await bench.attempt(
             "processing-status", ["backend.dialect": dialect])
@@ -188,7 +188,7 @@ import Testing
                 + "0 set aside + 0 waiting")
         #expect(try bench.states() == [.unconfirmed: 2])
         #expect(
-            try bench.store().outboxReview().map(\.reason) == [
+            try bench.store().outbox.review().map(\.reason) == [
                 "the backend did not finish it within 1h"
             ])
     }
@@ -239,17 +239,17 @@ import Testing
                 : Self.status(request.path.hasSuffix("a") ? "completed" : "failed", 100)
         }
         let store = try bench.store()
-        let analysis = try store.queueAnalysis(
+        let analysis = try store.analyses.queue(
             of: WorkBench.lastDay, as: .steps, knownMinutes: 9000, at: bench.clock.now)
-        try store.sending(analysis)
-        try store.accept(analysis, processingID: "p", at: bench.clock.now)
+        try store.analyses.sending(analysis)
+        try store.analyses.accept(analysis, processingID: "p", at: bench.clock.now)
 
         let (outcome, reports) = await bench.attempt("processing-status")
 
         #expect(outcome == .success)
         #expect(reports.events == [.uploadCompleted, .analysisCompleted])
         #expect(reports.tally["analyses_completed"] == 1)
-        #expect(try bench.store().latestResult()?.result.numbers == ["m10": 1])
+        #expect(try bench.store().analyses.latestResult()?.result.numbers == ["m10": 1])
         #expect(reports.progress.last.map { [$0.done, $0.total] } == [300, 300])
     }
 
@@ -269,7 +269,8 @@ import Testing
 
         _ = await bench.attempt("processing-status")
         let store = try bench.store()
-        let asked = try store.questions(about: .upload(try #require(store.openUploads().first)))
+        let asked = try store.questions(
+            about: .upload(try #require(store.outbox.openUploads().first)))
 
         #expect(asked.count == 2)
         #expect(asked.lastWord == "processing, 30 %")
@@ -310,8 +311,8 @@ import Testing
             let rules = BatchRules(
                 route: route, samples: 1, bytes: 1 << 20, isIdempotent: false,
                 types: [.heartRate: "heart_rate"])
-            let draw = try store.nextBatch(limit: 1, rules: [rules], at: bench.clock.now)
-            try store.settle(
+            let draw = try store.outbox.nextBatch(limit: 1, rules: [rules], at: bench.clock.now)
+            try store.outbox.settle(
                 try #require(draw.batch), processingID: route.rawValue, at: bench.clock.now)
         }
 

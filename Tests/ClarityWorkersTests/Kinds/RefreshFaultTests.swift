@@ -27,7 +27,7 @@ import Testing
             ])
         #expect(second.outcome == .success)
         #expect(second.reports.tally["metrics_pulled"] == 3)
-        #expect(try bench.store().rowCount(of: .metrics) == 5)
+        #expect(try bench.store().cache.count(of: .metrics) == 5)
     }
 
     @Test func `a refresh that an error ends goes on from there too`() async throws {
@@ -66,7 +66,7 @@ import Testing
                         "the backend takes the session for another user's; run "
                             + "`clarity-jobs auth login`")))
         #expect(bench.backend.calls == ["GET /auth/me"])
-        #expect(try bench.store().profile() == nil)
+        #expect(try bench.store().cache.profile() == nil)
     }
 
     @Test func `pages without rows are not asked for without end`() async throws {
@@ -149,11 +149,11 @@ import Testing
         let bench = WorkBench { _ throws(TransportError) in throw .offline }
         try bench.logIn()
         let row = CachedRow(id: "kept", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
 
         let (outcome, _) = await bench.attempt("refresh")
 
         #expect(outcome == APIError.offline.outcome)
-        #expect(try bench.store().rowCount(of: .metrics) == 1)
+        #expect(try bench.store().cache.count(of: .metrics) == 1)
     }
 }

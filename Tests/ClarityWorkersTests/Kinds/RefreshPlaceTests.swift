@@ -66,7 +66,7 @@ import Testing
         // Two known pages, then all ten.
         #expect(third.reports.tally["metrics_pulled"] == 24)
         #expect(third.reports.tally["versions_archived"] == 1)
-        let record = try bench.store().pullRecord(of: .metrics)
+        let record = try bench.store().cache.pullRecord(of: .metrics)
         #expect(record.endedAt == bench.clock.now && record.wholeAt == bench.clock.now)
     }
 
@@ -90,8 +90,8 @@ import Testing
         // Two known pages at the front, then the six that were missing.
         #expect(second.reports.tally["metrics_pulled"] == 16)
         #expect(second.reports.tally["metrics_new"] == 12)
-        #expect(try bench.store().rowCount(of: .metrics) == 20)
-        #expect(try bench.store().pullRecord(of: .metrics).place == nil)
+        #expect(try bench.store().cache.count(of: .metrics) == 20)
+        #expect(try bench.store().cache.pullRecord(of: .metrics).place == nil)
     }
 
     @Test
@@ -101,14 +101,14 @@ import Testing
         let changed = Changed()
         let bench = try longBench(changed)
         _ = await bench.attempt("refresh")
-        let before = try bench.store().pullRecord(of: .metrics)
+        let before = try bench.store().cache.pullRecord(of: .metrics)
         changed.numbers.withLock { $0 = Set(0..<12) }
         changed.failing.withLock { $0 = "4" }
         bench.clock.advance(by: .seconds(60))
 
         // Two pages of news are stored, and the third fails. The next run gets no checkpoint.
         let failed = await bench.attempt("refresh")
-        let between = try bench.store().pullRecord(of: .metrics)
+        let between = try bench.store().cache.pullRecord(of: .metrics)
         changed.failing.withLock { $0 = nil }
         let next = await bench.attempt("refresh")
 
@@ -119,7 +119,7 @@ import Testing
         #expect(
             failed.reports.tally["versions_archived"]
                 + next.reports.tally["versions_archived"] == 12)
-        let record = try bench.store().pullRecord(of: .metrics)
+        let record = try bench.store().cache.pullRecord(of: .metrics)
         #expect(record.endedAt == bench.clock.now && record.wholeAt == bench.clock.now)
     }
 
@@ -127,7 +127,7 @@ import Testing
         let changed = Changed()
         let bench = try longBench(changed)
         _ = await bench.attempt("refresh")
-        let before = try bench.store().pullRecord(of: .metrics)
+        let before = try bench.store().cache.pullRecord(of: .metrics)
         changed.numbers.withLock { $0 = Set(0..<12) }
         changed.failing.withLock { $0 = "4" }
         bench.clock.advance(by: .seconds(60))
@@ -137,7 +137,7 @@ import Testing
         let second = await bench.attempt("refresh")
 
         #expect(second.outcome == APIError.tls.outcome)
-        #expect(try bench.store().pullRecord(of: .metrics).endedAt == before.endedAt)
+        #expect(try bench.store().cache.pullRecord(of: .metrics).endedAt == before.endedAt)
     }
 
     @Test func `a pull of what is new leaves when everything was gone through, and where`()
@@ -146,14 +146,14 @@ import Testing
         let changed = Changed()
         let bench = try longBench(changed)
         _ = await bench.attempt("refresh")
-        let whole = try bench.store().pullRecord(of: .metrics).wholeAt
+        let whole = try bench.store().cache.pullRecord(of: .metrics).wholeAt
         changed.numbers.withLock { $0 = [1, 2] }
         bench.clock.advance(by: .seconds(60))
 
         let second = await bench.attempt("refresh")
 
         #expect(second.reports.tally["metrics_pulled"] == 8)
-        let record = try bench.store().pullRecord(of: .metrics)
+        let record = try bench.store().cache.pullRecord(of: .metrics)
         #expect(record.wholeAt == whole && record.endedAt == bench.clock.now)
     }
 
@@ -171,16 +171,16 @@ import Testing
                 ? .status(500) : PulledPages.metrics(request, count: 9)
         }
         try bench.logIn()
-        try bench.store().keepPullPlace("old", of: .metrics)
+        try bench.store().cache.keepPullPlace("old", of: .metrics)
 
         let first = await bench.attempt("refresh", checkpoint: "whole old")
-        let place = try bench.store().pullRecord(of: .metrics).place
+        let place = try bench.store().cache.pullRecord(of: .metrics).place
         let second = await bench.attempt("refresh")
 
         #expect(first.outcome != .success)
         #expect(place == nil)
         #expect(second.outcome == .success)
-        #expect(try bench.store().rowCount(of: .metrics) == 9)
+        #expect(try bench.store().cache.count(of: .metrics) == 9)
     }
 
     @Test func `a fault of the backend further on leaves the place`() async throws {
@@ -199,7 +199,7 @@ import Testing
         let (outcome, _) = await bench.attempt("refresh")
 
         #expect(outcome != .success)
-        #expect(try bench.store().pullRecord(of: .metrics).place == "6")
+        #expect(try bench.store().cache.pullRecord(of: .metrics).place == "6")
     }
 
     @Test func `a place that the backend no longer knows is forgotten`() async throws {
@@ -214,7 +214,7 @@ import Testing
                 ? .status(400, #"{"detail":"bad cursor"}"#) : PulledPages.metrics(request, count: 9)
         }
         try bench.logIn()
-        try bench.store().keepPullPlace("old", of: .metrics)
+        try bench.store().cache.keepPullPlace("old", of: .metrics)
 
         let first = await bench.attempt("refresh", checkpoint: "whole old")
         let second = await bench.attempt("refresh")
@@ -224,6 +224,6 @@ import Testing
             return
         }
         #expect(second.outcome == .success)
-        #expect(try bench.store().rowCount(of: .metrics) == 9)
+        #expect(try bench.store().cache.count(of: .metrics) == 9)
     }
 }

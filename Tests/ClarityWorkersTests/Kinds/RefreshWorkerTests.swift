@@ -20,10 +20,10 @@ import Testing
             ])
         #expect(reports.tally["metrics_pulled"] == 5)
         #expect(reports.tally["insights_pulled"] == 3)
-        #expect(try bench.store().rowCount(of: .metrics) == 5)
-        #expect(try bench.store().rowCount(of: .insights) == 3)
+        #expect(try bench.store().cache.count(of: .metrics) == 5)
+        #expect(try bench.store().cache.count(of: .insights) == 3)
         #expect(
-            try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
+            try bench.store().cache.profile().map { String(decoding: $0.json, as: UTF8.self) }
                 == #"{"user_id":"\#(WorkBench.user)","email":"demo@example.com"}"#)
     }
 
@@ -49,8 +49,9 @@ import Testing
         let (outcome, _) = await bench.attempt("refresh")
 
         #expect(outcome == .success)
+        let profile = try #require(try bench.store().cache.profile())
         #expect(
-            try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
+            String(decoding: profile.json, as: UTF8.self)
                 == #"{"user_id":"\#(WorkBench.user)","email":"ada@example.com","#
                 + #""display_name":"Ada Invented","first_name":"Ada","last_name":"Invented","#
                 + #""role":"user","permissions":["a","b"],"status":"active","#
@@ -75,8 +76,9 @@ import Testing
         let (outcome, _) = await bench.attempt("refresh")
 
         #expect(outcome == .success)
+        let profile = try #require(try bench.store().cache.profile())
         #expect(
-            try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
+            String(decoding: profile.json, as: UTF8.self)
                 == #"{"user_id":"\#(WorkBench.user)"}"#)
     }
 
@@ -89,20 +91,20 @@ import Testing
         #expect(outcome == .success)
         #expect(reports.tally["metrics_pulled"] == 3)
         #expect(reports.tally["metrics_new"] == 0)
-        #expect(try bench.store().rowCount(of: .metrics) == 3)
+        #expect(try bench.store().cache.count(of: .metrics) == 3)
     }
 
     @Test func `empty answers delete nothing`() async throws {
         let bench = try PulledPages.bench(metrics: 0, insights: 0)
         let row = CachedRow(id: "kept", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
-        _ = try bench.store().upsert([row], into: .insights, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .insights, syncedAt: bench.clock.now)
 
         let (outcome, reports) = await bench.attempt("refresh")
 
         #expect(outcome == .success)
         #expect(reports.tally["metrics_pulled"] == 0)
-        #expect(try bench.store().rowCount(of: .metrics) == 1)
-        #expect(try bench.store().rowCount(of: .insights) == 1)
+        #expect(try bench.store().cache.count(of: .metrics) == 1)
+        #expect(try bench.store().cache.count(of: .insights) == 1)
     }
 }

@@ -327,7 +327,7 @@ import Testing
 
         #expect(login.status == 0)
         #expect(login.output.hasPrefix("logged in as a@example.com (u1) until 2"))
-        #expect(try bench.store().load()?.userID == "u1")
+        #expect(try bench.store().sessions.load()?.userID == "u1")
         #expect(!(login.output + login.errors).contains("MARKER"))
         #expect(server.requests.first?.body.contains("PASSWORD-MARKER") == true)
     }

@@ -80,7 +80,7 @@ import Testing
         let (outcome, reports) = await bench.attempt("insight-history", Self.loop)
 
         #expect(outcome == .success)
-        #expect(try bench.store().rowCount(of: .insights) == 8 + count)
+        #expect(try bench.store().cache.count(of: .insights) == 8 + count)
         #expect(reports.tally["insights_new"] == Int64(8 + count))
         #expect(reports.notes == [])
     }
@@ -93,7 +93,7 @@ import Testing
 
         #expect(outcome == .success)
         #expect(bench.backend.requests.count < 60)
-        #expect(try bench.store().rowCount(of: .insights) >= 30)
+        #expect(try bench.store().cache.count(of: .insights) >= 30)
     }
 
     @Test func `an insight that is gone from the list stays here`() async throws {
@@ -105,7 +105,7 @@ import Testing
 
         _ = await bench.attempt("insight-history", Self.loop)
 
-        #expect(try bench.store().rowCount(of: .insights) == 4)
+        #expect(try bench.store().cache.count(of: .insights) == 4)
     }
 
     // MARK: Full texts
@@ -191,6 +191,6 @@ import Testing
         #expect(outcome == .success)
         #expect(reports.tally["texts_fetched"] == 1)
         #expect(bench.clock.sleeps == [1, 2].map { Duration.seconds($0) })
-        #expect(try bench.store().rowCount(of: .insights) == 1)
+        #expect(try bench.store().cache.count(of: .insights) == 1)
     }
 }

@@ -84,7 +84,7 @@ import Testing
                 path: path,
                 reader: "apple-health-export 2 \(version) \(SourceZones(environment: [:]).local)",
                 at: bench.clock.now)
-            try bench.store().noteRead(
+            try bench.store().outbox.noteRead(
                 path, #require(stamp),
                 LastReading(
                     readAt: bench.clock.now, reader: "", bytes: 0, mark: nil, counts: [:]))

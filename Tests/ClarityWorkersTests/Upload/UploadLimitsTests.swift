@@ -161,7 +161,7 @@ import Testing
         let store = try bench.store()
 
         let error = #expect(throws: HealthStoreError.self) {
-            _ = try store.nextBatch(
+            _ = try store.outbox.nextBatch(
                 limit: 5, rules: [BatchRules(.init(bench), resends: true, clock: bench.clock)],
                 at: bench.clock.now, of: "somebody-else")
         }

@@ -155,8 +155,8 @@ import Testing
         var selection = OutboxSelection()
         selection.state = state
         let store = try bench.store()
-        return try store.outboxEntries(selection, limit: 9).entries.map {
-            try store.outboxSample($0.id)?.serverWords
+        return try store.outbox.entries(selection, limit: 9).entries.map {
+            try store.outbox.sample($0.id)?.serverWords
         }
     }
 
@@ -253,88 +253,9 @@ import Testing
         #expect(outcome == .success)
         #expect(reports.tally["samples_rejected"] == 1)
         #expect(
-            try bench.store().outboxReview().map(\.reason) == [
+            try bench.store().outbox.review().map(\.reason) == [
                 "the backend does not take it and does not say why"
             ])
-    }
-
-    @Test func `a backend that refuses everything is left alone and nothing is rejected`()
-        async throws
-    {
-        let bench = WorkBench { _ in .status(422) }
-        try bench.logIn()
-        try bench.enqueue(0..<300)
-
-        let (outcome, _) = await bench.attempt("bulk-upload")
-
-        #expect(
-            outcome
-                == .failure(
-                    Failure(
-                        .work,
-                        "the backend does not accept what was sent, in 16 requests in a row")))
-        #expect(bench.backend.requests.count == 16)
-        #expect(try bench.states() == [.queued: 300])
-    }
-
-    @Test func `a backend that takes nothing without a word is left alone`() async throws {
-        let bench = WorkBench { _ in .status(201, #"{"processing_id":"p","accepted_metrics":0}"#) }
-        try bench.logIn()
-        try bench.enqueue(0..<300)
-
-        let (outcome, _) = await bench.attempt("bulk-upload")
-
-        #expect(
-            outcome
-                == .failure(
-                    Failure(
-                        .work,
-                        "the backend does not take it and does not say why, in 16 requests in a "
-                            + "row")))
-        #expect(bench.backend.requests.count == 16)
-        #expect(try bench.states() == [.queued: 300])
-    }
-
-    @Test func `a backend that finds fault with each sample in turn is left alone`() async throws {
-        let bench = WorkBench { _ in
-            .status(422, #"{"errors":[{"field":"metrics[0].heart_rate","code":"missing"}]}"#)
-        }
-        try bench.logIn()
-        try bench.enqueue(0..<300)
-
-        let (outcome, reports) = await bench.attempt("bulk-upload")
-
-        #expect(
-            outcome
-                == .failure(
-                    Failure(
-                        .work,
-                        "the backend does not accept 1 of the metrics, in 16 requests in a row")))
-        #expect(bench.backend.requests.count == 16)
-        #expect(reports.tally["samples_rejected"] == 15)
-        #expect(try bench.states() == [.rejected: 15, .queued: 285])
-    }
-
-    @Test func `a backend that rejects every sample by name is left alone`() async throws {
-        let bench = WorkBench { request in
-            let errors = request.metricIDs.indices.map {
-                #"{"field":"metrics[\#($0)].heart_rate","message":"m","code":"missing"}"#
-            }
-            return .status(
-                201,
-                #"{"processing_id":"p","accepted_metrics":0,"validation_errors":"#
-                    + "[\(errors.joined(separator: ","))]}")
-        }
-        try bench.logIn()
-        try bench.enqueue(0..<100)
-
-        let (outcome, _) = await bench.attempt("bulk-upload", ["batch_size": "5"])
-
-        #expect(
-            outcome
-                == .failure(
-                    Failure(.work, "the backend takes nothing, in 16 requests in a row")))
-        #expect(try bench.states() == [.rejected: 80, .queued: 20])
     }
 
     @Test(arguments: [400, 409, 422])
@@ -417,7 +338,7 @@ import Testing
                         .credential,
                         "waits for a login: the session has ended; run `clarity-jobs auth login`")))
         #expect(try bench.states() == [.sending: 3])
-        #expect(try bench.store().load() == nil)
+        #expect(try bench.store().sessions.load() == nil)
     }
 
     @Test func `a warning stops the work between two batches`() async throws {

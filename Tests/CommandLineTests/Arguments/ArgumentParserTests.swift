@@ -15,7 +15,7 @@ struct ArgumentParserTests {
         (["sandbox", "--listen", "x", "--help"], ["sandbox"], ["--listen", "x", "--help"], []),
         (["run", "-"], ["run"], ["-"], []),
     ])
-    func `commands, operands and flags are told apart`(
+    func `the parser separates commands, operands and flags`(
         words: [String], path: [String], operands: [String], flags: [String]
     ) throws {
         let (_, arguments) = try parser().parse(words)
@@ -29,7 +29,7 @@ struct ArgumentParserTests {
         ["list", "--config", "x.yaml"], ["list", "--config=x.yaml"], ["list", "-c", "x.yaml"],
         ["list", "-cx.yaml"], ["-c", "x.yaml", "list"], ["list", "-qc", "x.yaml"],
     ])
-    func `a value may stand in every usual place`(words: [String]) throws {
+    func `an option takes its value after a space or an equals sign`(words: [String]) throws {
         let (_, arguments) = try parser().parse(words)
 
         #expect(arguments.path == ["list"])
@@ -49,13 +49,13 @@ struct ArgumentParserTests {
         (["auth", "logn"], "unknown command `logn`; did you mean `login`?"),
         (["list", "--due"], "unknown option `--due`"),
     ])
-    func `what breaks the syntax is said in one line`(words: [String], message: String) {
+    func `a syntax error is one line`(words: [String], message: String) {
         let fault = #expect(throws: UsageFault.self) { try parser().parse(words) }
 
         #expect(fault?.message == message)
     }
 
-    @Test func `the environment stands in for what is not given`() throws {
+    @Test func `the environment supplies options that are not given`() throws {
         let environment = [
             "CLARITY_JOBS_CONFIG": "e.yaml", "CLARITY_JOBS_STATE": "/s", "CLARITY_JOBS_QUIET": "1",
             "CLARITY_JOBS_VERBOSE": "0", "CLARITY_JOBS_LIMIT": "",

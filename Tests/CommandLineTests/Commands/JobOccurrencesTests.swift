@@ -7,7 +7,7 @@ import Testing
 @Suite("The occurrences of one job around a change of the clock")
 struct JobOccurrencesTests {
     @Test(arguments: [Duration.zero, .seconds(7 * 60), .seconds(3 * 3600)])
-    func `a delay does not change what is said of them`(delay: Duration) throws {
+    func `a delay does not change the note about a clock change`(delay: Duration) throws {
         let berlin = try Composition.localZone(["TZ": "Europe/Berlin"])
         let schedule = Schedule(.cron(try CronExpression("30 2 * * *"), berlin), delay: delay)
         let now = try #require(Instant(rfc3339: "2026-03-28T12:00:00Z"))

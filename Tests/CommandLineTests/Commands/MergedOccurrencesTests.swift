@@ -12,7 +12,7 @@ struct MergedOccurrencesTests {
             zone: .utc, aroundChanges: false)
     }
 
-    @Test func `they come by time, and at the same instant by the order of the jobs`() throws {
+    @Test func `occurrences are sorted by time, then by the order of the jobs`() throws {
         let merged = MergedOccurrences([
             try job(.every(.seconds(3))), try job(.at(.noon + .seconds(5))),
             try job(.every(.seconds(2))), try job(.at(.noon)),
@@ -23,7 +23,7 @@ struct MergedOccurrencesTests {
         #expect(first == [[2, 2], [3, 0], [4, 2], [5, 1], [6, 0], [6, 2], [8, 2], [9, 0]])
     }
 
-    @Test func `it ends when every job has ended`() throws {
+    @Test func `the merge ends when every schedule has ended`() throws {
         let merged = MergedOccurrences(
             try (0..<5).map { try job(.at(.noon + .seconds(Int64(5 - $0)))) })
 
@@ -31,7 +31,7 @@ struct MergedOccurrencesTests {
         #expect(MergedOccurrences([]).map(\.job) == [])
     }
 
-    @Test func `a merge of many is what sorting gives`() throws {
+    @Test func `a merge of many schedules equals their sorted union`() throws {
         var draw = SeededGenerator(seed: 20_261_121)
         let periods = (0..<300).map { _ in Int64.random(in: 1...500, using: &draw) }
         let end = Instant.noon + .seconds(1000)

@@ -26,13 +26,13 @@ struct ExplanationTextTests {
         ).lines.filter { $0.hasPrefix("to start") }
     }
 
-    @Test func `a machine in use is to be left idle`() throws {
+    @Test func `explain says that an active machine must become idle`() throws {
         let lines = try advice(Conditions.Reading(false, source: "logind"), remedies: [:])
 
         #expect(lines == ["to start: leave the machine idle"])
     }
 
-    @Test func `where idleness is unknown it says how to make it known`() throws {
+    @Test func `explain says how to make idleness known`() throws {
         let lines = try advice(
             Conditions.Reading(nil, source: "no logind"), remedies: ["idle": "run systemd-logind"])
 

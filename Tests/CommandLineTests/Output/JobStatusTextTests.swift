@@ -33,7 +33,7 @@ import Testing
             since: ["network": at], last: last)
     }
 
-    @Test func `a job stands somewhere, and may be held back by more than its schedule`() throws {
+    @Test func `a job has one state, and may wait for more than its schedule`() throws {
         let notDue = deferral(.notDue, "schedule")
         let network = deferral(.constraint, "network")
         let rows: [(JobStatusText.Facts, String, Bool)] = [

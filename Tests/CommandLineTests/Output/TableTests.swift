@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Writing tables")
 struct TableTests {
-    @Test func `columns are as wide as their widest cell and lines have no tail`() {
+    @Test func `columns are as wide as their widest cell, and lines have no trailing space`() {
         let table = Table(heading: ["A", "LONG"], rows: [["wide cell", "x"], ["b", ""]])
 
         #expect(table.lines == ["A          LONG", "wide cell  x", "b"])
     }
 
-    @Test func `no rows make no lines`() {
+    @Test func `a table without rows prints nothing`() {
         #expect(Table(heading: ["A"]).lines == [])
     }
 

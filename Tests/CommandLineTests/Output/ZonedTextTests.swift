@@ -16,7 +16,7 @@ struct ZonedTextTests {
         ("Asia/Kathmandu", 1_795_154_400, "2026-11-20T11:45:00+05:45"),
         ("Europe/Berlin", -2_500_000_000, "1890-10-11T20:26:48+00:53:28"),
     ])
-    func `the local time has its offset, with seconds where it has some`(
+    func `a local time shows its offset, with seconds if it has some`(
         name: String, seconds: Int64, text: String
     ) throws {
         let zone = try Composition.localZone(["TZ": name])

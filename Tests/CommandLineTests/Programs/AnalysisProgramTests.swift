@@ -36,7 +36,7 @@ struct AnalysisProgramTests {
 
     private static let loop = ["--dialect", "loop", "--quirks", "measured"]
 
-    @Test func `a week is analysed, told of, and made into an insight by the founding contract`()
+    @Test func `with the blueprint, a week is analysed and becomes an insight`()
         async throws
     {
         let playground = try await playground("--processing-steps", "2", chain: true)
@@ -81,7 +81,7 @@ struct AnalysisProgramTests {
         #expect(try playground.rows("SELECT count(*) FROM archive") == ["0"])
     }
 
-    @Test func `the deployed backend's result comes at once, and its insight is named later`()
+    @Test func `the deployed backend returns the result at once, and its insight later`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: Self.loop) { Self.jobFile($0, $1) }
@@ -108,7 +108,7 @@ struct AnalysisProgramTests {
     }
 
     @Test(arguments: [[], AnalysisProgramTests.loop])
-    func `an insight whose answer was lost is found, and not made twice`(options: [String])
+    func `an insight whose answer was lost is found, not requested twice`(options: [String])
         async throws
     {
         let playground = try await Playground(
@@ -135,7 +135,7 @@ struct AnalysisProgramTests {
         #expect(try playground.rows("SELECT count(*) FROM insights") == ["24"])
     }
 
-    @Test func `without the backend an insight is queued, and sent when it is back`() async throws {
+    @Test func `without the backend, an insight is queued and requested later`() async throws {
         let playground = try await playground("--processing-steps", "1")
         let sandbox = try #require(playground.sandbox)
         _ = try await playground.run("run", "analysis")
@@ -155,7 +155,7 @@ struct AnalysisProgramTests {
         #expect(try playground.rows("SELECT state FROM insight_requests") == ["completed"])
     }
 
-    @Test func `a week that is hardly known is skipped, and says why`() async throws {
+    @Test func `a week with too little data is skipped with the reason`() async throws {
         let playground = try await Playground { Self.jobFile($0, $1) }
         try playground.writeSteps(days: 3)
         try await playground.logIn()
@@ -176,7 +176,9 @@ struct AnalysisProgramTests {
         #expect(counts["weeks_skipped"] == .number(1))
     }
 
-    @Test func `an analysis that the backend loses is given up after its time`() async throws {
+    @Test func `an analysis that the backend loses becomes unconfirmed after its time`()
+        async throws
+    {
         let playground = try await Playground(sandboxOptions: ["--processing-steps", "1000"]) {
             Self.jobFile($0, $1).replacing(
                 "kind: processing-status, schedule: { every: 15m }",

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("audit log", .timeLimit(.minutes(5)))
 struct AuditLogProgramTests {
-    @Test func `what was done is shown and proved`() async throws {
+    @Test func `the audit log shows every action and can be verified`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         try playground.writeExport(heartRates: 3)
@@ -38,7 +38,7 @@ struct AuditLogProgramTests {
         #expect(audit.status == 0 && audit.output.hasPrefix("the history is sound"))
     }
 
-    @Test func `a broken log is named at its first broken entry`() async throws {
+    @Test func `a broken log names its first broken entry`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         #expect(try await playground.run("run", "refresh").status == 0)
@@ -54,7 +54,7 @@ struct AuditLogProgramTests {
         #expect(object["reason"].text == "it is missing")
     }
 
-    @Test func `asking makes nothing, and what is asked wrongly is said`() async throws {
+    @Test func `a query creates nothing, and a wrong one is reported`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let log = try await playground.run("audit", "log")
@@ -88,7 +88,7 @@ struct AuditLogProgramTests {
         }
     }
 
-    @Test func `an upload of the log wants its place`() async throws {
+    @Test func `an upload of the log requires an address`() async throws {
         let playground = try await Playground(
             sandboxOptions: nil, jobFile: Self.jobFile(""))
 
@@ -99,7 +99,7 @@ struct AuditLogProgramTests {
                 65, "\(playground.jobFilePath):5:5: `options` of job `audit` has no `url`"))
     }
 
-    @Test func `the log is uploaded to its own place`() async throws {
+    @Test func `the log is uploaded to its own address`() async throws {
         let server = try ScriptedServer([.answer(200, ""), .answer(503, "")])
         let playground = try await Playground(
             jobFile: Self.jobFile(", options: { url: \"\(server.url)/audit\" }"))
@@ -138,7 +138,7 @@ struct AuditLogProgramTests {
         #expect(try playground.folder.contents() == before)
     }
 
-    @Test func `after an answer that was lost the same entries go again, and then the new ones`()
+    @Test func `after a lost answer, the same entries are sent again, then the new ones`()
         async throws
     {
         let server = try ScriptedServer([.close, .answer(200, ""), .answer(200, "")])
@@ -162,7 +162,7 @@ struct AuditLogProgramTests {
         #expect(bodies[2].hasPrefix("{\"number\":2,"))
     }
 
-    @Test func `a log that is broken is uploaded with a note of it`() async throws {
+    @Test func `a broken log is uploaded with a note about it`() async throws {
         let server = try ScriptedServer([.answer(200, "")])
         let playground = try await Playground(
             jobFile: Self.jobFile(", options: { url: \"\(server.url)/audit\" }"))

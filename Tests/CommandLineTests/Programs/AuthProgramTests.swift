@@ -7,7 +7,7 @@ struct AuthProgramTests {
     private static let right = "Demo-Passw0rd!"
     private static let wrong = "Wr0ng-Passw0rd!"
 
-    @Test func `whoever logs in is known from then on, and no password is kept`() async throws {
+    @Test func `a login is remembered, and the password is not`() async throws {
         let playground = try await Playground()
 
         let before = try await playground.run("auth", "status")
@@ -50,7 +50,7 @@ struct AuthProgramTests {
         }
     }
 
-    @Test func `a backend that is down is unreachable`() async throws {
+    @Test func `a login at an unreachable backend ends with 69`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await login(playground, Self.right)
@@ -62,7 +62,7 @@ struct AuthProgramTests {
             ))
     }
 
-    @Test func `a login without a password is refused before anything is asked`() async throws {
+    @Test func `a login without a password is refused before any request`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run(
@@ -77,7 +77,7 @@ struct AuthProgramTests {
         (["auth", "login"], ["clarity-jobs: `auth login` wants --email EMAIL"]),
         (["auth"], ["clarity-jobs: `auth` wants a command", "help: clarity-jobs auth --help"]),
     ])
-    func `what a login lacks is said`(words: [String], lines: [String]) async throws {
+    func `a login names what it lacks`(words: [String], lines: [String]) async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start(words).finish()

@@ -34,7 +34,7 @@ struct BackfillProgramTests {
             .split(separator: "\n").map(String.init).filter { $0 < "2026-11-04" }
     }
 
-    @Test func `each occurrence of the range runs once, however often it is asked for`()
+    @Test func `each occurrence of the range runs once, even if backfill is repeated`()
         async throws
     {
         let playground = try await playground()
@@ -56,7 +56,7 @@ struct BackfillProgramTests {
             ])
     }
 
-    @Test func `what failed can be asked for again`() async throws {
+    @Test func `a failed occurrence can be backfilled again`() async throws {
         let playground = try await playground(command: "false")
         _ = try await playground.start(["backfill", "report"] + Self.range).finish()
         #expect(try await playground.run("run", "--due").status == 1)
@@ -66,7 +66,7 @@ struct BackfillProgramTests {
         #expect(again.outputLines.first == "report: 3 runs enqueued")
     }
 
-    @Test func `two that ask at the same time get each occurrence once`() async throws {
+    @Test func `two backfills at the same time run each occurrence once`() async throws {
         let playground = try await playground()
 
         let words = ["backfill", "report"] + Self.range
@@ -80,7 +80,8 @@ struct BackfillProgramTests {
         #expect(runs.filter { $0["trigger"] == .string("backfill") }.count == 3)
     }
 
-    @Test func `every counts back from the first look in the same steps`() async throws {
+    @Test func `backfill of every counts back from the first look in the same steps`() async throws
+    {
         let playground = try await playground("{ every: 1d }")
         #expect(try await playground.run("run", "--due").status == 0)
 
@@ -108,7 +109,7 @@ struct BackfillProgramTests {
             "the schedule of `report` names no time from 2026-11-01T07:00:00Z"
         ),
     ])
-    func `a request that cannot be meant is refused in one line`(
+    func `an impossible backfill is refused in one line`(
         words: [String], start: String
     ) async throws {
         let playground = try await playground()

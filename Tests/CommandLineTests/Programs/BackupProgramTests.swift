@@ -34,7 +34,7 @@ struct BackupProgramTests {
         }
     }
 
-    @Test func `a backup has both files, sealed and closed to others, and not the key`()
+    @Test func `a backup has both encrypted files, unreadable to others, and not the key`()
         async throws
     {
         let playground = try await filled()
@@ -67,7 +67,7 @@ struct BackupProgramTests {
         #expect(proof.status == 0)
     }
 
-    @Test func `a backup is made while a loop works, and holds what was committed`() async throws {
+    @Test func `a backup during a loop contains everything that was committed`() async throws {
         let playground = try await filled()
         let loop = try playground.start(["loop"])
         _ = await loop.readErrorLine()
@@ -89,7 +89,9 @@ struct BackupProgramTests {
     }
 
     @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
-    func `a full disk is one line and 74, and nothing half is left`() async throws {
+    func `a full disk ends a backup with one line and 74, and leaves no partial backup`()
+        async throws
+    {
         let playground = try await filled()
         let disk = try TinyDisk(on: "\(playground.statePath)/backups", kibibytes: 64)
         defer { disk.remove() }
@@ -103,7 +105,7 @@ struct BackupProgramTests {
         #expect(try backups(playground) == [])
     }
 
-    @Test func `only so many stay, and a number that is none is refused`() async throws {
+    @Test func `--keep limits the number of backups, and a bad number is refused`() async throws {
         let playground = try await filled()
 
         for _ in 0..<4 { _ = try await playground.run("backup", "--keep", "2") }
@@ -116,7 +118,7 @@ struct BackupProgramTests {
             "\(wrong)")
     }
 
-    @Test func `where nothing was ever kept there is nothing to back up`() async throws {
+    @Test func `without a state directory there is nothing to back up`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let made = try await playground.run("backup")
@@ -131,7 +133,8 @@ struct BackupProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `each file of an earlier version is kept once before it is changed`() async throws {
+    @Test func `each file of an earlier version is backed up once before it changes`() async throws
+    {
         let playground = try await filled()
         try makeOlder(playground)
         let before = try rows("\(playground.statePath)/history.db")
@@ -161,7 +164,7 @@ struct BackupProgramTests {
     }
 
     @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
-    func `without room for a backup a file of an earlier version stays as it is`() async throws {
+    func `without space for a backup, a file of an earlier version stays unchanged`() async throws {
         let playground = try await filled()
         try makeOlder(playground)
         let disk = try TinyDisk(on: "\(playground.statePath)/backups", kibibytes: 16)

@@ -39,7 +39,7 @@ struct BootProgramTests {
         try playground.change("UPDATE boot_mark SET boot = 'an earlier one'")
     }
 
-    @Test func `the first scheduler of a boot starts them, and no later one does`() async throws {
+    @Test func `only the first scheduler after a boot starts the boot jobs`() async throws {
         let playground = try await playground()
 
         let first = try await playground.run("run", "--due")
@@ -63,7 +63,7 @@ struct BootProgramTests {
         #expect(trigger == .string("event"))
     }
 
-    @Test func `after another boot a loop starts them again, once`() async throws {
+    @Test func `after another boot, a loop starts the boot jobs again, once`() async throws {
         let playground = try await playground()
         _ = try await playground.run("run", "--due")
         try reboot(playground)
@@ -83,7 +83,7 @@ struct BootProgramTests {
         #expect(try starts(playground) == ["cron", "cron", "event", "event"])
     }
 
-    @Test func `of schedulers that begin at the same time one starts them`() async throws {
+    @Test func `of several schedulers at the same time, one starts the boot jobs`() async throws {
         let playground = try await playground()
 
         let crowd = try (0..<8).map { _ in try playground.start(["run", "--due"]) }
@@ -94,7 +94,8 @@ struct BootProgramTests {
         #expect(try starts(playground) == ["cron", "event"])
     }
 
-    @Test func `a run by hand, a pause and a question leave the boot to a scheduler`() async throws
+    @Test func `a run by hand, a pause and a query leave the boot jobs to a scheduler`()
+        async throws
     {
         let playground = try await playground()
 
@@ -110,7 +111,7 @@ struct BootProgramTests {
     }
 
     /// Kills before or after each of the scheduler's commits.
-    @Test func `a scheduler that is killed has neither lost them nor started them twice`()
+    @Test func `a killed scheduler neither loses the boot jobs nor starts them twice`()
         async throws
     {
         for when in Faultline.When.allCases {

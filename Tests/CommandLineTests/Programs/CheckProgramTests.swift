@@ -27,7 +27,7 @@ struct CheckProgramTests {
         }
     }
 
-    @Test func `a check that does not pass defers what is due, and is asked again each time`()
+    @Test func `a failing check defers a due run and is asked again each time`()
         async throws
     {
         let playground = try await playground("check: door")
@@ -53,7 +53,9 @@ struct CheckProgramTests {
         ("nobody", "does not pass", "http://127.0.0.1:9/: could not connect"),
         ("shut", "does not pass", "command false: exit 1 in "),
     ])
-    func `explain asks and says who said what`(check: String, measured: String, source: String)
+    func `explain asks the checks and names the source of each answer`(
+        check: String, measured: String, source: String
+    )
         async throws
     {
         let playground = try await playground("check: \(check)")
@@ -68,7 +70,7 @@ struct CheckProgramTests {
         #expect(explain["changes"] == .array([.string("make check `\(check)` pass")]))
     }
 
-    @Test func `a job may run without an answer when its file says so`() async throws {
+    @Test func `a job may run without an answer if the job file allows it`() async throws {
         let playground = try await playground("check: slow, unknown: { check: run }")
 
         let due = try await playground.run("run", "--due")
@@ -76,7 +78,7 @@ struct CheckProgramTests {
         #expect(due.status == 0, "\(due.errors)")
     }
 
-    @Test func `what commands are asked with holds no key`() async throws {
+    @Test func `the command of a check gets no key`() async throws {
         let playground = try await playground(
             "check: clean",
             top: """
@@ -87,7 +89,7 @@ struct CheckProgramTests {
         let secrets = [
             "HEALTH_KEY": String(repeating: "0", count: 64),
             "CLARITY_JOBS_KEY": String(repeating: "0", count: 64),
-            "CREDENTIALS_DIRECTORY": "/nonexistent",
+            "CREDENTIALS_DIRECTORY": "\(playground.folder.path)/none",
         ]
 
         let doctor = try await playground.run("doctor", environment: secrets)
@@ -100,7 +102,7 @@ struct CheckProgramTests {
         ("2026-11-20T12:00:00Z", "closed until 2026-11-20T22:00:00Z", "unmet"),
         ("2026-11-20T23:00:00Z", "open until 2026-11-21T06:00:00Z", "met"),
     ])
-    func `a window says until when it is open or closed`(
+    func `a window shows until when it is open or closed`(
         now: String, measured: String, verdict: String
     ) async throws {
         let playground = try await playground("window: \"22:00-06:00\"")
@@ -116,7 +118,7 @@ struct CheckProgramTests {
         #expect(window["verdict"] == .string(verdict))
     }
 
-    @Test func `a loop asks the checks of a file that it has read anew`() async throws {
+    @Test func `a loop asks the checks of a reloaded job file`() async throws {
         let playground = try await playground("check: door")
         let loop = try playground.start(["loop"])
         _ = try #require(await loop.readErrorLine())

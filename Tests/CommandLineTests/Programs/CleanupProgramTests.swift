@@ -42,7 +42,7 @@ struct CleanupProgramTests {
         text.firstMatch(of: /receipt: .*; blake2b-256 [0-9a-f]{64}/).map { String($0.0) }
     }
 
-    @Test func `a dry run lists what would go, and the run has its receipt`() async throws {
+    @Test func `a dry run lists the deletions, and the run has the same receipt`() async throws {
         let playground = try await playground()
         try health(playground).execute(
             "UPDATE batches SET finished_at_ms = finished_at_ms - 31 * 86400000")
@@ -90,7 +90,7 @@ struct CleanupProgramTests {
         #expect(try playground.folder.contents().keys.contains("spool/done/a.ndjson"))
     }
 
-    @Test func `what is not confirmed stays whatever its age`() async throws {
+    @Test func `an unconfirmed sample stays, however old`() async throws {
         let playground = try await playground()
         try health(playground).execute(
             """

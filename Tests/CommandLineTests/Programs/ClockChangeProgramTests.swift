@@ -14,7 +14,7 @@ struct ClockChangeProgramTests {
     }
 
     @Test(.enabled(if: geteuid() == 0, "setting the clock takes root"))
-    func `a loop starts it when the clock was set, and not before`() async throws {
+    func `a loop starts a clock-changed job when the clock was set, and not before`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, _ in
             """
             version: 1

@@ -18,7 +18,7 @@ struct ClosedMemoryProgramTests {
             ["archive", "show", "1"], ["auth", "status"], ["auth", "logout", "--keep-data"],
             ["sources"], ["import", "export.xml"], ["dry-run", "upload"], ["run", "upload"],
         ])
-    func `its memory and its files are closed to others`(words: [String]) async throws {
+    func `other processes cannot read a program's memory or files`(words: [String]) async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 1)
         PlainUser.admit(to: playground)

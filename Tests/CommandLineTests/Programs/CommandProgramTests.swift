@@ -26,7 +26,7 @@ struct CommandProgramTests {
         }
     }
 
-    @Test func `any program is a job, and the history has what it wrote`() async throws {
+    @Test func `any program can be a job, and the history keeps its output`() async throws {
         let playground = try await playground(
             "command: [sh, -c, 'echo attempt $CLARITY_ATTEMPT of $CLARITY_RUN; "
                 + "printf \"\\033[31mred\\n\"; pwd'], folder: FOLDER")
@@ -53,7 +53,7 @@ struct CommandProgramTests {
         (65, 1, "failed", "exited with status 65 (faulty input): not yet"),
         (77, 77, "failed", "exited with status 77 (permission denied): not yet"),
     ])
-    func `its exit status says what becomes of the run, and the last line why`(
+    func `the exit status of a command decides the outcome, and its last line is the reason`(
         exit: Int, status: Int32, state: String, reason: String
     ) async throws {
         let playground = try await playground(
@@ -67,13 +67,13 @@ struct CommandProgramTests {
         #expect(line.hasSuffix(": \(reason) (run 1)"))
     }
 
-    @Test func `keys and credentials are not among what it finds`() async throws {
+    @Test func `a command finds no keys and no credentials in its environment`() async throws {
         let playground = try await playground(
             "command: [sh, -c, 'env | cut -d= -f1 | sort'], environment: [OWN=1]",
             top: "key: { variable: MY_HEALTH_KEY }")
         let secrets = [
             "MY_HEALTH_KEY": String(repeating: "0f", count: 32), "CLARITY_JOBS_KEY": "00",
-            "CREDENTIALS_DIRECTORY": "/nonexistent", "PLAIN": "yes",
+            "CREDENTIALS_DIRECTORY": "\(playground.folder.path)/none", "PLAIN": "yes",
         ]
 
         let run = try await playground.run("run", "nightly", environment: secrets)
@@ -89,7 +89,7 @@ struct CommandProgramTests {
             ])
     }
 
-    @Test func `what is too long is cut in the middle, and says so`() async throws {
+    @Test func `long output is cut in the middle, and says so`() async throws {
         let playground = try await playground(
             "command: [sh, -c, 'echo begin; head -c 100000 /dev/zero | tr \"\\0\" x; echo; "
                 + "echo end; exit 65'], output_limit: 1KiB")
@@ -103,7 +103,7 @@ struct CommandProgramTests {
         #expect(lines.contains("  | ... \(100_000 + 6 + 5 - 1024) bytes are left out ..."))
     }
 
-    @Test func `its time is up when it is up`() async throws {
+    @Test func `a command is killed at its time limit`() async throws {
         let playground = try await playground(
             "command: [sh, -c, 'echo $$; exec sleep 1000']",
             more: "timeout: 1s\n    warning: 100ms\n    retry: { attempts: 1 }")
@@ -115,7 +115,7 @@ struct CommandProgramTests {
             run.errorLines.first == "nightly: failed: did not end within its time of 1s (run 1)")
     }
 
-    @Test func `it outlives a scheduler that is killed, and keeps its run meanwhile`()
+    @Test func `a command outlives a killed scheduler and keeps its run`()
         async throws
     {
         let playground = try await playground(
@@ -143,7 +143,7 @@ struct CommandProgramTests {
             show["attempts"].elements.map { $0["result"].text } == ["interrupted", "succeeded"])
     }
 
-    @Test func `a dry run shows what would be started, and starts nothing`() async throws {
+    @Test func `a dry run shows the command, and starts nothing`() async throws {
         let playground = try await playground(
             "command: [touch, \"FOLDER/it's here\"], environment: [SECRET=hush], folder: FOLDER")
 
@@ -163,7 +163,7 @@ struct CommandProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `a dry run of what is not there says so`() async throws {
+    @Test func `a dry run of a missing program says so`() async throws {
         let playground = try await playground("command: [no-such-program-of-ours]")
 
         let dry = try await playground.run("dry-run", "nightly")
@@ -175,7 +175,7 @@ struct CommandProgramTests {
             run.errorLines == ["nightly: failed: the program is not found in PATH (run 1)"])
     }
 
-    @Test func `what a run wrote goes with the run`() async throws {
+    @Test func `the output of a run is deleted with the run`() async throws {
         let playground = try await playground("command: [echo, hello]")
         #expect(try await playground.run("run", "nightly").status == 0)
         let history = try Connection(

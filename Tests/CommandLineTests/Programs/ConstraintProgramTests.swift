@@ -13,7 +13,9 @@ struct ConstraintProgramTests {
         }
     }
 
-    @Test func `what is held back says what was wanted, what is, and who says so`() async throws {
+    @Test func `a run that waits shows the wanted value, the measured one and its source`()
+        async throws
+    {
         let playground = try await playground()
         try playground.writeExport(heartRates: 1)
 
@@ -54,7 +56,7 @@ struct ConstraintProgramTests {
 
     /// The dynamic loader's own log shows which files it was asked for after the start (ld.so(8)).
     @Test(arguments: [("storage_free: 900TiB", false), ("idle: true", true)])
-    func `the bus is reached only where a job depends on a service`(
+    func `clarity-jobs connects to the bus only if a job depends on a service`(
         constraint: String, isReached: Bool
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
@@ -87,7 +89,7 @@ struct ConstraintProgramTests {
     }
 
     /// The file system /proc never has free space, so that the measured value stays the same.
-    @Test func `a call that changes nothing about a waiting job does not lock the history`()
+    @Test func `a command that changes nothing about a waiting job does not lock the history`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
@@ -115,7 +117,7 @@ struct ConstraintProgramTests {
         #expect(object.status == 75 && object.output == "[]\n" && object.errors == "")
     }
 
-    @Test func `force runs it nevertheless, and the history keeps why it waited`() async throws {
+    @Test func `--force runs a waiting job, and the history keeps why it waited`() async throws {
         let playground = try await playground()
         _ = try await playground.run("run", "cleanup")
 
@@ -129,7 +131,7 @@ struct ConstraintProgramTests {
         #expect(try await playground.lastRun(of: "cleanup")["waiting_on"] == .array([]))
     }
 
-    @Test func `a backoff is shown with the failure that it follows`() async throws {
+    @Test func `a backoff shows the failure that caused it`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         try await playground.sandbox?.addFault("GET /auth/me: 503 x*")
@@ -149,7 +151,7 @@ struct ConstraintProgramTests {
         #expect(waiting["source"] == .string("failure 1 of the run"))
     }
 
-    @Test func `a check is asked for an explanation, and its answer counts`() async throws {
+    @Test func `explain asks a check and uses its answer`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "every: 1d } }", with: "every: 1d }, constraints: { check: door } }"

@@ -88,7 +88,7 @@ struct DayZoneProgramTests {
             })
     }
 
-    @Test func `days that were not sent are cut anew when the time zone is changed`() async throws {
+    @Test func `unsent days are made again when the time zone changes`() async throws {
         let playground = try await playground()
         _ = try await playground.run("import", "\(playground.folder.path)/export.xml", "-q")
 
@@ -108,7 +108,7 @@ struct DayZoneProgramTests {
     /// In Pago Pago the clock is exactly half a day off, and in London winter days differ by an
     /// hour.
     @Test(arguments: ["Asia/Tokyo", "Etc/UTC", "Pacific/Pago_Pago", "Europe/London"])
-    func `a day that was sent is followed by no shifted one`(zone: String) async throws {
+    func `a sent day is not followed by a shifted one`(zone: String) async throws {
         let playground = try await playground()
         _ = try await playground.run("run", "upload")
         let before = try playground.sentDays()
@@ -130,7 +130,7 @@ struct DayZoneProgramTests {
         #expect(zip(sent, sent.dropFirst()).allSatisfy { $1 - $0 > 12 * 3600 }, "\(sent)")
     }
 
-    @Test func `changing the time zone wants one`() async throws {
+    @Test func `changing the time zone requires naming one`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 3)
 
@@ -143,7 +143,7 @@ struct DayZoneProgramTests {
                 "help: name it with --time-zone"), "\(result)")
     }
 
-    @Test func `without a time zone the machine's is kept and stated`() async throws {
+    @Test func `without a time zone, the machine's is recorded and shown`() async throws {
         let playground = try await playground(zone: nil)
         let tokyo = ["TZ": "Asia/Tokyo"]
 
@@ -183,7 +183,7 @@ struct DayZoneProgramTests {
         try file.execute("DELETE FROM day_zone")
     }
 
-    @Test func `of a file of an earlier release the time zone is that of its days`() async throws {
+    @Test func `a file of an earlier release keeps the time zone of its days`() async throws {
         let playground = try await playground()
         _ = try await playground.run("run", "upload")
         let before = try playground.sentDays()
@@ -197,7 +197,7 @@ struct DayZoneProgramTests {
         #expect(try playground.sentDays() == before)
     }
 
-    @Test func `days of an earlier release that no named zone fits are doubled by no guess`()
+    @Test func `days of an earlier release that fit no known zone are not doubled by a guess`()
         async throws
     {
         let playground = try await playground()

@@ -7,7 +7,7 @@ struct DemoProgramTests {
     @Test(arguments: [
         [], ["--dialect", "loop"], ["--dialect", "loop", "--quirks", "measured"],
     ])
-    func `every record is accounted for, and nothing is sent anew by a second demo`(
+    func `the demo accounts for every record, and a second demo resends nothing`(
         backend: [String]
     ) async throws {
         let folder = try TemporaryFolder()
@@ -41,7 +41,7 @@ struct DemoProgramTests {
         #expect(second.outputLines.suffix(3) == ["== where everything is"] + end)
     }
 
-    @Test func `an unknown argument is refused before anything is made`() async throws {
+    @Test func `an unknown argument is refused before anything is created`() async throws {
         let folder = try TemporaryFolder()
 
         let result = try await ChildProgram.run(

@@ -11,7 +11,9 @@ struct DialectProgramTests {
     ]
 
     @Test(arguments: services)
-    func `whoever logs in can pull, whatever the backend speaks`(options: [String]) async throws {
+    func `a login works with every dialect, and jobs can fetch afterwards`(options: [String])
+        async throws
+    {
         let playground = try await Playground(sandboxOptions: options)
 
         try await playground.logIn()

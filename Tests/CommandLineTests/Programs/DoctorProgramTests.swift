@@ -4,7 +4,7 @@ import Testing
 
 @Suite("doctor", .timeLimit(.minutes(5)))
 struct DoctorProgramTests {
-    @Test func `it shows each condition with its source, and what would be needed to know more`()
+    @Test func `doctor shows each condition with its source, and how to know more`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: nil)
@@ -37,7 +37,7 @@ struct DoctorProgramTests {
     }
 
     @Test(.enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)))
-    func `it names the services that answer`() async throws {
+    func `doctor names the services that answer`() async throws {
         let bus = try await MockBus()
         try await bus.start(.networkManager, .upower, .logind, .powerProfiles, .modemManager)
         try await bus.setBattery(percent: 81.9)

@@ -83,7 +83,7 @@ struct DryRunProgramTests {
             ])
     }
 
-    @Test func `an upload that waits for the backend is asked for`() async throws {
+    @Test func `a dry run shows the question about an accepted upload`() async throws {
         let playground = try await Playground { url, folder in
             Playground.standardJobFile(url: url, folder: folder)
                 .replacing("then: [status]", with: "then: []")
@@ -115,7 +115,7 @@ struct DryRunProgramTests {
     @Test(arguments: [
         ("refresh", Int32(77)), ("upload", 77), ("status", 0), ("insights", 77), ("cleanup", 0),
     ])
-    func `before any login and without any state it says so in one line and makes nothing`(
+    func `without a login and state, a dry run says so in one line and creates nothing`(
         job: String, expected: Int32
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -135,7 +135,7 @@ struct DryRunProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["export.xml", "jobs.yaml"])
     }
 
-    @Test func `it says what would hold the job back`() async throws {
+    @Test func `a dry run says what would hold the job back`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "every: 1d } }", with: "every: 1d }, constraints: { storage_free: 900TiB } }")

@@ -17,7 +17,7 @@ struct ExplainProgramTests {
         }
     }
 
-    @Test func `a job that could start is told in a few lines`() async throws {
+    @Test func `a job that could start is explained in a few lines`() async throws {
         let playground = try await playground(
             #"priority: high, schedule: { cron: "30 3 * * *", time_zone: UTC }"#)
 
@@ -41,7 +41,7 @@ struct ExplainProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `nothing is in the way of what is due`() async throws {
+    @Test func `a due job with nothing to wait for says so`() async throws {
         let playground = try await playground("schedule: { every: 1d }")
 
         let result = try await playground.run(
@@ -53,7 +53,7 @@ struct ExplainProgramTests {
             ])
     }
 
-    @Test func `a constraint in the way has its measure, since when, and what would end it`()
+    @Test func `an unmet constraint shows its measurement, its wait and what would end it`()
         async throws
     {
         let playground = try await playground(
@@ -84,7 +84,7 @@ struct ExplainProgramTests {
             ])
     }
 
-    @Test func `a pause is told with its reason and its end`() async throws {
+    @Test func `a pause shows its reason and its end`() async throws {
         let playground = try await playground("schedule: { every: 1d }")
         _ = try await playground.run("pause", "cleanup", "--reason", "a trip")
 
@@ -106,7 +106,9 @@ struct ExplainProgramTests {
         (["off"], "job `off` has `enabled: false` in the job file"),
         (["cleanup", "off"], "`explain` wants one job, got 2"),
     ])
-    func `what it cannot do is said in one line`(words: [String], message: String) async throws {
+    func `a question that it cannot answer is refused in one line`(words: [String], message: String)
+        async throws
+    {
         let playground = try await playground("schedule: { every: 1d }")
 
         let result = try await playground.start(["explain"] + words).finish()

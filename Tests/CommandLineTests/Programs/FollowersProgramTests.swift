@@ -30,7 +30,7 @@ struct FollowersProgramTests {
         (65, "{ succeeded: [good] }", []), (0, "[good, bad]", ["good", "bad"]), (65, "[good]", []),
         (75, "{ failed: [bad] }", ["bad"]),
     ])
-    func `an end starts the jobs that are named for it`(
+    func `the end of a run starts the jobs named in then`(
         status: Int, then: String, followers: [String]
     ) async throws {
         let playground = try await playground(status: status, then: then)

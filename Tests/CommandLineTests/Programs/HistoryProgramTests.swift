@@ -37,7 +37,7 @@ struct HistoryProgramTests {
         #expect(newest == Array(runs.prefix(1)))
     }
 
-    @Test func `one object a line is the same`() async throws {
+    @Test func `NDJSON has the same objects, one a line`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         _ = try await playground.run("run", "status", "cleanup")
 
@@ -102,7 +102,7 @@ struct HistoryProgramTests {
         #expect(result.status == 78)
     }
 
-    @Test func `list says where each job stands`() async throws {
+    @Test func `list shows the state of each job`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder)
                 + "  - { id: off, kind: cleanup, enabled: false }\n"
@@ -150,7 +150,7 @@ struct HistoryProgramTests {
             "no job `clenup` in the job file or in the history; did you mean `cleanup`?"
         ),
     ])
-    func `what is not there is said`(words: [String], message: String) async throws {
+    func `an unknown run or job is reported`(words: [String], message: String) async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start(words).finish()
@@ -158,7 +158,7 @@ struct HistoryProgramTests {
         #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
     }
 
-    @Test func `a job that is declared no more keeps its history`() async throws {
+    @Test func `a job that left the job file keeps its history`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         _ = try await playground.run("run", "status")
         let text = Playground.standardJobFile(url: playground.url, folder: playground.folder.path)

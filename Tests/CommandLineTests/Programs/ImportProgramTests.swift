@@ -18,7 +18,7 @@ struct ImportProgramTests {
         try await Playground(sandboxOptions: nil)
     }
 
-    @Test func `an export is read into the outbox, and once`() async throws {
+    @Test func `an export is read into the outbox once`() async throws {
         let playground = try await playground()
         try playground.writeExport(heartRates: 3)
         let path = "\(playground.folder.path)/export.xml"
@@ -36,7 +36,7 @@ struct ImportProgramTests {
         #expect(try playground.outbox() == ["queued": 3])
     }
 
-    @Test func `a file that was read to its end is not read again`() async throws {
+    @Test func `a file that was read completely is not read again`() async throws {
         let playground = try await playground()
         let path = "\(Playground.examples)/export.zip"
 
@@ -159,7 +159,7 @@ struct ImportProgramTests {
             ("device", 65, "`PATH` is neither a file nor a folder"),
             ("loop", 74, "cannot read `PATH`: too many levels of symbolic links"),
         ] as [(String, Int32, String)])
-    func `what cannot be read is one line and its status`(
+    func `an unreadable file is reported in one line with its exit status`(
         what: String, status: Int32, message: String
     ) async throws {
         let playground = try await playground()
@@ -179,7 +179,7 @@ struct ImportProgramTests {
             "\(result)")
     }
 
-    @Test func `what breaks off keeps what was read and ends with 65`() async throws {
+    @Test func `a truncated file keeps what was read and ends with 65`() async throws {
         let playground = try await playground()
         try playground.writeExport(heartRates: 10)
         let text = try TemporaryFolder.read("\(playground.folder.path)/export.xml")
@@ -194,8 +194,7 @@ struct ImportProgramTests {
                 && result.errors.hasSuffix("; what was read before it is kept\n"))
     }
 
-    @Test func `of a file of samples the bad ones are named and the good ones taken`() async throws
-    {
+    @Test func `a file of samples names the bad ones and keeps the good ones`() async throws {
         let playground = try await playground()
         let path = try playground.folder.write("band.ndjson", Array(Self.samples.utf8))
 
@@ -211,7 +210,7 @@ struct ImportProgramTests {
         #expect(access(path, F_OK) == 0)
     }
 
-    @Test func `only what began since a date is taken, on the clock that is named`() async throws {
+    @Test func `--since takes records from a date on, in the named time zone`() async throws {
         let playground = try await playground()
         let path = try playground.folder.write(
             "band.ndjson",
@@ -234,7 +233,7 @@ struct ImportProgramTests {
                 "help: write it as `Europe/London` or `UTC`"))
     }
 
-    @Test func `the job file's settings of the same path count`() async throws {
+    @Test func `the job file's settings of the same path apply`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "path: \(folder)/export.xml",
@@ -260,7 +259,9 @@ struct ImportProgramTests {
         }
     }
 
-    @Test func `a folder is read on behind a bad file, and ends with 65`() async throws {
+    @Test func `a bad file of a folder does not stop the others, and the exit status is 65`()
+        async throws
+    {
         let playground = try await playground()
         mkdir("\(playground.folder.path)/auto", 0o700)
         let point = #"{"date":"2026-01-02 03:04:05 +0000","Min":61,"Avg":61,"Max":61}"#
@@ -279,7 +280,7 @@ struct ImportProgramTests {
             result.errors == "clarity-jobs: `\(path)/1.json` is no file of Health Auto Export\n")
     }
 
-    @Test func `of a spool folder one file is to be named`() async throws {
+    @Test func `a spool folder cannot be imported, only a file in it`() async throws {
         let playground = try await playground()
         let path = playground.folder.path
 
@@ -305,7 +306,7 @@ struct ImportProgramTests {
         return try playground.folder.write("export.xml", long + text[last.lowerBound...])
     }
 
-    @Test func `a bar is drawn anew and gone at the end`() async throws {
+    @Test func `a progress bar is redrawn and removed at the end`() async throws {
         let playground = try await playground()
         try playground.writeExport(heartRates: 5000)
 
@@ -321,7 +322,8 @@ struct ImportProgramTests {
             "\(end.screen.suffix(200))")
     }
 
-    @Test func `an interruption keeps what is in, and the next import adds the rest`() async throws
+    @Test func `an interrupted import keeps what was read, and the next one adds the rest`()
+        async throws
     {
         let playground = try await playground()
         let path = try writeLongExport(playground)

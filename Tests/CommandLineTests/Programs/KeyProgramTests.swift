@@ -6,7 +6,7 @@ import Testing
 
 @Suite("key", .timeLimit(.minutes(5)))
 struct KeyProgramTests {
-    @Test func `the key is changed and everything works on`() async throws {
+    @Test func `after a key rotation everything works as before`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         try playground.writeExport(heartRates: 30)
@@ -46,7 +46,7 @@ struct KeyProgramTests {
         }
     }
 
-    @Test func `a key of the person's own is changed by naming the next`() async throws {
+    @Test func `a key from a variable is rotated by naming the next one`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, _ in
             """
             version: 1
@@ -103,7 +103,7 @@ struct KeyProgramTests {
             .first("SELECT count(*) FROM outbox") { $0.integer(0) }
     }
 
-    @Test func `a process killed while it changes the key is finished by the next`() async throws {
+    @Test func `a killed rotation is finished by the next call`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 25_000)
         // There is no backend, but the samples are kept.
@@ -148,7 +148,7 @@ struct KeyProgramTests {
         #expect(run["counts"]["samples_duplicate"].number == 25_000)
     }
 
-    @Test func `other commands end with one line while the key is changed`() async throws {
+    @Test func `other commands end with one line during a rotation`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         _ = try await playground.run("run", "refresh")
         let descriptor = open("\(playground.statePath)/health.lock", O_RDWR | O_CLOEXEC)
@@ -170,7 +170,7 @@ struct KeyProgramTests {
                     + "try again when they have ended, or stop the loop meanwhile"))
     }
 
-    @Test func `before there is health data there is no key to speak of`() async throws {
+    @Test func `without health data there is no key`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let status = try await playground.run("key", "status")
@@ -195,7 +195,7 @@ struct KeyProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `a damaged login is said, and another one puts it right`() async throws {
+    @Test func `a damaged login is reported, and a new login repairs it`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)

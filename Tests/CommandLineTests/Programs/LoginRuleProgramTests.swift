@@ -31,7 +31,7 @@ struct LoginRuleProgramTests {
         #expect(try await sandbox.answers("200") == 0)
     }
 
-    @Test func `a login with the right password does not use up the budget`() async throws {
+    @Test func `a correct login does not count towards the limit`() async throws {
         let playground = try await Playground()
 
         var statuses: [Int32] = []
@@ -40,7 +40,7 @@ struct LoginRuleProgramTests {
         #expect(statuses == [0, 0, 0, 0])
     }
 
-    @Test func `a login that the backend limits says when to come back`() async throws {
+    @Test func `a login that the backend limits says when to try again`() async throws {
         let playground = try await Playground(
             sandboxOptions: ["--dialect", "loop", "--quirks", "measured"])
         try await playground.sandbox?.addFault("POST /auth/login: 429 retry-after=0")
@@ -54,7 +54,7 @@ struct LoginRuleProgramTests {
         )
     }
 
-    @Test func `of logins at the same time two are sent`() async throws {
+    @Test func `of several logins at the same time, two are sent`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
         // Creates the store, so that no login waits for that.
@@ -71,7 +71,7 @@ struct LoginRuleProgramTests {
         #expect(try await sandbox.answers("401") == 2)
     }
 
-    @Test func `a login that reached nobody does not count`() async throws {
+    @Test func `a login that reached no backend does not count`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let results = try await [0, 1, 2].asyncMap { _ in
@@ -91,7 +91,7 @@ struct LoginRuleProgramTests {
         return ["CREDENTIALS_DIRECTORY": playground.folder.path]
     }
 
-    @Test func `a session that has ended is replaced with the credential`() async throws {
+    @Test func `the credential replaces an ended session`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
         let environment = try credential(playground, "Demo-Passw0rd!")
@@ -114,7 +114,7 @@ struct LoginRuleProgramTests {
         #expect(usedUp.errors.contains("a login was tried twice within 15 minutes"))
     }
 
-    @Test func `without the credential a person has to log in`() async throws {
+    @Test func `without the credential, a person must log in`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         try await playground.sandbox?.expireAllTokens()
@@ -132,7 +132,7 @@ struct LoginRuleProgramTests {
             ) != nil, "\(status.errors)")
     }
 
-    @Test func `after a logout no credential logs in again`() async throws {
+    @Test func `after a logout, the credential does not log in again`() async throws {
         let playground = try await Playground()
         let environment = try credential(playground, "Demo-Passw0rd!")
         try await playground.logIn()

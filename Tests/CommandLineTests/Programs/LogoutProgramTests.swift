@@ -78,7 +78,7 @@ struct LogoutProgramTests {
                 == [:])
     }
 
-    @Test func `an attempt that is under way puts nothing back`() async throws {
+    @Test func `a running attempt restores nothing after a logout`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 40)
@@ -107,7 +107,7 @@ struct LogoutProgramTests {
         #expect(try rows(playground) == [:])
     }
 
-    @Test func `a renewal that is under way brings no session back`() async throws {
+    @Test func `a running renewal restores no session`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
         try await playground.logIn()
@@ -124,7 +124,8 @@ struct LogoutProgramTests {
         #expect(try rows(playground) == [:])
     }
 
-    @Test func `a backend that is down is told of, and all is removed nevertheless`() async throws {
+    @Test func `a logout deletes everything even if the backend is down, and says so`() async throws
+    {
         let playground = try await Playground()
         try await playground.logIn()
         _ = try await playground.run("run", "refresh")
@@ -142,7 +143,7 @@ struct LogoutProgramTests {
                 77, "clarity-jobs: nobody is logged in; run `clarity-jobs auth login`"))
     }
 
-    @Test func `data that a session left behind can be removed`() async throws {
+    @Test func `data that an ended session left behind can be deleted`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         _ = try await playground.run("run", "refresh")

@@ -18,8 +18,7 @@ struct LoopProgramTests {
     }
 
     @Test(arguments: [(SIGTERM, Int32(143)), (SIGINT, Int32(130))] as [(Int32, Int32)])
-    func `a loop runs what is due and drains at a signal`(signal: Int32, status: Int32) async throws
-    {
+    func `a loop runs due jobs and drains at a signal`(signal: Int32, status: Int32) async throws {
         let playground = try await Playground.quick()
         try playground.writeExport(heartRates: 5)
         try await playground.logIn()
@@ -43,7 +42,7 @@ struct LoopProgramTests {
         #expect(try await playground.sandbox?.count("metrics") == 5)
     }
 
-    @Test func `a run of due jobs beside a loop finds nothing left to do`() async throws {
+    @Test func `run --due beside a loop finds nothing to do`() async throws {
         let playground = try await Playground.quick()
         try playground.writeExport(heartRates: 5)
         try await playground.logIn()
@@ -66,7 +65,7 @@ struct LoopProgramTests {
         #expect(after.count == 5 && before.count == 5)
     }
 
-    @Test func `a run that does not end is shown to others, drained, and done by the next`()
+    @Test func `a long run is visible to other processes, drained, and continued by the next loop`()
         async throws
     {
         let playground = try await Playground.quick { url, folder in

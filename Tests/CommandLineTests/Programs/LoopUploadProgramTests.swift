@@ -17,7 +17,7 @@ struct LoopUploadProgramTests {
         }
     }
 
-    @Test func `nothing is dropped, and the hour's budget is kept to without a refusal`()
+    @Test func `an upload drops nothing and keeps within the hourly limit`()
         async throws
     {
         let playground = try await playground()
@@ -65,7 +65,7 @@ struct LoopUploadProgramTests {
         #expect(dry.status == 75, "\(dry.errors)")
     }
 
-    @Test func `a kind that one route does not take waits and goes by another`() async throws {
+    @Test func `a kind that one route does not accept uses another`() async throws {
         let playground = try await playground()
         let sandbox = try #require(playground.sandbox)
         try playground.writeRecords([

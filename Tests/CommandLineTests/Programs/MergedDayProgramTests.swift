@@ -51,7 +51,7 @@ struct MergedDayProgramTests {
     private let days = (6...8).map { "2024-02-0\($0)T00:00:00Z" }
 
     @Test(arguments: [true, false])
-    func `an export and Health Auto Export are one sample a day, in either order`(
+    func `an export and Health Auto Export make one sample a day, in either order`(
         isExportFirst: Bool
     ) async throws {
         let playground = try await playground()
@@ -74,7 +74,7 @@ struct MergedDayProgramTests {
         #expect(try playground.sentSteps() == [1050, 1050, 1050])
     }
 
-    @Test func `days that were discarded come back by their reason`() async throws {
+    @Test func `discarded days come back with --reason discarded`() async throws {
         let playground = try await playground()
         let sandbox = try #require(playground.sandbox)
         try writeExport(playground)

@@ -66,7 +66,7 @@ struct MissedSourceProgramTests {
         #expect(counts == [0, 1, 1, 2, 2, 3, 3])
     }
 
-    @Test func `a file that comes into a folder counts, one that goes or is on its way does not`()
+    @Test func `a new file in a folder counts, a removed or unfinished one does not`()
         async throws
     {
         let counts = try await counts([
@@ -78,7 +78,7 @@ struct MissedSourceProgramTests {
         #expect(counts == [1, 1, 2, 2, 2])
     }
 
-    @Test func `a loop sees at its start what changed before, and hears what changes then`()
+    @Test func `a loop notices changes from before its start, and later ones at once`()
         async throws
     {
         let playground = try await playground()
@@ -103,7 +103,7 @@ struct MissedSourceProgramTests {
         #expect(try told(playground) == 2)
     }
 
-    @Test func `a run by hand leaves the change to a scheduler`() async throws {
+    @Test func `a run by hand leaves the change for a scheduler`() async throws {
         let playground = try await playground()
         try playground.folder.write("export.zip", Array("one".utf8))
 

@@ -20,7 +20,7 @@ struct NeedProgramTests {
         return playground
     }
 
-    @Test func `an explanation names it among the constraints, and who asks for it`() async throws {
+    @Test func `explain shows a need among the constraints, and who asks for it`() async throws {
         let playground = try await runBlocking()
 
         let shown = try await playground.json("explain", "cleanup")["constraints"].elements
@@ -32,7 +32,7 @@ struct NeedProgramTests {
         #expect(lines.contains { $0.hasPrefix("network_unmetered ") })
     }
 
-    @Test func `a dry run says that it holds the run back`() async throws {
+    @Test func `a dry run says that a need holds the run back`() async throws {
         let playground = try await runBlocking()
 
         let lines = try await playground.run("dry-run", "cleanup").errorLines
@@ -51,7 +51,7 @@ struct NeedProgramTests {
         #expect(lines.count { $0.contains("storage_free") } == 1)
     }
 
-    @Test func `the history has it until the run starts by force`() async throws {
+    @Test func `the history shows a need until the run starts by force`() async throws {
         let playground = try await runBlocking()
 
         let before = try await playground.lastRun(of: "cleanup")

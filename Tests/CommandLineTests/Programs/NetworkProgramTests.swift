@@ -28,7 +28,7 @@ struct NetworkProgramTests {
         return loop
     }
 
-    @Test func `what is due waits without a route, and explain names it`() async throws {
+    @Test func `a due run waits without a route, and explain says so`() async throws {
         let network = try await blocking { try NetworkNamespace() }
         let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
             Self.jobFile("network: any")
@@ -61,7 +61,7 @@ struct NetworkProgramTests {
         """
     }
 
-    @Test func `a job that talks to the backend waits for a route without being told to`()
+    @Test func `a job that talks to the backend implies a network constraint`()
         async throws
     {
         let network = try await blocking { try NetworkNamespace() }
@@ -98,7 +98,7 @@ struct NetworkProgramTests {
         ("http://127.0.0.1:9/api/v1", ""), ("http://[::1]:9/api/v1", ""),
         ("http://localhost:9/api/v1", ""),
     ])
-    func `no route is asked for where the file says none or the backend is on this machine`(
+    func `network: none or a backend on this machine removes the implied constraint`(
         url: String, keys: String
     ) async throws {
         let network = try await blocking { try NetworkNamespace() }
@@ -115,7 +115,7 @@ struct NetworkProgramTests {
     }
 
     @Test(arguments: ["network: any", "network: unmetered"])
-    func `a route starts what a loop let wait`(constraint: String) async throws {
+    func `a new route starts the runs that wait in a loop`(constraint: String) async throws {
         let network = try await blocking { try NetworkNamespace() }
         let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
             Self.jobFile(constraint)
@@ -131,7 +131,7 @@ struct NetworkProgramTests {
         #expect(await loop.finish().status == 143)
     }
 
-    @Test func `a cable is as good as its other end`() async throws {
+    @Test func `a cable whose other end is down is no connection`() async throws {
         let network = try await blocking { try NetworkNamespace() }
         try await blocking { try network.connect() }
         try await blocking { try network.unplug() }
@@ -154,7 +154,8 @@ struct NetworkProgramTests {
         _ = await loop.finish()
     }
 
-    @Test func `an upload whose route is lost stops, and goes on when there is one`() async throws {
+    @Test func `an upload that loses its route stops, and continues with a new route`() async throws
+    {
         let network = try await blocking { try NetworkNamespace() }
         try await blocking { try network.connect() }
         let playground = try await Playground(in: network) { url, folder in

@@ -56,7 +56,9 @@ struct NextProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `as JSON each has the job, the instant and the local time`() async throws {
+    @Test func `the JSON output has the job, the instant and the local time of each occurrence`()
+        async throws
+    {
         let playground = try await playground()
 
         let result = try await next(
@@ -74,7 +76,7 @@ struct NextProgramTests {
         #expect(try JSONValue(all.output).elements.count == 20)
     }
 
-    @Test func `around the changes of the clock it says what they do`() async throws {
+    @Test func `--around-dst says what a change of the clock does`() async throws {
         let playground = try await playground()
 
         let result = try await next(
@@ -105,7 +107,7 @@ struct NextProgramTests {
             ])
     }
 
-    @Test func `a zone whose clock never changes, and a job not near its change, are said`()
+    @Test func `--around-dst names a zone without changes and a job far from one`()
         async throws
     {
         let playground = try await playground()
@@ -128,7 +130,7 @@ struct NextProgramTests {
             ])
     }
 
-    @Test func `a job that has run keeps its rhythm`() async throws {
+    @Test func `a job that has run keeps its interval`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         _ = try await playground.run("run", "cleanup")
         let due = try await playground.json("list").elements.first {
@@ -151,7 +153,9 @@ struct NextProgramTests {
             "--now is a time such as `2026-11-20T06:00:00Z` or `2026-11-20 06:00`, got `soon`"
         ),
     ])
-    func `what it cannot do is said in one line`(words: [String], message: String) async throws {
+    func `a question that it cannot answer is refused in one line`(words: [String], message: String)
+        async throws
+    {
         let playground = try await playground()
 
         let result = try await playground.start(["next"] + words).finish()
@@ -165,7 +169,7 @@ struct NextProgramTests {
         ("2026-07-01", "2026-06-30T22:00:00Z"),
         ("2026-07-01T00:00:00-05:00", "2026-07-01T05:00:00Z"),
     ])
-    func `a time without offset is read on this machine's clock`(
+    func `a time without an offset is local time`(
         time: String, instant: String
     ) async throws {
         let result = try await next(playground(), "past", "--now", time, zone: "Europe/Berlin")
@@ -208,7 +212,7 @@ struct NextProgramTests {
         ["list"], ["next"], ["history"], ["history", "show", "7"], ["validate"],
         ["dry-run", "cleanup"], ["explain", "cleanup"], ["simulate", "cleanup"],
     ])
-    func `every command that only reads takes another time, and makes nothing`(
+    func `every reading command accepts --now and creates nothing`(
         words: [String]
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -221,7 +225,7 @@ struct NextProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `list and a dry run look from that time`() async throws {
+    @Test func `list and dry-run answer as of --now`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let list = try await playground.json("list", "--now", "2031-05-06T07:08:09Z").elements
@@ -238,7 +242,7 @@ struct NextProgramTests {
     @Test(arguments: [
         ["run", "--due"], ["loop"], ["auth", "status"], ["trace", "record"],
     ])
-    func `a command that changes something or waits has the machine's time alone`(
+    func `a command that changes something or waits refuses --now`(
         words: [String]
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)

@@ -20,7 +20,7 @@ struct OutboxProgramTests {
         try await playground.run("audit")
     }
 
-    @Test func `the sums of the example say where every record is`() async throws {
+    @Test func `the outbox of the example accounts for every record`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         try playground.useExample("export.zip")
@@ -54,7 +54,7 @@ struct OutboxProgramTests {
             ])
     }
 
-    @Test func `the outbox is proved by audit, and a damaged one named`() async throws {
+    @Test func `audit checks the outbox and names damage`() async throws {
         let playground = try await refused()
         let health = try Connection(
             path: "\(playground.statePath)/health.db", access: .readWrite)
@@ -107,7 +107,7 @@ struct OutboxProgramTests {
                 64, "clarity-jobs: --values shows health data on a terminal alone"))
     }
 
-    @Test func `what was refused is sent again when a person says so`() async throws {
+    @Test func `a refused sample is resent on request`() async throws {
         let playground = try await refused()
 
         let bare = try await playground.run("outbox", "retry")
@@ -135,7 +135,9 @@ struct OutboxProgramTests {
         #expect(try await audit(playground).status == 0)
     }
 
-    @Test func `what was discarded stays known, and comes back by its reason`() async throws {
+    @Test func `a discarded sample stays known, and comes back with --reason discarded`()
+        async throws
+    {
         let playground = try await refused()
 
         let discard = try await playground.run(
@@ -156,7 +158,7 @@ struct OutboxProgramTests {
         #expect(try await playground.json("outbox")["outbox"]["samples"].number == 4)
     }
 
-    @Test func `a person at a terminal is asked, and only a yes counts`() async throws {
+    @Test func `the outbox asks on a terminal and acts only on yes`() async throws {
         let playground = try await refused()
         func discard(_ answer: String) async throws -> (
             asked: String, status: Int32, screen: String
@@ -192,7 +194,7 @@ struct OutboxProgramTests {
         #expect(log.outputLines.last?.contains("read  heart_rate 1  (shown to a person)") == true)
     }
 
-    @Test func `asking makes nothing, and what is asked wrongly is said`() async throws {
+    @Test func `a query creates nothing, and a wrong one is reported`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let sums = try await playground.run("outbox")
@@ -216,7 +218,7 @@ struct OutboxProgramTests {
         #expect(try playground.folder.contents().filter { $0.key.hasPrefix("state/") }.isEmpty)
     }
 
-    @Test func `a rehearsal leaves the ledger and the outbox as they are`() async throws {
+    @Test func `a dry run leaves the ledger and the outbox unchanged`() async throws {
         let playground = try await refused()
         _ = try await playground.run("outbox", "retry", "--all", "--yes")
         let before = try playground.folder.contents().filter { $0.key.hasSuffix("health.db") }
@@ -229,7 +231,7 @@ struct OutboxProgramTests {
             try playground.folder.contents().filter { $0.key.hasSuffix("health.db") } == before)
     }
 
-    @Test func `what the backend said of a sample is shown without its values`() async throws {
+    @Test func `the backend's message about a sample is shown without values`() async throws {
         let answer = """
             {"processing_id": "p", "status": "received", "accepted_metrics": 0, \
             "rejected_metrics": 1, "validation_errors": [{"field": \
@@ -311,7 +313,7 @@ struct UploadLimitProgramTests {
         #expect(try await playground.sandbox?.count("metrics") == 3)
     }
 
-    @Test func `over a metered connection the budget of the job is kept`() async throws {
+    @Test func `an upload over a metered connection keeps within the job's budget`() async throws {
         let bus = try await MockBus()
         try await bus.start(.networkManager)
         try await bus.connect(over: "802-11-wireless", metered: 1)

@@ -11,7 +11,7 @@ struct OutputProgramTests {
         ),
         ("| true", 0, ""), (">&-", 0, ""), (">&- 2>&-", 0, ""), ("<&- >/dev/null", 0, ""),
     ])
-    func `a result that is lost is a failure, and a reader that went away is none`(
+    func `a lost result is a failure, and a closed pipe is not`(
         redirection: String, status: Int32, errors: String
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)

@@ -12,7 +12,7 @@ import Testing
 struct OverlappingExportProgramTests {
     private static let key = ["CLARITY_JOBS_KEY": String(repeating: "3d", count: 32)]
 
-    @Test func `an earlier export and a later one come to the same as the later one alone`()
+    @Test func `an earlier and a later export give the same as the later one alone`()
         async throws
     {
         let both = try await Playground(sandboxOptions: nil)

@@ -53,7 +53,7 @@ struct PauseProgramTests {
             "clarity-jobs: --for is a span such as `90m` or `7d`, got `7`\n"
         ),
     ])
-    func `what cannot be meant is refused`(words: [String], line: String) async throws {
+    func `an impossible pause is refused`(words: [String], line: String) async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start(words).finish()
@@ -62,7 +62,7 @@ struct PauseProgramTests {
         #expect(result.errors == line)
     }
 
-    @Test func `a pause ends in no time that is over`() async throws {
+    @Test func `a pause cannot end in the past`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run("pause", "--all", "--until", "2001-01-01T00:00:00Z")
@@ -72,7 +72,7 @@ struct PauseProgramTests {
             result.errors.hasPrefix("clarity-jobs: --until 2001-01-01T00:00:00Z is over, it is "))
     }
 
-    @Test func `json tells of each job`() async throws {
+    @Test func `the JSON output has each job`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.json("pause", "--all", "--for", "1d").elements

@@ -86,7 +86,7 @@ struct PlantedMarkersProgramTests {
     }
 
     @Test(arguments: answers.indices)
-    func `no command shows what was planted`(index: Int) async throws {
+    func `no command shows a planted value`(index: Int) async throws {
         let (name, answer) = Self.answers[index]
         let server = try ScriptedServer(
             [.answer(200, Self.login)] + Array(repeating: answer, count: 400))

@@ -26,8 +26,7 @@ struct ReadingProgramTests {
 
     // MARK: Time zones
 
-    @Test func `a machine in another time zone shows the days that the person lived`() async throws
-    {
+    @Test func `a machine in another time zone shows the person's own days`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         try playground.useExample("export.zip")
@@ -59,7 +58,7 @@ struct ReadingProgramTests {
         #expect(values(first)[.string("steps")]?[1] == .string("2026-11-10"))
     }
 
-    @Test func `before the first reading the job file says whose days they are`() async throws {
+    @Test func `before the first import, the job file's time zone applies`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "path: \(folder)/export.xml",
@@ -102,7 +101,7 @@ struct ReadingProgramTests {
         #expect(result.outputLines.count == 7)
     }
 
-    @Test func `it is written for programs as well`() async throws {
+    @Test func `metrics are also written as JSON, NDJSON and CSV`() async throws {
         let playground = try await offline(heartRates: 3)
         let words = ["metrics", "heart_rate", "--since", "1d", "--now", "2026-10-01T12:00:00Z"]
         func text(_ form: String) async throws -> String {
@@ -129,7 +128,7 @@ struct ReadingProgramTests {
                 + "heart_rate,1/min,2026-10-01,3,60,61,62,\r\n")
     }
 
-    @Test func `without a type it lists what there is`() async throws {
+    @Test func `without a type, metrics lists all types`() async throws {
         let playground = try await offline(heartRates: 3)
         try playground.useExample("export.zip")
         let path = "\(playground.folder.path)/export.xml"
@@ -164,7 +163,9 @@ struct ReadingProgramTests {
             "`archive show` wants the number of one version, as `archive list` has it"
         ),
     ])
-    func `what is not understood is one line`(words: [String], message: String) async throws {
+    func `a misunderstood argument is reported in one line`(words: [String], message: String)
+        async throws
+    {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start(words).finish()
@@ -172,7 +173,7 @@ struct ReadingProgramTests {
         #expect(result.isRefusal(64, "clarity-jobs: \(message)"), "\(result)")
     }
 
-    @Test func `csv is a form of these commands alone`() async throws {
+    @Test func `only these commands write CSV`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run("list", "-o", "csv")
@@ -184,7 +185,8 @@ struct ReadingProgramTests {
     }
 
     @Test(arguments: [["metrics"], ["insights"], ["profile"], ["summary"], ["archive", "list"]])
-    func `before there is anything it says so and makes nothing`(words: [String]) async throws {
+    func `without data, a reading command says so and creates nothing`(words: [String]) async throws
+    {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start(words).finish()
@@ -196,7 +198,7 @@ struct ReadingProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `of a type of which nothing is known it says so`() async throws {
+    @Test func `a type without data says so`() async throws {
         let playground = try await offline(heartRates: 3)
 
         let result = try await read(playground, "metrics", "sleep", "--since", "7d")
@@ -207,7 +209,9 @@ struct ReadingProgramTests {
 
     // MARK: With a backend
 
-    @Test func `what was sent and pulled counts once, and reading asks nobody`() async throws {
+    @Test func `a metric that was sent and fetched counts once, and reading sends no request`()
+        async throws
+    {
         let playground = try await Playground.quick()
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 30)
@@ -275,7 +279,7 @@ struct ReadingProgramTests {
         #expect(lines.count <= 24)
     }
 
-    @Test func `a day's summary has what its sources tell`() async throws {
+    @Test func `a day's summary shows the values of its sources`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let date = "2026-10-01"
         func record(_ type: String, _ unit: String, _ from: String, _ to: String, _ value: String)
@@ -325,7 +329,7 @@ struct ReadingProgramTests {
         #expect(steps?["unit"] == .string("count") && json["insight"] == .null)
     }
 
-    @Test func `a date is that day on the sources' clock, wherever one asks`() async throws {
+    @Test func `a date means the day in the time zone of the sources`() async throws {
         let playground = try await offline(heartRates: 3)
 
         for zone in ["Asia/Tokyo", "UTC", "America/New_York"] {
@@ -341,7 +345,7 @@ struct ReadingProgramTests {
 
     // MARK: The terminal
 
-    @Test func `on a terminal nothing is wider than it, and headings stand out`() async throws {
+    @Test func `on a terminal, lines fit its width and headings stand out`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         _ = try await playground.run("run", "insights")
@@ -373,93 +377,7 @@ struct ReadingProgramTests {
         }
     }
 
-    // MARK: Text from a server
-
-    private static let login = """
-        {"user":{"user_id":"0b8e6c1e-0000-4000-8000-000000000001","email":"ada@example.org"},
-         "tokens":{"access_token":"a","refresh_token":"r","token_type":"bearer","expires_in":3600}}
-        """
-
-    private static func insights(_ narrative: String) -> ScriptedAnswer {
-        .answer(
-            200,
-            #"{"success":true,"data":{"insights":[{"id":"i-1","narrative":"\#(narrative)","#
-                + #""generated_at":"2026-01-01T00:00:00Z"}],"has_more":false}}"#)
-    }
-
-    private static func page(_ value: Int, _ hour: Int) -> ScriptedAnswer {
-        .answer(
-            200,
-            #"{"data":[{"id":"m-1","type":"heart_rate","value":\#(value),"#
-                + #""timestamp":"2026-01-01T0\#(hour):00:00Z"}],"pagination":{"has_next":false}}"#)
-    }
-
-    private static let profile = ScriptedAnswer.answer(
-        200, #"{"user_id":"0b8e6c1e-0000-4000-8000-000000000001","role":"\u001b]0;x\u0007"}"#)
-
-    /// Returns a playground whose backend gave one value at the first refresh and another at the
-    /// second.
-    private func edited() async throws -> (playground: Playground, server: ScriptedServer) {
-        let odd = #"one \u001b[31mtwo\u202e three\nfour \u9b62\u0007"#
-        let server = try ScriptedServer([
-            .answer(200, Self.login), Self.profile, Self.insights(odd), Self.page(61, 1),
-            Self.profile, Self.insights(odd), Self.page(62, 2),
-        ])
-        let playground = try await Playground(sandboxOptions: nil) { _, folder in
-            Playground.standardJobFile(url: "\(server.url)/api/v1", folder: folder)
-                .replacing("  retry_wait", with: "  dialect: blueprint\n  retry_wait")
-        }
-        try await playground.logIn()
-        for _ in 1...2 {
-            let result = try await playground.run("run", "refresh")
-            #expect(result.status == 0, "\(result.errors)")
-        }
-        return (playground, server)
-    }
-
-    @Test func `a version that lost is listed and shown`() async throws {
-        let (playground, server) = try await edited()
-        defer { withExtendedLifetime(server) {} }
-
-        let list = try await read(playground, "archive", "list")
-        let none = try await read(playground, "archive", "list", "--type", "sleep_analysis")
-        let late = try await playground.json("archive", "list", "--since", "1d")
-        let shown = try await playground.json("archive", "show", "1")
-        let missing = try await read(playground, "archive", "show", "9")
-
-        #expect(list.status == 0 && list.outputLines.count == 2)
-        #expect(list.outputLines[0].hasPrefix("NUMBER  TABLE    TYPE"))
-        #expect(
-            list.outputLines[1].hasPrefix(
-                "     1  metrics  heart_rate  m-1  2026-01-01T01:00:00Z  "))
-        // Compared as a word, because the time of archiving may have these digits too.
-        #expect(!list.output.split(whereSeparator: { " \n".contains($0) }).contains("61"))
-        #expect(none.outputLines == ["no version is archived"])
-        #expect(late.elements.count == 1)
-        #expect(shown["content"]["value"] == .number(61))
-        #expect(shown["version_of"] == .string("2026-01-01T01:00:00Z"))
-        #expect(missing.isRefusal(66, "clarity-jobs: no archived version `9`"))
-    }
-
-    @Test func `what steers a terminal is never shown raw`() async throws {
-        let (playground, server) = try await edited()
-        defer { withExtendedLifetime(server) {} }
-
-        for words in [["insights"], ["insights", "i-1"], ["profile"], ["summary"]] {
-            for form in ["table", "json", "ndjson"] {
-                let result = try await playground.start(words + ["-o", form]).finish()
-                #expect(result.status == 0)
-                let raw = result.output.unicodeScalars.filter {
-                    $0.properties.generalCategory == .control && $0 != "\n"
-                        || $0.value == 0x202E && form == "table"
-                }
-                #expect(raw.isEmpty, "\(words) \(form)")
-            }
-        }
-        let text = try await read(playground, "insights", "i-1")
-        #expect(text.outputLines.contains("one \u{FFFD}[31mtwo\u{FFFD} three"))
-        #expect(text.outputLines.contains("four 魢\u{FFFD}"))
-    }
+    // MARK: Damage and the audit log
 
     @Test func `a damaged row is named and the others are shown`() async throws {
         let playground = try await offline(heartRates: 3)
@@ -477,7 +395,7 @@ struct ReadingProgramTests {
             ])
     }
 
-    @Test func `who reads and who exports is in the audit log`() async throws {
+    @Test func `the audit log records who reads and who exports`() async throws {
         let playground = try await offline(heartRates: 3)
         let now = "2026-10-01T12:00:00Z"
 

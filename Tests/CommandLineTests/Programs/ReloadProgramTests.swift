@@ -19,8 +19,7 @@ struct ReloadProgramTests {
     private let cleanup = "- { id: cleanup, kind: cleanup, schedule: { every: 1d } }"
     private let second = "- { id: second, kind: cleanup, schedule: { every: 1d } }"
 
-    @Test func `is read anew at SIGHUP, and a faulty one leaves the jobs as they are`() async throws
-    {
+    @Test func `a loop reloads the job file on SIGHUP, but not one with an error`() async throws {
         let (cleanup, second) = (cleanup, second)
         let playground = try await Playground { url, _ in self.jobFile(url, cleanup) }
         try await playground.logIn()

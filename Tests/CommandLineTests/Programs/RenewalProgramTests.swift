@@ -28,7 +28,7 @@ struct RenewalProgramTests {
     }
 
     @Test(arguments: ["500", "503", "hang", "outage"])
-    func `an outage ends no session, and the run waits`(outage: String) async throws {
+    func `an outage does not end a session, and the run waits`(outage: String) async throws {
         let playground = try await Playground { url, folder in
             Playground.standardJobFile(url: url, folder: folder)
                 .replacing(
@@ -49,7 +49,7 @@ struct RenewalProgramTests {
         #expect(after.status == 0, "\(after.errors)")
     }
 
-    @Test func `a refresh token that has ended lets the run wait where that may be an outage`()
+    @Test func `an ended refresh token lets the run wait if it may be an outage`()
         async throws
     {
         let playground = try await Playground(
@@ -66,7 +66,7 @@ struct RenewalProgramTests {
         #expect(status.output.contains("demo@example.com"))
     }
 
-    @Test func `a logout with a refresh token that has ended is a logout`() async throws {
+    @Test func `a logout with an ended refresh token succeeds`() async throws {
         let playground = try await Playground(
             sandboxOptions: ["--dialect", "loop", "--quirks", "measured"])
         try await playground.logIn()
@@ -78,7 +78,7 @@ struct RenewalProgramTests {
         #expect(logout.output == "logged out\n")
     }
 
-    @Test func `a renewal that fails while the access token is good fails no run`() async throws {
+    @Test func `a failed renewal with a valid access token fails no run`() async throws {
         // A session is renewed within the minute before it expires.
         let playground = try await Playground(sandboxOptions: ["--token-life", "50s"])
         try await playground.logIn()
@@ -89,7 +89,7 @@ struct RenewalProgramTests {
         #expect(run.status == 0, "\(run.errors)")
     }
 
-    @Test func `the last refusal is told`() async throws {
+    @Test func `auth status shows the last refusal`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
         try await playground.logIn()

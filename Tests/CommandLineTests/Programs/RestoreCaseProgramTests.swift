@@ -61,7 +61,7 @@ struct RestoreCaseProgramTests {
         #expect(try StateAudit(statePath: link).samples == ["queued": 30])
     }
 
-    @Test func `a logout that removes everything removes a restore's draft too`() async throws {
+    @Test func `a logout also deletes the draft of a restore`() async throws {
         let (playground, _) = try await filled()
         mkdir("\(playground.statePath)/.restoring-draft", 0o700)
         try playground.folder.write("state/.restoring-draft/health.db", [1])
@@ -72,7 +72,7 @@ struct RestoreCaseProgramTests {
         #expect(access("\(playground.statePath)/.restoring-draft", F_OK) != 0)
     }
 
-    @Test func `a damaged file that no sound backup has is told of beside what came back`()
+    @Test func `restore names a damaged file that no intact backup has, and restores the others`()
         async throws
     {
         let (playground, first) = try await filled()
@@ -96,7 +96,7 @@ struct RestoreCaseProgramTests {
         #expect(rows.count == 30 && rows.allSatisfy { $0.contains(" queued ") })
     }
 
-    @Test func `a history alone needs no key to come back`() async throws {
+    @Test func `restoring only the history needs no key`() async throws {
         let (playground, _) = try await filled()
         _ = try await backUp(playground)
         try spoil(playground, "history.db")
@@ -118,7 +118,7 @@ struct RestoreCaseProgramTests {
         return name
     }
 
-    @Test func `a restore leaves the rule of logins as it was`() async throws {
+    @Test func `a restore keeps the limit of login attempts`() async throws {
         let (playground, backup) = try await filled()
         for _ in 0..<2 {
             _ = try await playground.run(
@@ -135,7 +135,7 @@ struct RestoreCaseProgramTests {
         #expect(after["logins_left"] == .number(0))
     }
 
-    @Test func `a restore that was cut short is finished before another backup is taken`()
+    @Test func `an interrupted restore must be finished before another backup is restored`()
         async throws
     {
         let (playground, backup) = try await filled()

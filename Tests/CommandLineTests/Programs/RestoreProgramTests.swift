@@ -37,7 +37,7 @@ struct RestoreProgramTests {
         try #require(pwrite(file, zeros, zeros.count, 4096) == zeros.count)
     }
 
-    @Test func `what was sent since is sent again harmlessly where ids are known`() async throws {
+    @Test func `samples sent since the backup are resent with deduplication`() async throws {
         let (playground, backup) = try await sent(dialect: "blueprint")
         let sandbox = try #require(playground.sandbox)
 
@@ -67,7 +67,9 @@ struct RestoreProgramTests {
         #expect(log.output.contains("the backend took it") && log.output.contains("restored"))
     }
 
-    @Test func `where the backend would keep both they count as possibly sent`() async throws {
+    @Test func `samples sent since the backup count as possibly sent without deduplication`()
+        async throws
+    {
         let (playground, backup) = try await sent(dialect: "loop")
 
         let restored = try await playground.json("restore", backup)
@@ -79,7 +81,7 @@ struct RestoreProgramTests {
         #expect(try StateAudit(statePath: playground.statePath).possibleCopies == 30)
     }
 
-    @Test func `or wait for a person where the job says hold`() async throws {
+    @Test func `samples sent since the backup are set aside with hold`() async throws {
         let (playground, backup) = try await sent(
             dialect: "loop", job: "\n    options: { on_ambiguous: hold }")
 
@@ -91,7 +93,9 @@ struct RestoreProgramTests {
         #expect(try StateAudit(statePath: playground.statePath).samples == ["setAside": 30])
     }
 
-    @Test func `what comes from a source only after it is in doubt as well`() async throws {
+    @Test func `samples that a source adds after the restore count as possibly sent too`()
+        async throws
+    {
         let (playground, _) = try await sent(dialect: "loop")
         // Ten more samples were imported and sent after the backup, and the current file cannot be
         // read.
@@ -108,7 +112,7 @@ struct RestoreProgramTests {
         #expect(try StateAudit(statePath: playground.statePath).possibleCopies == 40)
     }
 
-    @Test func `nothing is put back while a loop works`() async throws {
+    @Test func `a restore is refused while a loop runs`() async throws {
         let (playground, backup) = try await sent(dialect: "blueprint")
         let loop = try playground.start(["loop"])
         _ = await loop.readErrorLine()
@@ -139,7 +143,7 @@ struct RestoreProgramTests {
         #expect(try StateAudit(statePath: playground.statePath).samples == ["confirmed": 30])
     }
 
-    @Test func `a damaged backup is passed over for the one before it`() async throws {
+    @Test func `restore skips a damaged backup and takes the one before it`() async throws {
         let (playground, first) = try await sent(dialect: "blueprint")
         let second = try await playground.json("backup")
         guard case .string(let name) = second["name"] else { return }
@@ -160,7 +164,7 @@ struct RestoreProgramTests {
         #expect(state.samples == ["queued": 30], "not of \(first)")
     }
 
-    @Test func `a restore that was cut short keeps everybody out until it is finished`()
+    @Test func `an interrupted restore stops all other commands until it is finished`()
         async throws
     {
         let (playground, _) = try await sent(dialect: "blueprint")
@@ -191,7 +195,7 @@ struct RestoreProgramTests {
         #expect(access(restoring, F_OK) != 0)
     }
 
-    @Test func `a logout that removes everything removes the copies too`() async throws {
+    @Test func `a logout also deletes the copies that a restore kept`() async throws {
         let (playground, backup) = try await sent(dialect: "blueprint")
         _ = try await playground.run("restore", backup)
 

@@ -39,7 +39,7 @@ struct RunProgramTests {
             .filter { $0["started_at"].text != nil }.compactMap { $0["job"].text }
     }
 
-    @Test func `named jobs start in their order also when they were due already`() async throws {
+    @Test func `named jobs start in their order even if they were due already`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         // The first run makes all five jobs due.
@@ -57,7 +57,7 @@ struct RunProgramTests {
         #expect(starts.last == "refresh")
     }
 
-    @Test func `a job that succeeded starts what follows it, once`() async throws {
+    @Test func `a successful job starts its followers once`() async throws {
         let playground = try await Playground.quick { url, folder in
             Playground.standardJobFile(url: url, folder: folder)
                 .replacing(
@@ -76,7 +76,8 @@ struct RunProgramTests {
         #expect(runs.last?["counts"]["samples_confirmed"] == .number(5))
     }
 
-    @Test func `what is due runs once and in silence, and nothing due is silent too`() async throws
+    @Test func `run --due runs due jobs once, and prints nothing on success or if nothing is due`()
+        async throws
     {
         let playground = try await Playground.quick()
         try playground.writeExport(heartRates: 5)
@@ -96,7 +97,7 @@ struct RunProgramTests {
         #expect(try await playground.sandbox?.count("metrics") == 5)
     }
 
-    @Test func `what is due and waits for a login is one line, once`() async throws {
+    @Test func `a due job that waits for a login is reported in one line, once`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 1)
 
@@ -111,7 +112,7 @@ struct RunProgramTests {
         #expect(again.status == 75 && again.output == "" && again.errors == "")
     }
 
-    @Test func `a failure of what is due is one line`() async throws {
+    @Test func `a failed due job is reported in one line`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         try playground.folder.write("export.xml", Array("<html></html>\n".utf8))
@@ -124,7 +125,7 @@ struct RunProgramTests {
         #expect(result.errors.hasPrefix("upload: failed: "), "\(result.errors)")
     }
 
-    @Test func `thirty at once run each due job once`() async throws {
+    @Test func `thirty processes at once run each due job once`() async throws {
         let playground = try await Playground.quick()
         try playground.writeExport(heartRates: 50)
         try await playground.logIn()
@@ -166,7 +167,7 @@ struct RunProgramTests {
         #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
     }
 
-    @Test func `a kind that one job has names the job`() async throws {
+    @Test func `a job can be named by its kind if only one job has it`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run("run", "processing-status")

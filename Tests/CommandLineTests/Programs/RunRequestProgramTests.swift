@@ -12,7 +12,7 @@ struct RunRequestProgramTests {
             with: "kind: bulk-upload\n    constraints: { storage_free: 1024TiB }")
     }
 
-    @Test func `a run that waits is cancelled, and done again when that is wanted`() async throws {
+    @Test func `a waiting run can be cancelled and retried`() async throws {
         let playground = try await Playground(sandboxOptions: nil, jobFile: waiting)
         let waits = try await playground.run("run", "upload")
 
@@ -34,7 +34,7 @@ struct RunRequestProgramTests {
         #expect(try await playground.run("audit").output.hasPrefix("the history is sound: "))
     }
 
-    @Test func `a run of a loop is cancelled from outside within its warning`() async throws {
+    @Test func `another process cancels a loop's run within its warning time`() async throws {
         let playground = try await Playground.quick { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "kind: bulk-upload", with: "kind: bulk-upload\n    warning: 200ms")
@@ -67,7 +67,7 @@ struct RunRequestProgramTests {
         (["cancel", "upload"], "clarity-jobs: job `upload` has no unfinished run\n"),
         (["retry", "upload"], "clarity-jobs: job `upload` has no run\n"),
     ])
-    func `what is not there is not ended and not done again`(
+    func `an unknown run can be neither cancelled nor retried`(
         words: [String], line: String
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -78,7 +78,7 @@ struct RunRequestProgramTests {
         #expect(result.errors == line)
     }
 
-    @Test func `an audit says what is wrong and fails`() async throws {
+    @Test func `an audit names what is wrong and fails`() async throws {
         let playground = try await Playground(sandboxOptions: nil, jobFile: waiting)
         _ = try await playground.run("run", "upload")
         try playground.change(

@@ -69,7 +69,7 @@ struct SealedFilesProgramTests {
             }
     }
 
-    @Test func `nothing planted is in any file after a full run`() async throws {
+    @Test func `no planted value is in any file after a full run`() async throws {
         let playground = try await Playground.quick()
         try writeExport(playground)
         try await playground.logIn()
@@ -88,7 +88,7 @@ struct SealedFilesProgramTests {
         #expect(names.contains("state/health.db") && names.contains("state/history.db"))
     }
 
-    @Test func `nothing planted is in a file that a killed process leaves`() async throws {
+    @Test func `no planted value is in a file that a killed process leaves`() async throws {
         // The backend fails after the login: the samples wait in the outbox, and the log is not yet
         // in the file.
         let playground = try await Playground.quick()
@@ -117,7 +117,7 @@ struct SealedFilesProgramTests {
         #expect(line?.contains(/size +[01] +[01] +bytes/) == true, "\(line ?? "")")
     }
 
-    @Test func `the search finds what is there`() throws {
+    @Test func `the search finds a planted value`() throws {
         for value in [Self.rate, Self.distance] {
             let haystack = [UInt8](repeating: 9, count: 50) + Self.bytes(value.bitPattern) + [9]
 

@@ -23,7 +23,7 @@ struct SendingProgramTests {
             ("stored=400", "hold"), ("stored=500", "hold"), ("stored=409", "hold"),
             ("stored=400 x2", "resend"), ("stored=500 x2", "resend"),
         ])
-    func `a backend that stores and then fails gets no copy that is not counted`(
+    func `a backend that stores and then fails gets no uncounted copy`(
         fault: String, policy: String
     ) async throws {
         let playground = try await playground(
@@ -43,7 +43,7 @@ struct SendingProgramTests {
         #expect(audit.samples["setAside"] == (policy == "hold" ? 100 : nil))
     }
 
-    @Test func `a sample that the backend has and could not process is not confirmed`()
+    @Test func `a sample that the backend could not process is not confirmed`()
         async throws
     {
         let playground = try await playground([])
@@ -76,7 +76,7 @@ struct SendingProgramTests {
             "\(shown.output)")
     }
 
-    @Test func `each kind goes by a route that takes it`() async throws {
+    @Test func `each kind of sample uses a route that accepts it`() async throws {
         let playground = try await playground([], "batch_size: 100, route: auto")
         let sandbox = try #require(playground.sandbox)
         try playground.folder.write(
@@ -103,7 +103,7 @@ struct SendingProgramTests {
         #expect(audit.samples["setAside"] == nil)
     }
 
-    @Test func `what the backend has stored waits for nobody`() async throws {
+    @Test func `a stored sample waits for nothing`() async throws {
         let playground = try await playground(Self.loop)
         try playground.writeExport(heartRates: 3)
         try await playground.logIn()
@@ -121,7 +121,7 @@ struct SendingProgramTests {
         #expect(retry.output == "0 samples waiting to be sent again\n")
     }
 
-    @Test func `an upload that the backend does not know can be resent, and the cost is told`()
+    @Test func `an upload that the backend does not know can be resent after a warning`()
         async throws
     {
         let playground = try await playground(Self.loop)

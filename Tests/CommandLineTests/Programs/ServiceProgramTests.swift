@@ -59,7 +59,7 @@ struct ServiceProgramTests {
             ])
     }
 
-    @Test func `a UPower that hangs delays nothing else`() async throws {
+    @Test func `a hanging UPower delays nothing else`() async throws {
         let bus = try await MockBus()
         try await bus.start(.upower, .networkManager)
         bus.freeze(.upower)

@@ -11,7 +11,7 @@ struct SessionProgramTests {
     }
 
     @Test(arguments: ["json", "ndjson"])
-    func `who is logged in can be had as an object`(form: String) async throws {
+    func `auth status is also a JSON object`(form: String) async throws {
         let playground = try await Playground()
         let login = try await login(playground)
 

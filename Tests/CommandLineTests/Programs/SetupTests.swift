@@ -21,7 +21,7 @@ struct SetupTests {
             environment: ["PATH": folder.path])
     }
 
-    @Test func `what only tests need is looked for when it is asked for`() async throws {
+    @Test func `setup checks the tools of the tests only when asked to`() async throws {
         let plain = try await setUp([])
         let forTests = try await setUp(["test"])
 

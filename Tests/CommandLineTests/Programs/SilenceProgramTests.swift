@@ -57,7 +57,7 @@ struct SilenceProgramTests {
         #expect(status.status == 0, "\(status.output)")
     }
 
-    @Test func `a past time is explained by the scheduler that did not run`() async throws {
+    @Test func `explain --at names the time without a scheduler`() async throws {
         let playground = try await playground("schedule: { every: 1d }")
         #expect(try await playground.run("run", "--due").status == 0)
         let end = try await end(playground)
@@ -75,7 +75,7 @@ struct SilenceProgramTests {
                 == "no scheduler has looked at it yet: start `loop` or `run --due`")
     }
 
-    @Test func `a past time is explained by what held the run back`() async throws {
+    @Test func `explain --at names the constraint that held the run back`() async throws {
         let playground = try await playground(
             "schedule: { every: 1d }, constraints: { storage_free: 1024TiB }")
         #expect(try await playground.run("run", "--due").status == 75)
@@ -90,7 +90,7 @@ struct SilenceProgramTests {
             "\(result.output)")
     }
 
-    @Test func `the history shows what failed, what was held back, and a stretch of time`()
+    @Test func `the history can be limited to failures, deferred runs and a time range`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
@@ -118,7 +118,7 @@ struct SilenceProgramTests {
         #expect(try await jobs("waits", "--failed") == [])
     }
 
-    @Test func `cron hears nothing of a paused job`() async throws {
+    @Test func `run --due prints nothing about a paused job`() async throws {
         let playground = try await playground("schedule: { every: 1d }")
         #expect(try await playground.run("pause", "tidy").status == 0)
 

@@ -24,7 +24,7 @@ struct SimulateProgramTests {
         }
     }
 
-    @Test func `a trace decides what runs when, and what held it back`() async throws {
+    @Test func `a trace decides which runs start when, and what holds them back`() async throws {
         let playground = try await playground()
 
         let result = try await playground.run(
@@ -61,7 +61,7 @@ struct SimulateProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `as JSON it is one object of runs and jobs`() async throws {
+    @Test func `the JSON output is one object with runs and jobs`() async throws {
         let playground = try await playground()
 
         let all = try await playground.json(
@@ -83,7 +83,7 @@ struct SimulateProgramTests {
         #expect(job["coalesced"] == .number(0) && job["worst_age_ms"] == .number(21_600_000))
     }
 
-    @Test func `without a trace everything is allowed, from now on`() async throws {
+    @Test func `without a trace, every constraint holds from now on`() async throws {
         let playground = try await playground()
 
         let all = try await playground.json(
@@ -94,7 +94,7 @@ struct SimulateProgramTests {
         #expect(all["jobs"].elements.first?["held_back"] == .array([]))
     }
 
-    @Test func `attempts take as long as they did here`() async throws {
+    @Test func `simulated attempts take as long as real ones did`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         _ = try await playground.run("run", "cleanup")
 
@@ -108,7 +108,7 @@ struct SimulateProgramTests {
         #expect(started?.prefix(15) == finished?.prefix(15), "\(run)")
     }
 
-    @Test func `a trace may suppose that the backend is down`() async throws {
+    @Test func `a trace may assume that the backend is down`() async throws {
         let playground = try await playground()
         let machine = #""connected":true,"metered":false,"idle":true"#
         let lines = [
@@ -128,7 +128,7 @@ struct SimulateProgramTests {
         #expect(uploads.last?["finished_at"] == .string("2026-11-20T18:03:00Z"))
     }
 
-    @Test func `a trace that supposes something of no job is refused`() async throws {
+    @Test func `a trace that names an unknown job is refused`() async throws {
         let playground = try await playground()
         let line = #"{"at":"2026-11-20T00:00:00Z","attempts":{"uplaod":"retry"}}"#
         let path = try playground.folder.write("typo.ndjson", line.utf8)
@@ -153,7 +153,9 @@ struct SimulateProgramTests {
         (["off"], "job `off` has `enabled: false` in the job file"),
         (["--trace", "no/trace"], "no/trace: cannot read it: no such file or directory"),
     ])
-    func `what it cannot do is said in one line`(words: [String], message: String) async throws {
+    func `an impossible simulation is refused in one line`(words: [String], message: String)
+        async throws
+    {
         let playground = try await playground()
 
         let result = try await playground.start(["simulate"] + words).finish()

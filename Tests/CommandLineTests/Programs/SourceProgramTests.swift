@@ -43,7 +43,9 @@ struct SourceProgramTests {
             message: "`PATH` is neither a file nor a folder",
             make: { symlink("/dev/null", $0) }),
     ])
-    func `what cannot be read is one line, and its repair is taken`(bad: Bad) async throws {
+    func `an unreadable source is reported in one line, and read once it is repaired`(bad: Bad)
+        async throws
+    {
         let playground = try await Playground.quick()
         try await playground.logIn()
         let path = "\(playground.folder.path)/export.xml"
@@ -68,7 +70,7 @@ struct SourceProgramTests {
         fclose(file)
     }
 
-    @Test func `an export cut in the middle keeps what was read, and a whole one adds the rest`()
+    @Test func `a truncated export keeps what was read, and a complete one adds the rest`()
         async throws
     {
         let playground = try await Playground.quick()
@@ -100,7 +102,7 @@ struct SourceProgramTests {
         #expect(again["samples_accepted"].number == 834 - kept)
     }
 
-    @Test func `a text cut inside a record says the byte where that begins`() async throws {
+    @Test func `a text cut inside a record names the byte where the record begins`() async throws {
         let playground = try await Playground.quick()
         try await playground.logIn()
         try playground.writeExport(heartRates: 10)
@@ -118,7 +120,7 @@ struct SourceProgramTests {
                     + "the text ends inside a tag; what was read before it is kept (run 1)"))
     }
 
-    @Test func `a fault of the source is said also when the login is missing`() async throws {
+    @Test func `a source's error is reported even without a login`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         // A sample that waits in the outbox makes the run check the login.
         try playground.writeExport(heartRates: 1)
@@ -156,7 +158,7 @@ struct SourceProgramTests {
         #expect(try await sandbox.count("distinct_metric_ids") == queued + days - glucose)
     }
 
-    @Test func `the malformed example is read as far as it goes`() async throws {
+    @Test func `the malformed example is read as far as possible`() async throws {
         let playground = try await Playground.quick()
         let sandbox = try #require(playground.sandbox)
         try await playground.logIn()

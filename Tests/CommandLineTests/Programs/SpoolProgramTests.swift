@@ -31,7 +31,9 @@ struct SpoolProgramTests {
                 .utf8)
     }
 
-    @Test func `a good file is sent and done, a bad one sent as far as it is good`() async throws {
+    @Test func `a good file moves to done, and the good samples of a bad one are sent`()
+        async throws
+    {
         let playground = try await playground()
         try playground.folder.write("spool/a.ndjson", sample(0) + sample(1))
         try playground.folder.write("spool/b.ndjson", sample(2) + sample(3, "null"))
@@ -75,7 +77,7 @@ struct SpoolProgramTests {
                 == ["spool/a.ndjson"])
     }
 
-    @Test func `a folder that is missing keeps back no other source`() async throws {
+    @Test func `a missing folder does not stop the other sources`() async throws {
         let playground = try await playground()
         rmdir("\(playground.folder.path)/spool")
 
@@ -86,7 +88,7 @@ struct SpoolProgramTests {
         #expect(try await playground.sandbox?.count("metrics") == 1)
     }
 
-    @Test func `each file that is moved in starts one upload, and what becomes of it none`()
+    @Test func `each file that is moved in starts one upload, and moving it on starts none`()
         async throws
     {
         let playground = try await playground()
@@ -142,7 +144,7 @@ struct SpoolProgramTests {
 
     // MARK: sources
 
-    @Test func `sources says how each one stands`() async throws {
+    @Test func `sources shows the state of each source`() async throws {
         let playground = try await playground()
         let folder = playground.folder.path
         try playground.folder.write("spool/a.ndjson", sample(0))
@@ -167,7 +169,7 @@ struct SpoolProgramTests {
         #expect(gone.outputLines.last?.contains(#""state":"missing""#) == true)
     }
 
-    @Test func `an export that was read is unchanged until another one is there`() async throws {
+    @Test func `an export that was read counts as unchanged until it is replaced`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "\(folder)/export.xml", with: "\(folder)/link.zip")

@@ -6,7 +6,7 @@ import Testing
 @Suite("A state directory that fails", .timeLimit(.minutes(5)))
 struct StateProgramTests {
     @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
-    func `a full disk ends the run with 74, and with space the next run loses nothing`()
+    func `a full disk ends the run with 74, and the next run with space loses nothing`()
         async throws
     {
         let playground = try await Playground.quick()
@@ -51,7 +51,7 @@ struct StateProgramTests {
     }
 
     @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
-    func `a full disk is said before there is any state`() async throws {
+    func `a full disk is reported before any state exists`() async throws {
         let playground = try await Playground()
         let disk = try TinyDisk(on: "\(playground.folder.path)/disk", kibibytes: 64)
         defer { disk.remove() }
@@ -73,7 +73,7 @@ struct StateProgramTests {
         }
     }
 
-    @Test func `a file in place of the state directory is one line`() async throws {
+    @Test func `a file in place of the state directory is reported in one line`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let path = try playground.folder.write("file", [])
 
@@ -100,7 +100,9 @@ struct StateProgramTests {
     @Test(
         .enabled(
             if: PlainUser.isAtHand, "no setpriv, or only root can reach the built programs"))
-    func `a state directory without permission is one line and changes nothing`() async throws {
+    func `a state directory without permission is reported in one line and stays unchanged`()
+        async throws
+    {
         let playground = try await Playground(sandboxOptions: nil)
         PlainUser.admit(to: playground)
         for (name, mode) in [("closed", mode_t(0o000)), ("fixed", 0o555)] {
@@ -124,7 +126,7 @@ struct StateProgramTests {
     @Test(
         .enabled(
             if: PlainUser.isAtHand, "no setpriv, or only root can reach the built programs"))
-    func `a history and a job file that may not be read are one line`() async throws {
+    func `an unreadable history or job file is reported in one line`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         PlainUser.admit(to: playground)
         PlainUser.makeFolder(playground.statePath, 0o700)
@@ -147,7 +149,7 @@ struct StateProgramTests {
             file.isRefusal(65, "\(playground.jobFilePath): cannot read it: permission denied"))
     }
 
-    @Test func `a history that is no database is left as it is`() async throws {
+    @Test func `a history that is not a database stays unchanged`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         mkdir(playground.statePath, 0o700)
         let bytes = Array("this is somebody's letter, not a database\n".utf8)
@@ -167,7 +169,7 @@ struct StateProgramTests {
     @Test(
         .enabled(
             if: PlainUser.isAtHand, "no setpriv, or only root can reach the built programs"))
-    func `a folder of the job file that may not be written to is no hindrance`() async throws {
+    func `a read-only folder of the job file does no harm`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         PlainUser.makeFolder(playground.statePath, 0o700)
         chmod(playground.jobFilePath, 0o444)

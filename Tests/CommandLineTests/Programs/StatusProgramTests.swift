@@ -27,8 +27,7 @@ struct StatusProgramTests {
     /// Twelve hours after the first sample of `writeExport`. The samples are a minute apart.
     private let noon = "2026-10-01T12:00:00Z"
 
-    @Test func `goals that hold are said, with the outbox, the session and the jobs`() async throws
-    {
+    @Test func `status shows goals that hold, the outbox, the session and the jobs`() async throws {
         let playground = try await playground(fresh: "heart_rate: 26h, profile: 100d")
         try await playground.logIn()
         try playground.writeExport(heartRates: 3)
@@ -63,7 +62,7 @@ struct StatusProgramTests {
             ])
     }
 
-    @Test func `a sample that waits blames the job, and says for what that waits`() async throws {
+    @Test func `a waiting sample names its job and what the job waits for`() async throws {
         let playground = try await playground(
             fresh: "heart_rate: 26h, sleep: 36h",
             upload: ", constraints: { storage_free: 900TiB }")
@@ -89,7 +88,9 @@ struct StatusProgramTests {
         #expect(quiet.outputLines.map { $0.prefix { $0 != ":" } } == ["heart_rate", "sleep"])
     }
 
-    @Test func `the source, a person and a login are blamed each in their words`() async throws {
+    @Test func `a missed goal names the source, the person or the login that is the reason`()
+        async throws
+    {
         let playground = try await playground(fresh: "heart_rate: 26h")
         try await playground.logIn()
         let health = {
@@ -122,7 +123,7 @@ struct StatusProgramTests {
         #expect(login["session"]["logged_in"] == .bool(false))
     }
 
-    @Test func `what has arrived once has a default goal, which a source cannot miss`()
+    @Test func `data that arrived once has a default goal, which a source cannot miss`()
         async throws
     {
         let playground = try await playground(fresh: "profile: 100d")
@@ -148,7 +149,7 @@ struct StatusProgramTests {
         #expect(goal["blame"].text == "job")
     }
 
-    @Test func `without goals and without anything it makes nothing and is content`() async throws {
+    @Test func `without goals and data, status creates nothing and succeeds`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let status = try await playground.run("status")
@@ -163,7 +164,7 @@ struct StatusProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `a goal that is none is a fault of the job file`() async throws {
+    @Test func `an invalid goal is an error of the job file`() async throws {
         let playground = try await playground(fresh: "heart_rat: 26h", sandbox: nil)
 
         let result = try await playground.run("status")

@@ -13,7 +13,7 @@ struct TerminalProgramTests {
         try playground.onTerminal("auth", "login", "--email", "demo@example.com")
     }
 
-    @Test func `a password is typed without being shown`() async throws {
+    @Test func `a typed password is not shown`() async throws {
         let playground = try await Playground()
         let program = try login(playground)
         _ = await program.read(until: Self.question)
@@ -56,7 +56,7 @@ struct TerminalProgramTests {
 
     /// A shell with job control starts the program. Nobody else could resume it, and the kernel
     /// does not stop a program that nobody can resume.
-    @Test func `who stops the question sees what they type, and is asked anew`() async throws {
+    @Test func `a suspended password prompt restores the echo, and asks again`() async throws {
         let playground = try await Playground()
         let script = """
             set -m
@@ -81,7 +81,7 @@ struct TerminalProgramTests {
     }
 
     @Test(arguments: ["\u{4}", "\n"])
-    func `nothing typed is no password`(typed: String) async throws {
+    func `an empty password is refused`(typed: String) async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let program = try login(playground)
         _ = await program.read(until: Self.question)
@@ -94,7 +94,7 @@ struct TerminalProgramTests {
         #expect(program.isEchoing)
     }
 
-    @Test func `without a terminal one line says what to do`() async throws {
+    @Test func `without a terminal, one line says what to do`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let program = try playground.onTerminal(
@@ -114,7 +114,7 @@ struct TerminalProgramTests {
     private static let outQuestion =
         "Log out and remove all data of demo@example.com from this machine? [y/N] "
 
-    @Test func `who agrees gets a receipt, and nothing is left`() async throws {
+    @Test func `a confirmed logout prints a receipt and leaves nothing`() async throws {
         let playground = try await Playground()
         try playground.writeExport(heartRates: 3)
         try await playground.logIn()
@@ -148,7 +148,7 @@ struct TerminalProgramTests {
         #expect(status.status == 77)
     }
 
-    @Test func `a damaged login keeps nobody from logging out`() async throws {
+    @Test func `a damaged login does not prevent a logout`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
@@ -165,7 +165,7 @@ struct TerminalProgramTests {
     }
 
     @Test(arguments: ["n\n", "\n", "\u{4}"])
-    func `who does not agree is left as they were`(typed: String) async throws {
+    func `a declined logout changes nothing`(typed: String) async throws {
         let playground = try await Playground()
         try await playground.logIn()
         let program = try playground.onTerminal("auth", "logout")
@@ -179,7 +179,7 @@ struct TerminalProgramTests {
         #expect(try await playground.run("auth", "status").status == 0)
     }
 
-    @Test func `without a terminal a logout wants to be told what becomes of the data`()
+    @Test func `without a terminal, a logout requires --yes or --keep-data`()
         async throws
     {
         let playground = try await Playground()

@@ -44,13 +44,13 @@ struct TourProgramTests {
         return playground
     }
 
-    @Test func `every kind that a job file may name has its row and its job`() throws {
+    @Test func `every kind has a row in the tour and a job in the example`() throws {
         let kinds = Set(clarityCatalogue.kinds.map(\.kind.rawValue)).union(["command"])
 
         #expect(Set(try TourProgramTests.stops().map(\.kind)) == kinds)
     }
 
-    @Test func `each job says what the tour says of it, and its dry run changes nothing`()
+    @Test func `each job prints what the tour says, and its dry run changes nothing`()
         async throws
     {
         let playground = try await playground()

@@ -11,7 +11,7 @@ struct TraceProgramTests {
     ]
 
     @Test(arguments: [SIGINT, SIGTERM])
-    func `a line is there at once, and a signal ends it`(signal: Int32) async throws {
+    func `a trace writes its first line at once, and a signal ends it`(signal: Int32) async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let program = try playground.start(["trace", "record"])
@@ -27,7 +27,7 @@ struct TraceProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
-    @Test func `a span ends it, and the file is its owner's alone and kept`() async throws {
+    @Test func `--for ends a trace, and only the owner can read the file`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let path = "\(playground.folder.path)/night.ndjson"
 
@@ -61,7 +61,7 @@ struct TraceProgramTests {
             "cannot write to trace `/dev/full`: no space left on device"
         ),
     ])
-    func `what it cannot do is said in one line`(
+    func `an impossible request is refused in one line`(
         words: [String], status: Int32, message: String
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -71,7 +71,7 @@ struct TraceProgramTests {
         #expect(result.isRefusal(status, "clarity-jobs: \(message)"))
     }
 
-    @Test func `a file where there can be none is said`() async throws {
+    @Test func `a file that cannot be created is reported`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let path = "\(playground.jobFilePath)/t.ndjson"
 
@@ -81,7 +81,7 @@ struct TraceProgramTests {
             result.isRefusal(64, "clarity-jobs: cannot make trace `\(path)`: not a directory"))
     }
 
-    @Test func `without a command it says that it wants one`() async throws {
+    @Test func `trace without a command asks for one`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run("trace")
@@ -94,7 +94,7 @@ struct TraceProgramTests {
 
     @Test(
         .enabled(if: TinyDisk.isAllowed, "needs the right to mount"))
-    func `of a line that does not fit on the disk nothing stays`() async throws {
+    func `a line that does not fit on the disk leaves nothing behind`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let disk = try TinyDisk(on: "\(playground.folder.path)/disk", kibibytes: 16)
         defer { disk.remove() }

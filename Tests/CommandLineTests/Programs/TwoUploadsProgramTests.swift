@@ -30,7 +30,7 @@ struct TwoUploadsProgramTests {
             (["--dialect", "loop", "--quirks", "measured"], "POST /healthkit", "hold"),
             (["--dialect", "blueprint"], "POST /health-data/upload", "resend"),
         ])
-    func `each sample is sent once and every count is that of the outbox`(
+    func `two uploads send each sample once, and their counts match the outbox`(
         dialect: [String], call: String, policy: String
     ) async throws {
         let playground = try await playground(

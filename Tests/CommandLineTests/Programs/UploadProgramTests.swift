@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The programs together", .timeLimit(.minutes(5)))
 struct UploadProgramTests {
-    @Test func `a second run sends nothing that the first has sent`() async throws {
+    @Test func `a second run resends nothing`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 250)

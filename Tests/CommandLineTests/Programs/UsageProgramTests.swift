@@ -12,7 +12,7 @@ struct UsageProgramTests {
         (["validate", "it"], "`validate` takes no operand, got `it`"),
         (["loop", "--config"], "option `--config` wants a value"),
     ])
-    func `a word that is not understood ends with 64 and where to look`(
+    func `an unknown word ends with 64 and a hint`(
         words: [String], message: String
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -20,6 +20,23 @@ struct UsageProgramTests {
         let result = try await playground.start(words).finish()
 
         #expect(result.isRefusal(64, "clarity-jobs: \(message)", "help: clarity-jobs --help"))
+    }
+
+    @Test(.enabled(if: TinyDisk.isAllowed))
+    func `the arguments are found where there is no proc file system`() async throws {
+        let program = try ChildProgram(
+            "/usr/bin/unshare",
+            [
+                "--mount", "/bin/sh", "-c", "mount -t tmpfs none /proc && exec \"$0\" \"$@\"",
+                "\(ChildProgram.folder)/clarity-jobs", "lst",
+            ], environment: ["PATH": "/usr/bin:/bin"])
+
+        let result = await program.finish()
+
+        #expect(
+            result.isRefusal(
+                64, "clarity-jobs: unknown command `lst`; did you mean `list`?",
+                "help: clarity-jobs --help"))
     }
 
     @Test(arguments: [
@@ -37,7 +54,7 @@ struct UsageProgramTests {
         (["import", "a", "--prefer", ""], "--prefer wants the name of a device or an app"),
         (["dry-run", "upolad"], "no job `upolad` in the job file; did you mean `upload`?"),
     ])
-    func `a command that is not complete is said in one line`(
+    func `an incomplete command is reported in one line`(
         words: [String], message: String
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -64,7 +81,7 @@ struct UsageProgramTests {
         ["key", "status"], ["import"], ["sources"], ["summary"], ["metrics"], ["insights"],
         ["profile"], ["archive"], ["archive", "list"], ["archive", "show"],
     ])
-    func `every command has a page of help`(words: [String]) async throws {
+    func `every command has a help page`(words: [String]) async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start(words + ["--help"]).finish()
@@ -77,7 +94,9 @@ struct UsageProgramTests {
         #expect(result.outputLines.allSatisfy { $0.count <= 100 })
     }
 
-    @Test func `no command at all is the help page and a fault`() async throws {
+    @Test func `without a command, the help page is printed and the exit status is an error`()
+        async throws
+    {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.start([]).finish()
@@ -94,7 +113,9 @@ struct UsageProgramTests {
         #expect(result.status == 0 && result.output == "clarity-jobs 0.1.0\n")
     }
 
-    @Test func `the sandbox starts from the main program and ends with its input`() async throws {
+    @Test func `the sandbox starts from the main program and ends when its input ends`()
+        async throws
+    {
         let playground = try await Playground(sandboxOptions: nil)
 
         let sandbox = try playground.start([
@@ -118,7 +139,7 @@ struct UsageProgramTests {
         #expect(end.status == 0 && end.errors == "")
     }
 
-    @Test func `the sandbox listens on this machine alone`() async throws {
+    @Test func `the sandbox listens only on this machine`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run(

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("validate", .timeLimit(.minutes(5)))
 struct ValidateProgramTests {
-    @Test func `a job file without fault is valid`() async throws {
+    @Test func `a job file without errors is valid`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
         let result = try await playground.run("validate")
@@ -16,7 +16,8 @@ struct ValidateProgramTests {
         #expect(quiet.status == 0 && quiet.output == "")
     }
 
-    @Test func `eight faults are eight lines with line and column, and nothing runs`() async throws
+    @Test func `eight errors are eight messages with line and column, and nothing runs`()
+        async throws
     {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
             """
@@ -62,11 +63,12 @@ struct ValidateProgramTests {
     @Test(
         .enabled(
             if: access("/etc/clarity-jobs/jobs.yaml", F_OK) != 0, "this machine has a job file"))
-    func `a missing job file is said with where it was looked for`() async throws {
+    func `a missing job file is reported with the places that were tried`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         mkdir("\(playground.folder.path)/empty", 0o700)
 
-        let given = try await playground.run("validate", "-c", "/nowhere/jobs.yaml")
+        let given = try await playground.run(
+            "validate", "-c", "\(playground.folder.path)/none/jobs.yaml")
         let usual = try await ChildProgram.run(
             "/usr/bin/env",
             [
@@ -75,8 +77,8 @@ struct ValidateProgramTests {
             ],
             environment: ["HOME": playground.folder.path])
 
-        #expect(given.isRefusal(66, "clarity-jobs: no job file `/nowhere/jobs.yaml`"))
         let home = playground.folder.path
+        #expect(given.isRefusal(66, "clarity-jobs: no job file `\(home)/none/jobs.yaml`"))
         #expect(
             usual.isRefusal(
                 66,
@@ -85,7 +87,7 @@ struct ValidateProgramTests {
                 "help: name one with --config FILE"))
     }
 
-    @Test func `a folder in place of the job file, and an empty one, are said`() async throws {
+    @Test func `a folder in place of the job file, and an empty one, are reported`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let empty = try playground.folder.write("empty.yaml", [])
 

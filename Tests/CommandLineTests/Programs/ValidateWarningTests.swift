@@ -188,7 +188,7 @@ struct ValidateWarningTests {
     }
 
     @Test(arguments: cases)
-    func `a setting that can never work is warned of, and the one beside it is not`(
+    func `a setting that can never take effect gives a warning, and a similar one does not`(
         row: WarningCase
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
@@ -204,7 +204,7 @@ struct ValidateWarningTests {
         }
     }
 
-    @Test func `people read warnings beside the file's name, and its remedy below`() async throws {
+    @Test func `a warning follows the file's name, with its remedy below`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
             Self.file("schedule: { cron: '*/90 * * * *', time_zone: UTC }")
         }
@@ -226,7 +226,7 @@ struct ValidateWarningTests {
         #expect(run.status == 0 && run.errors == "")
     }
 
-    @Test func `JSON has faults and warnings with their places, and a remedy where it is certain`()
+    @Test func `JSON lists errors and warnings with positions, and certain remedies`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
@@ -279,7 +279,7 @@ struct ValidateWarningTests {
         #expect(try JSONValue(lines.outputLines[0]) == findings[0])
     }
 
-    @Test func `JSON says a fault of the whole file, and nothing of a file without fault`()
+    @Test func `JSON reports an error of the whole file, and nothing for a file without errors`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: nil)
@@ -302,7 +302,7 @@ struct ValidateWarningTests {
         #expect(whole["message"].text == "the file holds no document")
     }
 
-    @Test func `a file of command jobs alone needs no backend`() async throws {
+    @Test func `a job file with only command jobs needs no backend`() async throws {
         let jobs = "  - { id: a, kind: command, on: [boot], options: { command: [echo] } }\n"
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
             "version: 1\njobs:\n\(jobs)"

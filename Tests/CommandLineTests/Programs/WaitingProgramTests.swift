@@ -41,7 +41,7 @@ struct WaitingProgramTests {
         }
     }
 
-    @Test func `before the first login a job waits for one, says so and starts after it`()
+    @Test func `before the first login, a job waits for one, says so, and starts after it`()
         async throws
     {
         let playground = try await playground()
@@ -64,7 +64,7 @@ struct WaitingProgramTests {
         #expect(after.status == 0, "\(after.errors)")
     }
 
-    @Test func `a loop starts what waits for a login when there is one`() async throws {
+    @Test func `a loop starts the jobs that wait for a login after the login`() async throws {
         let playground = try await playground()
         let loop = try await startLoop(playground, until: "login")
         #expect(try await end(of: "insights", loop).contains(Self.advice))
@@ -78,7 +78,7 @@ struct WaitingProgramTests {
         _ = await loop.finish()
     }
 
-    @Test func `a session that the backend has ended lets jobs wait for another`() async throws {
+    @Test func `when the backend has ended a session, jobs wait for a login`() async throws {
         let playground = try await playground()
         try await playground.logIn()
         try await playground.sandbox?.expireAllTokens()
@@ -97,7 +97,7 @@ struct WaitingProgramTests {
         #expect(after.status == 0, "\(after.errors)")
     }
 
-    @Test func `cron hears of a session that has ended in one line, and once`() async throws {
+    @Test func `run --due reports an ended session in one line, once`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         try await playground.sandbox?.expireAllTokens()

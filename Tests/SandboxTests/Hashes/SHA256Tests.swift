@@ -1,3 +1,4 @@
+import ClarityTestSupport
 import Testing
 
 @testable import clarity_jobs_sandbox
@@ -12,12 +13,12 @@ import Testing
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
         ),
         (
-            String(repeating: "a", count: 10_000),
+            LongText("a", times: 10_000),
             "27dd1f61b867b6a0f6e9d8a41c43231de52107e53ae424de8f847b821db4b711"
         ),
     ])
-    func `digests are those of the standard`(_ text: String, _ digest: String) {
-        let found = SHA256.digest(Array(text.utf8)).hexadecimal
+    func `digests are those of the standard`(_ text: LongText, _ digest: String) {
+        let found = SHA256.digest(Array(text.text.utf8)).hexadecimal
 
         #expect(found == digest)
     }

@@ -3,7 +3,7 @@ import JSON
 extension LoopRoutes {
     func analyzeSteps(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let counts =
             validation.list(body["step_counts"], service.dialect.limits.analysisPoints) ?? []
         let times = validation.list(body["timestamps"]) ?? []
@@ -29,13 +29,13 @@ extension LoopRoutes {
 
     func analyzeActigraphy(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         var points: [ActigraphyPoint?] = []
         for node in validation.list(body["data_points"]) ?? [] {
             guard validation.object(node) != nil else { continue }
             // Only the analysis reads the content of a point; the validation of the request does
             // not.
-            var content = LaxValidation()
+            var content = Validation.lax
             points.append(
                 ActigraphyPoint(
                     content.instant(node["timestamp"]), content.number(node["value"])))
@@ -123,17 +123,6 @@ extension LoopRoutes {
                 "metadata": [:],
             ])
     }
-
-    func actigraphyHealth(_ call: Service.Call) -> Response {
-        .json(
-            200,
-            [
-                "service": "pat", "status": "healthy",
-                "timestamp": .string(call.now.offsetText), "version": "1.0.0",
-                "inference_engine": ["status": "ready"],
-                "pat_model": ["name": "rest-activity statistics", "loaded": true],
-            ])
-    }
 }
 
 extension ActigraphyFeatures {
@@ -148,10 +137,6 @@ extension ActigraphyFeatures {
         let night = (12..<36).map { isAsleep[$0 % 24] }
         let span = (night.lastIndex(of: true) ?? 0) - (night.firstIndex(of: true) ?? 0) + 1
         let inBed = asleep == 0 ? 0 : span
-        let amplitude =
-            mostActive + leastActive == 0
-            ? 0 : (mostActive - leastActive) / (mostActive + leastActive)
-        let embedding: [JSON] = hourly.map { .number(highest == 0 ? 0 : $0 / highest) }
         return [
             "user_id": .string(user), "analysis_timestamp": .string(time.offsetText),
             "sleep_efficiency": .number(inBed == 0 ? 0 : Double(100 * asleep) / Double(inBed)),
@@ -162,7 +147,7 @@ extension ActigraphyFeatures {
             "activity_fragmentation": .number(variability), "depression_risk_score": 0.0,
             "sleep_stages": .array(isAsleep.map { $0 ? "sleep" : "wake" }),
             "confidence_score": .number(min(1, amplitude)), "clinical_insights": [],
-            "embedding": .array(embedding), "mania_risk_score": 0.0,
+            "embedding": embedding, "mania_risk_score": 0.0,
             "mania_alert_level": "none",
         ]
     }

@@ -1,6 +1,8 @@
 import JSON
 
 extension LoopRoutes {
+    private static let scope = "full_access"
+
     func problem(
         _ status: Int, _ type: String, _ text: String, _ call: Service.Call
     ) -> Response {
@@ -9,7 +11,7 @@ extension LoopRoutes {
 
     func register(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let email = validation.email(body["email"])
         let password = validation.text(body["password"], 8...Int.max)
         let name = validation.text(body["display_name"], required: false)
@@ -19,16 +21,11 @@ extension LoopRoutes {
             return problem(403, "self_signup_disabled", "Nobody can register here.", call)
         }
         guard let email, let password else { return problem(500, "registration_error", "", call) }
-        guard isStrong(password) else {
-            return .detail(
-                400, "[INVALID_CREDENTIALS] the password lacks a kind of character")
-        }
+        guard isStrong(password) else { return weakPassword }
         let account = Account(
             id: service.identifiers.uuid(), email: email, firstName: name ?? "", lastName: "",
             isVerified: false, createdAt: call.now)
-        let hash = PasswordHash(
-            password, salt: service.identifiers.bytes(16),
-            iterations: service.settings.passwordIterations)
+        let hash = service.hash(of: password)
         return try service.store.transaction {
             guard try service.store.add(account, hash, code: service.identifiers.code()) else {
                 return .detail(409, "[AUTHENTICATION_ERROR] User already exists")
@@ -39,7 +36,7 @@ extension LoopRoutes {
 
     func login(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let email = validation.email(body["email"])
         let password = validation.text(body["password"])
         _ = validation.flag(body["remember_me"], required: false)
@@ -82,7 +79,7 @@ extension LoopRoutes {
             if body.value != nil, body.value != .null {
                 guard case .object = body.value else {
                     if has(.wrongStatuses) { return .crash }
-                    var validation = LaxValidation()
+                    var validation = Validation.lax
                     _ = validation.object(body, "model_attributes_type")
                     return .unprocessable(validation.faults)
                 }
@@ -101,7 +98,7 @@ extension LoopRoutes {
             let access = service.identifiers.token()
             try service.store.add(
                 access, .access, grant, until: call.now + service.settings.tokenLife)
-            return .json(200, tokens(access, token, service))
+            return .json(200, service.tokens(access, token, scope: LoopRoutes.scope))
         }
     }
 
@@ -143,7 +140,7 @@ extension LoopRoutes {
     func updateMe(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
         var account = try call.owner
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let name = validation.text(body["display_name"], required: false)
         // The address is validated but not changed, because it belongs to the login.
         _ = validation.text(body["email"], required: false)
@@ -169,21 +166,6 @@ extension LoopRoutes {
         for user: String, _ call: Service.Call, _ service: Service
     ) throws -> JSON {
         let grant = Grant(user: user, session: service.identifiers.uuid())
-        let (access, refresh) = (service.identifiers.token(), service.identifiers.token())
-        try service.store.forgetTokens(before: call.now)
-        try service.store.add(
-            access, .access, grant, until: call.now + service.settings.tokenLife)
-        try service.store.add(
-            refresh, .refresh, grant, until: call.now + service.settings.refreshLife)
-        return tokens(access, refresh, service)
-    }
-
-    private func tokens(_ access: String, _ refresh: String, _ service: Service) -> JSON {
-        [
-            "access_token": .string(access), "refresh_token": .string(refresh),
-            "token_type": "bearer",
-            "expires_in": .integer(service.settings.tokenLife.wholeMilliseconds / 1000),
-            "scope": "full_access",
-        ]
+        return try service.newTokens(grant, scope: LoopRoutes.scope, at: call.now)
     }
 }

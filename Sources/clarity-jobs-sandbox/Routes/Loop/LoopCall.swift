@@ -25,9 +25,9 @@ extension Service.Call {
         } catch {
             throw Refusal(
                 .unprocessable([
-                    EchoedFault(
+                    RequestFault(
                         location: "body" / error.offset, message: "Should be JSON",
-                        type: "json_invalid", input: [:], context: ["error": .string(error.reason)])
+                        type: "json_invalid", echo: ([:], ["error": .string(error.reason)]))
                 ]))
         }
     }
@@ -35,7 +35,7 @@ extension Service.Call {
     /// Returns the body, which must be an object.
     func laxBody() throws(Refusal) -> Node {
         let node = try laxValue()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         // A body that is declared as another type is treated as text.
         let isText = !request.isJSON && node.value != nil
         let seen = isText ? Node(value: "not JSON", location: node.location) : node
@@ -51,7 +51,7 @@ extension Service.Call {
 
     /// Returns an integer from the query, clamped to a range that arithmetic can handle.
     func queriedNumber(
-        _ name: String, _ range: ClosedRange<Double>? = nil, _ validation: inout LaxValidation
+        _ name: String, _ range: ClosedRange<Double>? = nil, _ validation: inout Validation
     ) -> Int? {
         validation.number(queried(name), range, whole: true, required: false)
             .map { Int(min(max($0, -1e9), 1e9)) }
@@ -59,7 +59,7 @@ extension Service.Call {
 
     /// Returns a UUID from the path, in lower case.
     func pathUUID(_ name: String) throws(Refusal) -> String {
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let node = Node(value: .string(parameters[0]), location: "path" / name)
         let uuid = validation.uuid(node)
         try validation.finish()

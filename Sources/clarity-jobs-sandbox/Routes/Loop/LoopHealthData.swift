@@ -13,9 +13,9 @@ extension LoopRoutes {
         if has(.validatorCrash), crashesValidator(body) {
             return try refuse("validator_crash", .crash)
         }
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let user = validation.uuid(body["user_id"])
-        let metrics = validation.metrics(body["metrics"], service.dialect, now: call.now) {
+        let metrics = validation.laxMetrics(body["metrics"], service.dialect, now: call.now) {
             service.identifiers.uuid()
         }
         _ = validation.text(body["upload_source"])
@@ -59,10 +59,7 @@ extension LoopRoutes {
         let id = service.identifiers.uuid()
         let kept = has(.oneOfEachType) ? lastOfEachType(metrics) : Array(metrics.indices)
         let duplicates = try service.store.transaction {
-            try service.store.add(
-                Work(
-                    id: id, kind: .metrics, user: caller, result: [:],
-                    createdAt: call.now, updatedAt: call.now))
+            try service.store.add(Work(.metrics, id: id, of: caller, at: call.now))
             let duplicates = try kept.filter { index in
                 try !service.store.add(
                     metrics[index], user: caller, work: id, asCopy: has(.noDeduplication))
@@ -123,11 +120,7 @@ extension LoopRoutes {
             guard let work = try service.store.work(.metrics, id, of: caller) else {
                 return .detail(has(.wrongStatuses) ? 400 : 404, "Processing job \(id) not found")
             }
-            var next = work
-            if !has(.neverProcessed) {
-                next = work.advanced(steps: service.settings.processingSteps, at: call.now)
-                if next != work { try service.store.update(next) }
-            }
+            let next = has(.neverProcessed) ? work : try service.polled(work, at: call.now)
             return .json(
                 200,
                 [
@@ -145,7 +138,7 @@ extension LoopRoutes {
     /// map from type to metric as here.
     func listMetrics(_ call: Service.Call, _ service: Service) throws -> Response {
         let caller = try call.owner.id
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let limit =
             call.queriedNumber("limit", 1...1000, &validation)
             ?? service.dialect.limits.usualDataPage

@@ -4,16 +4,16 @@ extension LoopRoutes {
     func uploadHealthKit(_ call: Service.Call, _ service: Service) throws -> Response {
         let caller = try call.owner.id
         let body = try call.laxBody()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let user = validation.text(body["user_id"])
         var samples: [(kind: String, node: Node)] = []
         var counts: [JSON.Member] = []
-        for kind in ["quantity_samples", "category_samples", "workouts", "correlation_samples"] {
+        for kind in Service.sampleKinds {
             let nodes = validation.list(body[kind], required: false) ?? []
             counts.append(JSON.Member(name: kind, value: .count(nodes.count)))
             for node in nodes {
                 if kind.hasSuffix("y_samples") {
-                    validation.healthKitSample(node)
+                    validation.laxSample(node)
                 } else {
                     _ = validation.object(node)
                 }
@@ -33,10 +33,7 @@ extension LoopRoutes {
         }
         let id = "\(caller)-\(service.identifiers.bytes(16).hexadecimal)"
         try service.store.transaction {
-            try service.store.add(
-                Work(
-                    id: id, kind: .healthkit, user: caller, result: [:],
-                    createdAt: call.now, updatedAt: call.now))
+            try service.store.add(Work(.healthkit, id: id, of: caller, at: call.now))
             for (kind, node) in samples {
                 guard let sample = node.value else { continue }
                 try service.store.addSample(
@@ -71,8 +68,7 @@ extension LoopRoutes {
             }
             // The status comes from the stored upload, which never changes again.
             if has(.neverProcessed) { return status(id, "received", 0, "", work.createdAt) }
-            let next = work.advanced(steps: service.settings.processingSteps, at: call.now)
-            if next != work { try service.store.update(next) }
+            let next = try service.polled(work, at: call.now)
             let word = next.state == .received ? "queued" : next.state.rawValue
             return status(
                 id, word, Double(next.progress) / 100, service.message(next), next.updatedAt)
@@ -92,9 +88,9 @@ extension LoopRoutes {
     }
 }
 
-extension LaxValidation {
+extension Validation {
     /// Validates a quantity or category sample. Its dates may be any text.
-    fileprivate mutating func healthKitSample(_ node: Node) {
+    fileprivate mutating func laxSample(_ node: Node) {
         guard object(node, "model_attributes_type") != nil else { return }
         for name in ["identifier", "type", "start_date", "end_date"] { _ = text(node[name]) }
         if case .object = node["value"].value {} else { _ = number(node["value"]) }

@@ -10,7 +10,7 @@ extension LoopRoutes {
     func generateInsight(_ call: Service.Call, _ service: Service) throws -> Response {
         let caller = try call.owner.id
         let body = try call.laxBody()
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let results = validation.object(body["analysis_results"])
         _ = validation.text(body["context"], required: false)
         let type = validation.text(body["insight_type"], required: false)
@@ -48,7 +48,7 @@ extension LoopRoutes {
 
     func insightHistory(_ call: Service.Call, _ service: Service) throws -> Response {
         let caller = try call.owner.id
-        var validation = LaxValidation()
+        var validation = Validation.lax
         let limit =
             call.queriedNumber("limit", nil, &validation)
             ?? service.dialect.limits.usualInsightPage

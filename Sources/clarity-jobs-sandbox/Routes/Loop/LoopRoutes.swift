@@ -44,7 +44,7 @@ final class LoopRoutes: RouteSet {
         case .analyzeSteps: try analyzeSteps(call, service)
         case .analyzeActigraphy: try analyzeActigraphy(call, service)
         case .analysis: try analysis(call, service)
-        case .actigraphyHealth: actigraphyHealth(call)
+        case .actigraphyHealth: service.actigraphyHealth(at: .string(call.now.offsetText))
         // The status was measured, the text was not.
         case .index: .json(200, ["message": "CLARITY API"])
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth:

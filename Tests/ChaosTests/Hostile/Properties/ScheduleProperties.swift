@@ -34,7 +34,7 @@ enum ScheduleProperties {
 
     private static func cron(_ text: String, _ zone: Zone, from instant: Instant) throws {
         let expression: CronExpression
-        do throws(CronError) {
+        do throws(ExpressionError) {
             expression = try CronExpression(text)
         } catch {
             return
@@ -48,7 +48,7 @@ enum ScheduleProperties {
 
     private static func calendar(_ text: String, _ zone: Zone, from instant: Instant) throws {
         let expression: CalendarExpression
-        do throws(CalendarError) {
+        do throws(ExpressionError) {
             expression = try CalendarExpression(text)
         } catch {
             return
@@ -67,7 +67,7 @@ enum ScheduleProperties {
 
     private static func window(_ text: String, _ zone: Zone, from instant: Instant) throws {
         let window: Window
-        do throws(WindowError) {
+        do throws(ExpressionError) {
             window = try Window(text)
         } catch {
             return try require(error.got.count <= 60, "a message without end")

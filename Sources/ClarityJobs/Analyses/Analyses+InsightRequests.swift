@@ -1,0 +1,164 @@
+public import ClarityScheduler
+import SQLite
+
+// The requests for insights, recorded before they are sent.
+
+extension Analyses {
+    /// Records that an insight of an analysis is to be requested, once for each analysis.
+    ///
+    /// - Returns: `nil` if one was already requested.
+    public func queueInsight(
+        of analysis: KeptAnalysis, _ matter: InsightMatter, at now: Instant
+    ) throws(HealthStoreError) -> KeptInsightRequest? {
+        try store.change { connection in
+            // The number is part of the encrypted value's row identity, and may become part of an
+            // insight's provisional id: no other request ever gets it.
+            let number =
+                try connection.integer(
+                    "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'") ?? 1
+            let sealed = sealer.seal(
+                matter.sealedForm, for: Analyses.identity(number, analysis.id))
+            try connection.run(
+                """
+                INSERT INTO insight_requests (id, analysis_id, made_at_ms, sealed)
+                VALUES (?, ?, ?, ?) ON CONFLICT (analysis_id) DO NOTHING
+                """, .integer(number), .integer(analysis.id),
+                .instant(now), .blob(sealed))
+            guard connection.changes > 0 else { return nil }
+            return try connection.first(
+                "SELECT \(KeptInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
+                .integer(number), map: KeptInsightRequest.init) ?? nil
+        }
+    }
+
+    /// Returns whether an insight of the analysis was already requested.
+    public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
+        try store.access { connection in
+            try connection.integer(
+                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id))
+                != nil
+        }
+    }
+
+    /// Returns the requests that have not ended, oldest first.
+    public func openInsightRequests() throws(HealthStoreError) -> [KeptInsightRequest] {
+        try store.access { connection in
+            try connection.all(
+                """
+                SELECT \(KeptInsightRequest.Column.list) FROM insight_requests
+                WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
+                """, map: KeptInsightRequest.init
+            ).compactMap { $0 }
+        }
+    }
+
+    /// Returns the content of a request that has not ended; `nil` if it has ended.
+    ///
+    /// - Throws: `sealing` if the content does not decrypt.
+    public func matter(
+        of request: KeptInsightRequest
+    ) throws(HealthStoreError) -> InsightMatter? {
+        try store.access { connection in
+            let found = try connection.blob(
+                "SELECT sealed FROM insight_requests WHERE id = ? AND sealed IS NOT NULL",
+                .integer(request.id))
+            guard let sealed = found else { return nil }
+            let identity = Analyses.identity(request.id, request.analysis)
+            guard let matter = InsightMatter(sealedForm: try sealer.open(sealed, for: identity))
+            else { throw SealingError(identity) }
+            return matter
+        }
+    }
+
+    /// Records that the request is being sent and may create an insight from now on.
+    ///
+    /// The first send also records the insights known by then, because none of them is the result.
+    public func sending(
+        _ request: KeptInsightRequest, at now: Instant
+    ) throws(HealthStoreError) {
+        let time = Value.instant(now)
+        let since = now - KeptInsightRequest.clockMargin
+        try store.change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = 'sending', sends = sends + 1,
+                    first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?,
+                    known_ids = iif(first_sent_at_ms IS NULL,
+                        (SELECT json_group_array(id) FROM (SELECT id FROM insights
+                            WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
+                WHERE id = ? AND state IN ('queued', 'sending')
+                """, time, time, .instant(since),
+                .integer(KeptInsightRequest.mostKnown), .integer(request.id))
+        }
+    }
+
+    /// Records that the last send certainly did not arrive; earlier sends may have arrived.
+    public func notArrived(_ request: KeptInsightRequest) throws(HealthStoreError) {
+        try store.change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = iif(sends > 1, 'sending', 'queued'),
+                    sends = max(0, sends - 1),
+                    first_sent_at_ms = iif(sends > 1, first_sent_at_ms, NULL)
+                WHERE id = ? AND state = 'sending'
+                """, .integer(request.id))
+        }
+    }
+
+    /// Records that the backend is generating the insight under this id.
+    public func generating(
+        _ request: KeptInsightRequest, insight: String
+    ) throws(HealthStoreError) {
+        try store.change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = 'generating', insight_id = ?
+                WHERE id = ? AND state = 'sending'
+                """, .text(insight), .integer(request.id))
+            guard connection.changes > 0 else { return }
+            try store.audit.record(
+                .sent, ["analyses": 1], detail: "to make an insight of", connection)
+        }
+    }
+
+    /// Records that an insight of the history is the result of the request.
+    public func complete(
+        _ request: KeptInsightRequest, insight: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try store.change { connection in try complete(request, insight, at: now, connection) }
+    }
+
+    /// The same, within the transaction that stores the insight.
+    func complete(
+        _ request: KeptInsightRequest, _ insight: String, at now: Instant, _ connection: Connection
+    ) throws {
+        try connection.run(
+            """
+            UPDATE insight_requests SET state = 'completed', insight_id = ?, finished_at_ms = ?,
+                sealed = NULL
+            WHERE id = ? AND state IN ('sending', 'generating')
+            """, .text(insight), .instant(now), .integer(request.id))
+        guard connection.changes > 0, request.state != .generating else { return }
+        try store.audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+    }
+
+    /// Records that the request ended without an insight.
+    ///
+    /// - Parameter isUnconfirmed: whether the backend never reported the end.
+    public func fail(
+        _ request: KeptInsightRequest, isUnconfirmed: Bool = false, reason: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try store.change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = ?, reason = ?, finished_at_ms = ?, sealed = NULL
+                WHERE id = ? AND state IN ('queued', 'sending', 'generating')
+                """, .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
+                .instant(now), .integer(request.id))
+        }
+    }
+
+    private static func identity(_ request: Int64, _ analysis: Int64) -> RowIdentity {
+        RowIdentity("insight_requests", number: request, analysis)
+    }
+}

@@ -1,0 +1,203 @@
+public import ClarityScheduler
+import SQLite
+
+/// The movement analyses and the insights about them, recorded before they are requested.
+public struct Analyses: Sendable {
+    let store: HealthStore
+
+    var sealer: Sealer { store.sealer }
+
+    /// Returns the newest analysis in this form of the week that ends with `last`, or `nil`.
+    public func newest(
+        of last: CivilDay, as form: AnalysisForm
+    ) throws(HealthStoreError) -> KeptAnalysis? {
+        try store.access { connection in
+            try connection.first(
+                """
+                SELECT \(KeptAnalysis.Column.list) FROM analyses
+                WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
+                """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
+                map: KeptAnalysis.init)
+        } ?? nil
+    }
+
+    /// Records that a week is to be analysed, before anything is sent.
+    ///
+    /// An unanswered analysis of the same week and form is reused with the present number of known
+    /// minutes. Other unanswered analyses become `failed`, since only the newest week counts.
+    public func queue(
+        of last: CivilDay, as form: AnalysisForm, knownMinutes: Int, at now: Instant
+    ) throws(HealthStoreError) -> KeptAnalysis {
+        try store.change { connection in
+            let day = Value.integer(Int64(last.daysSince1970))
+            try connection.run(
+                """
+                UPDATE analyses SET state = 'failed', finished_at_ms = ?,
+                    reason = 'another week took its place before it was answered'
+                WHERE state IN ('queued', 'sending') AND (last_day <> ? OR form <> ?)
+                """, .instant(now), day, .text(form.rawValue))
+            try connection.run(
+                """
+                UPDATE analyses SET known_minutes = ?
+                WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
+                """, .integer(Int64(knownMinutes)), day, .text(form.rawValue))
+            if connection.changes == 0 {
+                try connection.run(
+                    """
+                    INSERT INTO analyses (form, last_day, known_minutes, made_at_ms)
+                    VALUES (?, ?, ?, ?)
+                    """, .text(form.rawValue), day, .integer(Int64(knownMinutes)),
+                    .instant(now))
+            }
+            let row = try connection.first(
+                """
+                SELECT \(KeptAnalysis.Column.list) FROM analyses
+                WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
+                """, day, .text(form.rawValue), map: KeptAnalysis.init)
+            guard let analysis = row ?? nil else {
+                throw SQLiteError(code: 1, message: "a row that was just written is gone")
+            }
+            return analysis
+        }
+    }
+
+    /// Records that the analysis is being sent and may arrive from now on.
+    public func sending(_ analysis: KeptAnalysis) throws(HealthStoreError) {
+        try settle(analysis, from: ["queued", "sending"], "state = 'sending', sends = sends + 1")
+    }
+
+    /// Records that the last send certainly did not arrive.
+    public func notArrived(_ analysis: KeptAnalysis) throws(HealthStoreError) {
+        try settle(
+            analysis, from: ["sending"],
+            "state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1)")
+    }
+
+    /// Records how the backend answered the sends so far.
+    public func noteAnswers(
+        _ answers: String, to analysis: KeptAnalysis
+    ) throws(HealthStoreError) {
+        try settle(analysis, from: ["sending"], "last_word = ?", .text(answers))
+    }
+
+    /// Records that the backend accepted the analysis and is processing it.
+    public func accept(
+        _ analysis: KeptAnalysis, processingID: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try settle(
+            analysis, from: ["sending"],
+            "state = 'accepted', processing_id = ?, accepted_at_ms = ?",
+            .text(processingID), .instant(now), sent: true)
+    }
+
+    /// Records the result of the analysis.
+    ///
+    /// - Parameter processingID: the backend's id of the analysis.
+    public func complete(
+        _ analysis: KeptAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
+    ) throws(HealthStoreError) {
+        let sealed = sealer.seal(result.sealedForm, for: Analyses.identity(of: analysis))
+        try settle(
+            analysis, from: ["sending", "accepted"],
+            "state = 'completed', processing_id = ?, finished_at_ms = ?, sealed = ?",
+            .text(processingID), .instant(now), .blob(sealed),
+            sent: analysis.state != .accepted, read: true)
+    }
+
+    /// Records that the analysis ended without a result.
+    ///
+    /// - Parameter isUnconfirmed: whether the backend never reported the end.
+    public func fail(
+        _ analysis: KeptAnalysis, isUnconfirmed: Bool = false, reason: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try settle(
+            analysis, from: ["queued", "sending", "accepted"],
+            "state = ?, reason = ?, finished_at_ms = ?",
+            .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
+            .instant(now))
+    }
+
+    /// Returns the analyses that the backend is processing, oldest first.
+    public func open() throws(HealthStoreError) -> [KeptAnalysis] {
+        try store.access { connection in
+            try connection.all(
+                """
+                SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
+                """, map: KeptAnalysis.init
+            ).compactMap { $0 }
+        }
+    }
+
+    /// Returns the analysis with this number, or `nil` if there is none.
+    public func analysis(_ id: Int64) throws(HealthStoreError) -> KeptAnalysis? {
+        try store.access { connection in
+            try connection.first(
+                "SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
+                map: KeptAnalysis.init)
+        } ?? nil
+    }
+
+    /// Returns the completed analysis of the latest week, or `nil` if there is none.
+    ///
+    /// Of several analyses of that week it is the newest.
+    ///
+    /// - Throws: `sealing` if the result does not decrypt.
+    public func latestResult()
+        throws(HealthStoreError) -> (analysis: KeptAnalysis, result: AnalysisResult)?
+    {
+        try store.access { connection in
+            let found =
+                try connection.first(
+                    """
+                    SELECT \(KeptAnalysis.Column.list), sealed FROM analyses
+                    WHERE state = 'completed' AND sealed IS NOT NULL
+                    ORDER BY last_day DESC, id DESC LIMIT 1
+                    """
+                ) { row in
+                    KeptAnalysis(row).map {
+                        ($0, row.blob(Int32(KeptAnalysis.Column.allCases.count)))
+                    }
+                } ?? nil
+            guard let (analysis, sealed) = found else { return nil }
+            let identity = Analyses.identity(of: analysis)
+            guard let result = AnalysisResult(sealedForm: try sealer.open(sealed, for: identity))
+            else { throw SealingError(identity) }
+            return (analysis, result)
+        }
+    }
+
+    /// Updates a row that is in one of the states.
+    ///
+    /// A row in another state stays as it is: another process has settled it meanwhile.
+    private func settle(
+        _ analysis: KeptAnalysis, from states: [String], _ settings: String, _ values: Value...,
+        sent: Bool = false, read: Bool = false
+    ) throws(HealthStoreError) {
+        try store.change { connection in
+            let names = states.map { "'\($0)'" }.joined(separator: ", ")
+            try connection.run(
+                "UPDATE analyses SET \(settings) WHERE id = ? AND state IN (\(names))",
+                with: values + [.integer(analysis.id)])
+            guard connection.changes > 0 else { return }
+            if sent {
+                try store.audit.record(
+                    .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
+                    connection)
+            }
+            if read {
+                try store.audit.record(
+                    .read, ["analyses": 1], detail: "from the backend", connection)
+            }
+        }
+    }
+
+    private static func identity(of analysis: KeptAnalysis) -> RowIdentity {
+        RowIdentity(
+            "analyses", number: analysis.id, Int64(analysis.lastDay.daysSince1970))
+    }
+}
+
+extension HealthStore {
+    /// The movement analyses.
+    public var analyses: Analyses { Analyses(store: self) }
+}

@@ -1,0 +1,228 @@
+public import ClarityScheduler
+import SQLite
+
+// Pulled metrics and the outbox's own samples, read together.
+
+extension Cache {
+    /// Returns what is stored, by the name of the `MetricGroup`, or by the backend's type if no
+    /// group has it.
+    ///
+    /// No value is decrypted. A sample that was sent and then pulled counts once. A rejected sample
+    /// does not count, nor one whose value was removed after it was confirmed.
+    public func metricStocks() throws(HealthStoreError) -> [MetricStock] {
+        try store.access { connection in
+            let pulled = try connection.all(
+                """
+                SELECT type, count(*), min(timestamp_ms), max(timestamp_ms) FROM metrics
+                GROUP BY type
+                """
+            ) { row in
+                let type = row.text(0)
+                let group = MetricGroup(type: type)
+                return MetricStock(
+                    name: group?.rawValue ?? type, group: group, count: row.integer(1),
+                    first: row.instant(2),
+                    last: row.instant(3))
+            }
+            let own = try connection.all(
+                """
+                SELECT kind, count(*), min(start_s), max(start_s) FROM outbox
+                WHERE sealed IS NOT NULL AND state <> 'rejected'
+                    AND NOT EXISTS (SELECT 1 FROM metrics WHERE sample = outbox.id)
+                GROUP BY kind
+                """
+            ) { row in
+                let group = SampleKind(rawValue: row.text(0)).flatMap { MetricGroup(kind: $0) }
+                return MetricStock(
+                    name: group?.rawValue ?? row.text(0), group: group, count: row.integer(1),
+                    first: Instant(secondsSince1970: row.integer(2)),
+                    last: Instant(secondsSince1970: row.integer(3)))
+            }
+            var stocks: [String: MetricStock] = [:]
+            for stock in pulled + own {
+                if stocks[stock.name]?.add(stock) == nil { stocks[stock.name] = stock }
+            }
+            return stocks.values.sorted { $0.name < $1.name }
+        }
+    }
+
+    /// Calls `each` with every metric of a group that begins in `span`, in no order.
+    ///
+    /// - Parameter flatten: extracts the numbers of a row of an earlier version, which has only
+    ///   JSON.
+    /// - Returns: the rows that do not decrypt; all others are read.
+    public func readMetrics(
+        _ group: MetricGroup, in span: Range<Instant>,
+        flatten: (CachedRow) -> MetricNumbers, each: (MetricRecord) -> Void
+    ) throws(HealthStoreError) -> [SealingError] {
+        try store.access { connection in
+            // Without a snapshot, a pull meanwhile could show a sample twice or not at all.
+            try connection.snapshot {
+                var hasUnlinked = false
+                var damaged: [SealingError] = []
+                for type in group.types {
+                    damaged += try readPulled(
+                        type, in: span, flatten, &hasUnlinked, connection, each: each)
+                }
+                // A row that was pulled before its sample was imported, or by an earlier version,
+                // can be matched with the sample only by its id.
+                let user = try AuditLog(connection: connection, sealer: sealer).user()
+                let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
+                for kind in group.kinds {
+                    damaged += try readOwn(kind, in: span, connection) { sample, asOf in
+                        if let ids, try isPulled(ids(sample), connection) { return }
+                        each(
+                            MetricRecord(
+                                start: sample.start, end: sample.end, origin: .source, asOf: asOf,
+                                numbers: MetricNumbers(sample)))
+                    }
+                }
+                return damaged
+            }
+        }
+    }
+
+    private func isPulled(_ id: MetricID, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            "SELECT EXISTS (SELECT 1 FROM metrics WHERE id = ?)",
+            .text(sealer.metricTag(id.description))
+        ) { $0.integer(0) == 1 } ?? false
+    }
+
+    private func readPulled(
+        _ type: String, in span: Range<Instant>, _ flatten: (CachedRow) -> MetricNumbers,
+        _ hasUnlinked: inout Bool, _ connection: Connection, each: (MetricRecord) -> Void
+    ) throws -> [SealingError] {
+        var damaged: [SealingError] = []
+        var opening = RowOpening(sealer)
+        var prefix = RowIdentity(CachedTable.metrics.rawValue)
+        let table = prefix.bytes
+        prefix.append(type)
+        let typePart = prefix.bytes[table.count...]
+        try connection.forEach(
+            """
+            SELECT metrics.id, timestamp_ms, metrics.sealed, as_of_s, sample IS NULL
+            FROM metrics LEFT JOIN outbox ON outbox.id = sample
+            WHERE type = ? AND timestamp_ms >= ? AND timestamp_ms < ?
+            """,
+            [
+                .text(type), .instant(span.lowerBound),
+                .instant(span.upperBound),
+            ]
+        ) { row in
+            let time = row.integer(1)
+            if row.integer(4) == 1 { hasUnlinked = true }
+            opening.begin(table)
+            row.withBlob(0) { opening.append(counted: $0) }
+            opening.append(typePart)
+            opening.append(time)
+            guard row.withBlob(2, { opening.open($0) }) else {
+                damaged.append(SealingError(table: "metrics", row: row.text(0)))
+                return
+            }
+            let instant = Instant(millisecondsSince1970: time)
+            var numbers = opening.plain.withUnsafeBytes { MetricNumbers(form: $0) }
+            if numbers == nil {
+                var row = CachedRow(id: "", type: type, timestamp: instant, json: [])
+                row.take(form: opening.plain)
+                numbers = flatten(row)
+            }
+            guard let numbers else { return }
+            each(
+                MetricRecord(
+                    start: numbers.span?.lowerBound ?? instant,
+                    end: numbers.span?.upperBound ?? instant, origin: .pulled,
+                    asOf: row.optionalInteger(3).map { Instant(secondsSince1970: $0) },
+                    numbers: numbers))
+        }
+        return damaged
+    }
+
+    /// Reads the outbox's samples of a kind that have a value, were not rejected, and are in no
+    /// pulled row.
+    private func readOwn(
+        _ kind: SampleKind, in span: Range<Instant>, _ connection: Connection,
+        each: (Sample, Instant?) throws -> Void
+    ) throws -> [SealingError] {
+        var damaged: [SealingError] = []
+        var failure: (any Error)?
+        try connection.forEach(
+            """
+            SELECT id, start_s, end_s, tag, sealed, as_of_s FROM outbox
+            WHERE kind = ? AND start_s >= ? AND start_s < ? AND sealed IS NOT NULL
+                AND state <> 'rejected'
+                AND NOT EXISTS (SELECT 1 FROM metrics WHERE sample = outbox.id)
+            """,
+            [
+                .text(kind.rawValue), .integer(span.lowerBound.secondsSince1970),
+                .integer(span.upperBound.secondsSince1970),
+            ]
+        ) { row in
+            let stored = SampleRow(
+                id: row.integer(0), kind: kind.rawValue, start: row.integer(1),
+                end: row.integer(2), tag: row.blob(3), sealed: row.blob(4))
+            guard let sample = stored.opened(sealer) else {
+                damaged.append(SealingError(table: "outbox", row: String(stored.id)))
+                return
+            }
+            guard failure == nil else { return }
+            do {
+                try each(sample, row.optionalInteger(5).map { Instant(secondsSince1970: $0) })
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return damaged
+    }
+}
+
+/// A metric as it is read back: a pulled row, or an outbox sample that was not pulled.
+public struct MetricRecord: Sendable, PrivateValue {
+    /// Where the metric comes from.
+    public enum Origin: Hashable, Sendable {
+        /// The backend listed it.
+        case pulled
+        /// A source had it, and the backend has not listed it yet.
+        case source
+    }
+
+    /// When it was measured or began.
+    public var start: Instant
+    /// When it ended; equal to `start` if only an instant is known.
+    public var end: Instant
+    public var origin: Origin
+    /// The instant as of which a source's day or night is correct; `nil` if that is not known.
+    public var asOf: Instant?
+    public var numbers: MetricNumbers
+
+    /// Creates a record.
+    public init(
+        start: Instant, end: Instant, origin: Origin, asOf: Instant? = nil, numbers: MetricNumbers
+    ) {
+        self.start = start
+        self.end = end
+        self.origin = origin
+        self.asOf = asOf
+        self.numbers = numbers
+    }
+}
+
+/// The stored metrics of one type.
+public struct MetricStock: Hashable, Sendable {
+    /// The group's name, or the backend's type if no group has it.
+    public var name: String
+    public var group: MetricGroup?
+    /// The number of metrics, each counted once.
+    public var count: Int64
+    /// When the first and the last of them began.
+    public var first: Instant
+    public var last: Instant
+
+    /// Adds another part of the same type.
+    mutating func add(_ other: MetricStock) {
+        count += other.count
+        first = min(first, other.first)
+        last = max(last, other.last)
+    }
+}

@@ -1,0 +1,257 @@
+public import ClarityScheduler
+import SQLite
+
+/// Rows pulled from the backend, readable offline.
+public struct Cache: Sendable {
+    let store: HealthStore
+
+    var sealer: Sealer { store.sealer }
+
+    /// Stores pulled rows by id, all in one transaction.
+    ///
+    /// Rows that are not among them stay: an empty answer deletes nothing. Of two versions with
+    /// different content the one with the later timestamp wins; with equal timestamps, the one that
+    /// came now. The other one is archived. A metric that the outbox sent is recognised by its id,
+    /// and counts once from then on.
+    ///
+    /// - Parameter part: the part whose whole pull becomes due if one of the rows is new. Its
+    ///   `PullRecord.wholeAt` and its place then become `nil` in the same transaction, because rows
+    ///   after these may be missing however the pull ends.
+    public func upsert(
+        _ rows: [CachedRow], into table: CachedTable, syncedAt now: Instant,
+        newsOwesWhole part: PulledPart? = nil
+    ) throws(HealthStoreError) -> UpsertCounts {
+        guard !rows.isEmpty else { return UpsertCounts() }
+        return try store.change { connection in
+            var counts = UpsertCounts()
+            let kinds = Dictionary(rows.map { ($0.type, Int64(1)) }, uniquingKeysWith: +)
+            try store.audit.record(.read, kinds, detail: "from the backend", connection)
+            let twins = try table == .metrics ? SampleTwins(sealer, connection) : nil
+            for row in rows {
+                let known = try known(row.id, in: table, connection)
+                let digest = digest(row, in: table)
+                if let known, known.digest == digest {
+                    counts.unchanged += 1
+                    try keep(row, as: known, in: table, at: now, connection)
+                } else if let known, row.timestamp < known.timestamp {
+                    counts.outdated += 1
+                    let loser = KnownRow(
+                        type: row.type, timestamp: row.timestamp, digest: digest,
+                        sealed: sealer.seal(row.form(in: table), for: identity(row, in: table)))
+                    try archive(loser, row.id, from: table, at: now, connection)
+                } else {
+                    if let known {
+                        counts.replaced += 1
+                        try archive(known, row.id, from: table, at: now, connection)
+                    } else {
+                        counts.added += 1
+                    }
+                    try put(row, digest, into: table, at: now, connection)
+                }
+                try twins?.link(row, connection)
+            }
+            if let part, counts.added + counts.replaced > 0 {
+                try connection.run(
+                    "UPDATE pulls SET whole_at_ms = NULL, sealed = NULL WHERE name = ?",
+                    .text(part.rawValue))
+            }
+            return counts
+        }
+    }
+
+    /// Writes a row in place of its stored version.
+    func put(
+        _ row: CachedRow, _ digest: [UInt8], into table: CachedTable, at now: Instant,
+        _ connection: Connection
+    ) throws {
+        try connection.run(
+            """
+            INSERT INTO \(table.rawValue)
+                (id, type, timestamp_ms, digest, sealed, synced_at_ms)
+            VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET type = excluded.type,
+                timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
+                sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
+            """,
+            .text(name(row.id, in: table)), .text(row.type),
+            .instant(row.timestamp),
+            .blob(digest), .blob(sealer.seal(row.form(in: table), for: identity(row, in: table))),
+            .instant(now))
+    }
+
+    /// Records that a row is unchanged; a row of an earlier version gets its numbers.
+    private func keep(
+        _ row: CachedRow, as known: KnownRow, in table: CachedTable, at now: Instant,
+        _ connection: Connection
+    ) throws {
+        let time = Value.instant(now)
+        try connection.run(
+            "UPDATE \(table.rawValue) SET synced_at_ms = max(synced_at_ms, ?) WHERE id = ?",
+            time, .text(name(row.id, in: table)))
+        let identity = identity(row, in: table)
+        let form = row.form(in: table)
+        guard row.numbers != nil, !sealer.opens(known.sealed, for: identity, as: form) else {
+            return
+        }
+        try connection.run(
+            "UPDATE \(table.rawValue) SET sealed = ? WHERE id = ?",
+            .blob(sealer.seal(form, for: identity)), .text(name(row.id, in: table)))
+    }
+
+    /// Returns the cached rows, latest first, and which rows do not decrypt.
+    ///
+    /// - Parameters:
+    ///   - limit: the maximum number of rows read, including damaged ones.
+    ///   - end: returns only rows from before this instant.
+    public func rows(
+        of table: CachedTable, limit: Int, offset: Int = 0, before end: Instant? = nil
+    ) throws(HealthStoreError) -> CachedRows {
+        try store.access { connection in
+            let found = try connection.all(
+                """
+                SELECT \(SyncedRow.Column.list) FROM \(table.rawValue)
+                WHERE timestamp_ms < ? ORDER BY timestamp_ms DESC, id LIMIT ? OFFSET ?
+                """, .integer(end?.millisecondsSince1970 ?? .max), .integer(Int64(limit)),
+                .integer(Int64(offset)), map: SyncedRow.init)
+            var opened: [SyncedRow] = []
+            var rows = CachedRows()
+            for row in found {
+                do throws(SealingError) {
+                    opened.append(try self.opened(row, in: table))
+                } catch {
+                    rows.damaged.append(error)
+                }
+            }
+            // The file orders rows of one instant by their stored names.
+            opened.sort { ($1.row.timestamp, $0.row.id) < ($0.row.timestamp, $1.row.id) }
+            for row in opened { rows.append(row) }
+            return rows
+        }
+    }
+
+    /// Decrypts a row as it is stored.
+    func opened(_ row: SyncedRow, in table: CachedTable) throws(SealingError) -> SyncedRow {
+        var opened = row.row
+        let identity = identity(named: opened.id, opened, in: table)
+        opened.take(form: try sealer.open(opened.json, for: identity))
+        return SyncedRow(row: opened, syncedAt: row.syncedAt)
+    }
+
+    /// Returns the number of rows in a table.
+    public func count(of table: CachedTable) throws(HealthStoreError) -> Int64 {
+        try store.access { connection in
+            try connection.integer("SELECT count(*) FROM \(table.rawValue)") ?? 0
+        }
+    }
+
+    /// Stores the user's profile as JSON.
+    public func storeProfile(
+        _ json: [UInt8], syncedAt now: Instant
+    ) throws(HealthStoreError) {
+        try store.change { connection in
+            try connection.run(
+                """
+                INSERT INTO profile (id, sealed, synced_at_ms) VALUES (1, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed,
+                    synced_at_ms = excluded.synced_at_ms
+                """, .blob(sealer.seal(json, for: RowIdentity("profile"))),
+                .instant(now))
+        }
+    }
+
+    /// Returns the profile and when it was pulled, or `nil` before the first pull.
+    public func profile() throws(HealthStoreError) -> (json: [UInt8], syncedAt: Instant)? {
+        try store.access { connection in
+            let found = try connection.first("SELECT sealed, synced_at_ms FROM profile") {
+                ($0.blob(0), $0.instant(1))
+            }
+            guard let (sealed, syncedAt) = found else { return nil }
+            return (try sealer.open(sealed, for: RowIdentity("profile")), syncedAt)
+        }
+    }
+
+    /// A stored row.
+    private struct KnownRow {
+        enum Column: Int32, RowColumn {
+            case type, timestamp_ms, digest, sealed
+        }
+
+        var type: String
+        var timestamp: Instant
+        var digest: [UInt8]
+        var sealed: [UInt8]
+    }
+
+    private func known(
+        _ id: String, in table: CachedTable, _ connection: Connection
+    ) throws -> KnownRow? {
+        try connection.first(
+            "SELECT \(KnownRow.Column.list) FROM \(table.rawValue) WHERE id = ?",
+            .text(name(id, in: table))
+        ) {
+            KnownRow(
+                type: $0.text(KnownRow.Column.type),
+                timestamp: $0.instant(KnownRow.Column.timestamp_ms),
+                digest: $0.blob(KnownRow.Column.digest), sealed: $0.blob(KnownRow.Column.sealed))
+        }
+    }
+
+    private func archive(
+        _ loser: KnownRow, _ id: String, from table: CachedTable, at now: Instant,
+        _ connection: Connection
+    ) throws {
+        // An outdated row comes again with every pull, but is archived once.
+        try connection.run(
+            """
+            INSERT INTO archive
+                (origin, row_id, type, timestamp_ms, digest, sealed, archived_at_ms)
+            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            """,
+            .text(table.rawValue), .text(name(id, in: table)), .text(loser.type),
+            .instant(loser.timestamp), .blob(loser.digest),
+            .blob(loser.sealed), .instant(now))
+    }
+
+    /// Returns the stored name of a row: a tag for a metric, since the backend's id is a hash of
+    /// the value.
+    func name(_ id: String, in table: CachedTable) -> String {
+        table == .metrics ? sealer.metricTag(id) : id
+    }
+
+    func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
+        identity(named: name(row.id, in: table), row, in: table)
+    }
+
+    /// Returns the identity of a row with a stored name.
+    func identity(named name: String, _ row: CachedRow, in table: CachedTable) -> RowIdentity {
+        var identity = RowIdentity(table.rawValue, label: name)
+        identity.append(name)
+        identity.append(row.type)
+        identity.append(row.timestamp.millisecondsSince1970)
+        return identity
+    }
+
+    /// Returns a keyed hash of the whole row, which reveals a change without decrypting the stored
+    /// row.
+    func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
+        var content = identity(named: row.id, row, in: table)
+        content.append(row.json)
+        return sealer.tag(content.bytes, count: 16)
+    }
+}
+
+extension Sealer {
+    /// Returns whether the bytes decrypt with this key for this row, to `plain`.
+    fileprivate func opens(_ sealed: [UInt8], for row: RowIdentity, as plain: [UInt8]) -> Bool {
+        do throws(SealingError) {
+            return try open(sealed, for: row) == plain
+        } catch {
+            return false
+        }
+    }
+}
+
+extension HealthStore {
+    /// What was pulled from the backend.
+    public var cache: Cache { Cache(store: self) }
+}

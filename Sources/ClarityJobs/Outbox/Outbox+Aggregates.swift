@@ -1,0 +1,160 @@
+import ClarityScheduler
+import SQLite
+
+// The values of days, nights and other aggregates. The latest value of each counts.
+
+extension Outbox {
+    /// The query for candidates of an aggregate's time; some of its rows do not match.
+    static let aggregateQuery = """
+        SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM outbox
+        WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
+        """
+
+    /// The reason given for a possibly sent sample that has a later value.
+    private static var followedReason: String {
+        "it may have arrived, and a later value has followed it"
+    }
+
+    /// Puts an aggregate into the outbox, where it may replace former values of the same time.
+    ///
+    /// - Returns: how many rows of former values were removed.
+    func place(
+        _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ counts: inout EnqueueCounts,
+        _ connection: Connection
+    ) throws -> Int64 {
+        let row = aggregate.row
+        let formers = try formers(
+            at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
+            source: aggregate.source, connection)
+        let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
+        for id in ruling.removed { try remove(id, connection) }
+        for id in ruling.possiblySent { try setAsideFollowed(id, connection) }
+        if let id = ruling.moved {
+            // The row of a measurement has no `as_of_s` and stays without one.
+            try connection.run(
+                "UPDATE outbox SET as_of_s = ? WHERE id = ? AND as_of_s < ?",
+                .integer(aggregate.asOf), .integer(id), .integer(aggregate.asOf))
+        }
+        let sealed = Value.blob(Array(bytes[row.sealed]))
+        if let id = ruling.target {
+            try connection.run(
+                """
+                UPDATE outbox SET start_s = ?, end_s = ?, tag = ?, sealed = ?, as_of_s = ?,
+                    state = 'queued', failures = 0, hold = NULL, reason = NULL,
+                    processing_failed = 0
+                WHERE id = ?
+                """, .integer(row.start), .integer(row.end), .blob(row.tagBytes), sealed,
+                .integer(aggregate.asOf), .integer(id))
+            // These words were about the former value.
+            try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
+        } else if ruling.needsRow {
+            let duplicates = try RestoredDuplicates(connection)
+            try connection.run(
+                """
+                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s\(duplicates.column))
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6\(duplicates.value))
+                """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
+                .blob(row.tagBytes), sealed, .integer(aggregate.asOf))
+        }
+        switch ruling.fate {
+        case .queued: counts.metricsQueued += 1
+        case .known: counts.metricsKnown += 1
+        case .replaced: counts.replaced += 1
+        case .corrected: counts.corrected += 1
+        case .keptAsSent: counts.keptAsSent += 1
+        }
+        return Int64(ruling.removed.count)
+    }
+
+    /// Takes aggregates that have a later value out of a batch that goes back into the queue.
+    /// Otherwise they would be sent after the later value.
+    ///
+    /// They are removed, or set aside for a person if a send of them may have arrived.
+    ///
+    /// - Parameter state: the state of the batch's samples.
+    /// - Returns: how many samples were removed, and how many were set aside.
+    func retireFollowed(
+        in batch: Int64, _ state: String, _ connection: Connection
+    ) throws -> (removed: Int64, setAside: Int64) {
+        let members = try connection.all(
+            """
+            SELECT \(SampleRow.Column.list) FROM outbox
+            WHERE batch_id = ? AND state = ? AND as_of_s NOT NULL ORDER BY id
+            """, .integer(batch), .text(state)
+        ) {
+            (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.rawValue))
+        }
+        var retired: (removed: Int64, setAside: Int64) = (0, 0)
+        for (member, tag) in members {
+            guard let kind = SampleKind(rawValue: member.kind) else { continue }
+            let formers = try formers(
+                at: AggregateTime(kind: kind, start: member.start, end: member.end), tag: tag,
+                source: member.opened(sealer)?.source, connection)
+            guard let own = formers.first(where: { $0.id == member.id }),
+                formers.contains(where: { $0.isLater(than: own) })
+            else { continue }
+            if own.possibleSends == 0 {
+                try remove(member.id, connection)
+                retired.removed += 1
+            } else {
+                try setAsideFollowed(member.id, connection)
+                retired.setAside += 1
+            }
+        }
+        try countRemoved(retired.removed, connection)
+        return retired
+    }
+
+    /// Returns the row with exactly this start, end and tag, whatever it is, and the aggregates
+    /// that match the time.
+    ///
+    /// - Parameter source: the source of the value. Aggregates of other sources do not match,
+    ///   except days and nights. A pruned value has no known source and matches.
+    private func formers(
+        at time: AggregateTime, tag: UInt64, source: String?, _ connection: Connection
+    ) throws -> [AggregateRuling.Former] {
+        try connection.all(
+            Outbox.aggregateQuery, .text(time.kind.rawValue),
+            .integer(time.starts.lowerBound), .integer(time.starts.upperBound)
+        ) { found -> AggregateRuling.Former? in
+            let (start, end) = (found.integer(1), found.integer(2))
+            let isSame =
+                start == time.start && end == time.end
+                && OutboxPortion.Row.tag(of: found, 3) == tag
+            let asOf = found.optionalInteger(6)
+            if !isSame {
+                guard asOf != nil, time.matches(start: start, end: end) else { return nil }
+                if !time.isWhole, !found.isNull(7) {
+                    let sample = SampleRow(
+                        id: found.integer(0), kind: time.kind.rawValue, start: start, end: end,
+                        tag: found.blob(3), sealed: found.blob(7)
+                    ).opened(sealer)
+                    if let sample, sample.source != source { return nil }
+                }
+            }
+            return AggregateRuling.Former(
+                id: found.integer(0), isSame: isSame,
+                isShifted: time.isShifted(start: start, end: end),
+                // A state that a later version added counts as `sending`, so that the row is not
+                // touched.
+                state: OutboxState(rawValue: found.text(4)) ?? .sending,
+                possibleSends: found.integer(5), asOf: asOf)
+        }.compactMap { $0 }
+    }
+
+    private func remove(_ id: Int64, _ connection: Connection) throws {
+        try connection.run("DELETE FROM outbox WHERE id = ?", .integer(id))
+    }
+
+    private func setAsideFollowed(_ id: Int64, _ connection: Connection) throws {
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
+            WHERE id = ?
+            """, .text(Outbox.followedReason), .integer(id))
+    }
+}
+
+extension OutboxPortion.Row {
+    fileprivate var tagBytes: [UInt8] { withUnsafeBytes(of: tag) { Array($0) } }
+}

@@ -1,0 +1,317 @@
+public import ClarityScheduler
+import SQLite
+
+// How batches are taken out of the outbox to be sent.
+
+extension Outbox {
+    /// Takes the batch to send next, and counts its request against the hourly limit of its route.
+    ///
+    /// A batch that this store is already sending, after a network error, or whose attempt has
+    /// ended, comes first. It is sent unchanged, by the route for which it was made. A batch that
+    /// another living attempt sends is left to that attempt. A possibly sent batch whose rules do
+    /// not resend is set aside, if the backend does not deduplicate. Any other batch is dissolved
+    /// only if it breaks the current rules: its samples go back into the queue.
+    ///
+    /// A new batch uses the first of `rules` for which samples are queued and requests are left in
+    /// the hour. It is stored as `sending` before this method returns. It takes the samples with
+    /// the fewest failures, in the order of `SendingOrder` as far as the limit of a type allows.
+    /// Its size shrinks with each failure: `limit` / 4 after one, `limit` / 16 after two. A sample
+    /// that makes every batch fail is therefore alone before it is set aside. Samples that the
+    /// rules refuse are kept back with the reason. A sample whose encrypted value is damaged is set
+    /// aside.
+    ///
+    /// - Parameters:
+    ///   - limit: how many samples are wanted; the rules may allow fewer.
+    ///   - rules: the rules of every route of the backend, those for new batches first.
+    ///   - user: the user of the session that sends the batch; `nil` skips the check of the owner.
+    ///   - mostFailures: the most failures of a sample that goes into a new batch.
+    ///   - metered: on a metered connection, the most bytes of bodies in 24 h.
+    /// - Throws: `otherUser` if the outbox does not belong to the user.
+    public func nextBatch(
+        limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
+        mostFailures: Int64 = .max, metered: Int64? = nil
+    ) throws(HealthStoreError) -> OutboxDraw {
+        var refused: [OutboxDraw.Refused: Int64] = [:]
+        let owner = try store.uploadOwner()
+        while true {
+            var (draw, isDone) = try store.change { connection in
+                if let user { try store.requireOwner(user, connection) }
+                return try self.draw(
+                    limit, rules, mostFailures, metered, owner, connection, at: now)
+            }
+            refused.merge(draw.refused, uniquingKeysWith: +)
+            guard isDone else { continue }
+            draw.refused = refused
+            return draw
+        }
+    }
+
+    /// Runs one transaction of `nextBatch`. It is not done if the samples that it looked at have
+    /// left the queue.
+    private func draw(
+        _ limit: Int, _ rules: [BatchRules], _ mostFailures: Int64, _ metered: Int64?,
+        _ owner: UploadOwner, _ connection: Connection, at now: Instant
+    ) throws -> (OutboxDraw, isDone: Bool) {
+        var draw = OutboxDraw()
+        let underWay = try sendingBatch(of: owner, &draw, connection)
+        guard let first = rules.first else { return (draw, true) }
+        var found: (id: Int64, rules: BatchRules)?
+        if let (id, route) = underWay {
+            let own = rules.first { $0.route == route }
+            // Checked first, because the samples of a dissolved batch are resent in other batches.
+            draw.refused = try hold(id, own ?? first, connection, at: now)
+            guard draw.refused.isEmpty else { return (draw, false) }
+            guard let own, try stays(id, own, &draw, connection, at: now) else {
+                try dissolve(id, "its route takes it no longer as it is", connection, at: now)
+                return (draw, false)
+            }
+            found = (id, own)
+        }
+        var fewest: [SampleKind: Int64] = [:]
+        let chosen =
+            try found?.rules
+            ?? choose(rules, mostFailures, &fewest, &draw, connection, at: now)
+        guard let chosen else { return (draw, true) }
+        if found != nil { draw.wait = try requestWait(chosen, at: now, connection) }
+        guard draw.wait == nil else { return (draw, true) }
+        let budget = try metered.map { try meteredBudget($0, at: now, connection) }
+        if let found, let budget {
+            // The batch is sent unchanged or not at all, because each send is the same.
+            let samples = try members(of: found.id, connection).map(\.sample)
+            draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
+            guard draw.meteredWait == nil else { return (draw, true) }
+        }
+        guard
+            let found = try found
+                ?? makeBatch(
+                    limit, chosen, fewest, budget, owner.number, &draw, connection, at: now),
+            var batch = try take(found.id, found.rules, owner, connection, at: now)
+        else { return (draw, draw.meteredWait != nil) }
+        if budget != nil {
+            batch.meteredEntry = try countMetered(
+                BatchRules.mostBytes(of: batch.samples), at: now, connection)
+        }
+        try countRequest(found.rules, at: now, connection)
+        draw.batch = batch
+        return (draw, true)
+    }
+
+    /// Returns the first batch in `sending` that belongs to the owner, or to no living attempt.
+    private func sendingBatch(
+        of owner: UploadOwner, _ draw: inout OutboxDraw, _ connection: Connection
+    ) throws -> (Int64, UploadRoute?)? {
+        let batches = try connection.all(
+            """
+            SELECT id, route, owner, (SELECT count(*) FROM outbox WHERE batch_id = batches.id)
+            FROM batches WHERE state = 'sending' ORDER BY id
+            """
+        ) {
+            (
+                id: $0.integer(0), route: UploadRoute(rawValue: $0.text(1)),
+                owner: $0.optionalInteger(2), samples: $0.integer(3)
+            )
+        }
+        var living: Set<Int64> = []
+        for batch in batches {
+            guard let other = batch.owner, other != owner.number,
+                try living.contains(other) || store.isSent(by: other)
+            else { return (batch.id, batch.route) }
+            living.insert(other)
+            draw.sentElsewhere += batch.samples
+        }
+        return nil
+    }
+
+    /// Returns the rules of the first route that has requests left in its hour and queued samples.
+    /// Each kind uses the first route that accepts it.
+    ///
+    /// - Parameter fewest: receives the fewest failures of the queued samples of each kind of the
+    ///   route.
+    private func choose(
+        _ rules: [BatchRules], _ mostFailures: Int64, _ fewest: inout [SampleKind: Int64],
+        _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
+    ) throws -> BatchRules? {
+        var assigned: Set<SampleKind> = []
+        var waits: [Duration] = []
+        for rules in rules where rules.takesNew {
+            let kinds = Set(rules.types.keys).subtracting(assigned)
+            assigned.formUnion(kinds)
+            fewest = try fewestFailures(of: kinds, mostFailures, connection)
+            guard !fewest.isEmpty else { continue }
+            guard let wait = try requestWait(rules, at: now, connection) else { return rules }
+            waits.append(wait)
+        }
+        draw.wait = waits.min()
+        return nil
+    }
+
+    /// Returns the fewest failures of the queued samples of each kind.
+    private func fewestFailures(
+        of kinds: Set<SampleKind>, _ most: Int64, _ connection: Connection
+    ) throws -> [SampleKind: Int64] {
+        var fewest: [SampleKind: Int64] = [:]
+        for kind in kinds {
+            fewest[kind] =
+                try connection.integer(
+                    """
+                    SELECT min(failures) FROM outbox
+                    WHERE state = 'queued' AND kind = ? AND failures <= ?
+                    """, .text(kind.rawValue), .integer(most))
+        }
+        return fewest
+    }
+
+    /// Makes a batch of queued samples; `nil` if all samples that it looked at are kept back, or if
+    /// the budget has too little room.
+    private func makeBatch(
+        _ limit: Int, _ rules: BatchRules, _ fewest: [SampleKind: Int64],
+        _ budget: MeteredBudget?, _ owner: Int64,
+        _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
+    ) throws -> (id: Int64, rules: BatchRules)? {
+        guard let failures = fewest.values.min() else { return nil }
+        let limit = max(1, limit >> (2 * failures))
+        let kinds = fewest.filter { $0.value == failures }.keys
+        let ofKind = min(limit, rules.perType ?? limit)
+        var order = SendingOrder(
+            newest: try queued(kinds, failures, "DESC", ofKind, connection),
+            oldest: try queued(kinds, failures, "ASC", ofKind, connection))
+        let last = try connection.integer("SELECT max(id) FROM batches") ?? 0
+        let wanted = order.fill(
+            limit, batch: last + 1, types: rules.types, perType: rules.perType)
+        let chosen = rules.choose(wanted.map(\.kind), limit: limit).map { wanted[$0].row }
+        let fit = try chosen.compactMap { row in
+            try opened(row, rules, &draw, connection).map { (row, $0) }
+        }
+        let samples = fit.map(\.1)
+        if let budget, let first = samples.first {
+            let whole = Array(samples.prefix(rules.prefix(of: samples)))
+            draw.meteredWait = budget.wait(
+                for: budget.wanted(
+                    first: Int64(BatchRules.mostBytes(of: [first])),
+                    whole: Int64(BatchRules.mostBytes(of: whole))))
+            guard draw.meteredWait == nil else { return nil }
+        }
+        let count = rules.prefix(of: samples, within: budget?.room ?? .max)
+        let rows = fit.prefix(count).map(\.0)
+        guard !rows.isEmpty else { return nil }
+        return (try makeBatch(of: rows, rules.route, owner, connection, at: now), rules)
+    }
+
+    /// Returns the queued samples of each kind that have failed this often, from the newest or the
+    /// oldest on.
+    private func queued(
+        _ kinds: some Sequence<SampleKind>, _ failures: Int64, _ direction: String, _ limit: Int,
+        _ connection: Connection
+    ) throws -> [SampleKind: [SendingOrder.Candidate]] {
+        var found: [SampleKind: [SendingOrder.Candidate]] = [:]
+        for kind in kinds {
+            found[kind] = try connection.all(
+                """
+                SELECT id, start_s FROM outbox WHERE state = 'queued' AND kind = ? AND failures = ?
+                ORDER BY start_s \(direction), id \(direction) LIMIT ?
+                """, .text(kind.rawValue), .integer(failures), .integer(Int64(limit))
+            ) { SendingOrder.Candidate(row: $0.integer(0), kind: kind, start: $0.integer(1)) }
+        }
+        return found
+    }
+
+    /// Returns the sample of a queued row; `nil` if this method kept it back.
+    private func opened(
+        _ row: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection
+    ) throws -> Sample? {
+        let found = try connection.first(
+            "SELECT \(SampleRow.Column.list) FROM outbox WHERE id = ?", .integer(row),
+            map: SampleRow.init)
+        guard let sample = found?.opened(sealer) else {
+            try setAsideDamaged(row, connection)
+            return nil
+        }
+        guard let refusal = rules.judge(sample) else { return sample }
+        try keepBack(row, refusal, connection)
+        draw.refused[.init(sample.kind, refusal), default: 0] += 1
+        return nil
+    }
+
+    /// Puts rows of the outbox into a new batch, which is sent next.
+    func makeBatch(
+        of rows: [Int64], _ route: UploadRoute, _ owner: Int64, _ connection: Connection,
+        at now: Instant
+    ) throws -> Int64 {
+        try connection.run(
+            "INSERT INTO batches (client_timestamp_ms, route, owner) VALUES (?, ?, ?)",
+            .instant(now), .text(route.rawValue), .integer(owner))
+        let id = connection.lastInsertedRow
+        for row in rows {
+            try connection.run(
+                """
+                UPDATE outbox SET state = 'sending', batch_id = ?
+                WHERE id = ? AND state IN ('queued', 'sending')
+                """, .integer(id), .integer(row))
+        }
+        return id
+    }
+
+    /// Decrypts the samples of a batch and counts the send that follows. If none can be decrypted,
+    /// it ends the batch and returns `nil`.
+    private func take(
+        _ id: Int64, _ rules: BatchRules, _ owner: UploadOwner, _ connection: Connection,
+        at now: Instant
+    ) throws -> OutboxBatch? {
+        let members = try members(of: id, connection)
+        guard !members.isEmpty else {
+            try finishBatch(
+                id, as: "failed", reason: "none of its values opens", at: now, connection)
+            return nil
+        }
+        try connection.run(
+            """
+            UPDATE batches SET attempts = attempts + 1, sends = sends + ?, owner = ? WHERE id = ?
+            """, .integer(rules.isIdempotent ? 0 : 1), .integer(owner.number), .integer(id))
+        let found = try connection.first(
+            "SELECT client_timestamp_ms, attempts, sends FROM batches WHERE id = ?", .integer(id)
+        ) {
+            ($0.instant(0), Int($0.integer(1)), Int($0.integer(2)))
+        }
+        let (timestamp, attempts, sends) = found ?? (now, 1, 1)
+        return OutboxBatch(
+            id: id, clientTimestamp: timestamp, route: rules.route, attempts: attempts,
+            possibleSends: max(0, sends - (rules.isIdempotent ? 0 : 1)),
+            samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number)
+    }
+
+    /// Returns the samples of a batch that is being sent, in their order, and sets damaged ones
+    /// aside.
+    func members(
+        of id: Int64, _ connection: Connection
+    ) throws -> [(row: Int64, sample: Sample)] {
+        var members: [(row: Int64, sample: Sample)] = []
+        var damaged: [Int64] = []
+        try connection.forEach(
+            """
+            SELECT \(SampleRow.Column.list) FROM outbox
+            WHERE batch_id = ? AND state = 'sending' ORDER BY id
+            """, [.integer(id)]
+        ) { found in
+            let row = SampleRow(found)
+            if let sample = row.opened(sealer) {
+                members.append((row.id, sample))
+            } else {
+                damaged.append(row.id)
+            }
+        }
+        for row in damaged { try setAsideDamaged(row, connection) }
+        return members
+    }
+
+    private func setAsideDamaged(_ row: Int64, _ connection: Connection) throws {
+        try connection.run(
+            "UPDATE outbox SET state = 'setAside', batch_id = NULL, reason = ? WHERE id = ?",
+            "its sealed value is damaged", .integer(row))
+    }
+}
+
+extension OutboxDraw.Refused {
+    init(_ kind: SampleKind, _ refusal: BatchRules.Refusal) {
+        self.init(kind: kind.rawValue, hold: refusal.hold, reason: refusal.reason)
+    }
+}

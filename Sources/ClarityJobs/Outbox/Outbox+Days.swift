@@ -1,0 +1,182 @@
+public import ClarityScheduler
+import SQLite
+
+/// The key of one piece of a source's contribution to days: a quantity and a period of four weeks.
+public struct ContributionKey: Hashable, Sendable {
+    public var kind: SampleKind
+    public var period: Int
+
+    /// Creates a key.
+    public init(kind: SampleKind, period: Int) {
+        self.kind = kind
+        self.period = period
+    }
+}
+
+// What each source knows about days. It is stored so that a day is merged from all sources,
+// whichever of them is read last. Only the merge knows what the bytes mean.
+
+extension Outbox {
+    /// The most periods that one transaction merges.
+    private static let periodsAtOnce: Int64 = 12
+
+    /// Returns the keys of everything that a source entry has contributed.
+    ///
+    /// - Parameter entry: a name for the entry, such as its path; stored as a keyed hash.
+    public func contributionKeys(
+        of entry: String
+    ) throws(HealthStoreError) -> Set<ContributionKey> {
+        try store.access { connection in
+            let keys = try connection.all(
+                "SELECT kind, period FROM contributions WHERE tag = ?", .blob(entryTag(entry))
+            ) { row in
+                SampleKind(rawValue: row.text(0)).map {
+                    ContributionKey(kind: $0, period: Int(row.integer(1)))
+                }
+            }
+            return Set(keys.compactMap { $0 })
+        }
+    }
+
+    /// Stores what a source entry contributes, in one transaction.
+    ///
+    /// - Parameter update: returns the new bytes for a key, given the stored ones; `nil` leaves the
+    ///   stored bytes as they are.
+    public func contribute(
+        _ keys: some Sequence<ContributionKey>, of entry: String,
+        _ update: (ContributionKey, _ kept: [UInt8]?) throws -> [UInt8]?
+    ) throws(HealthStoreError) {
+        try store.change { connection in
+            let tag = entryTag(entry)
+            for key in keys {
+                let kept = try connection.blob(
+                    "SELECT sealed FROM contributions WHERE kind = ? AND period = ? AND tag = ?",
+                    .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(tag))
+                let bytes = try kept.map { try opened($0, key, tag) }
+                guard let new = try update(key, bytes) else { continue }
+                try connection.run(
+                    """
+                    INSERT INTO contributions (tag, kind, period, sealed) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (kind, period, tag) DO UPDATE
+                        SET sealed = excluded.sealed, revision = revision + 1
+                    """, .blob(tag), .text(key.kind.rawValue), .integer(Int64(key.period)),
+                    .blob(sealer.seal(new, for: row(key, tag))))
+            }
+        }
+    }
+
+    /// The result of merging some periods.
+    public struct Merged {
+        public var days: [(sample: Sample, asOf: Instant)] = []
+        /// The first period with a day that is not over; the next reading merges it again.
+        public var open: Int?
+
+        /// Creates an empty result.
+        public init() {}
+    }
+
+    /// Merges again the days for which any source's contribution has changed, and puts them into
+    /// the outbox.
+    ///
+    /// One transaction merges up to 12 consecutive periods. It reads only committed contributions,
+    /// and it marks the periods as merged when it puts their days into the outbox.
+    ///
+    /// - Parameters:
+    ///   - reading: the reading under which the ledger counts the days.
+    ///   - fold: makes the days that touch the given periods. Its `load` returns what every source
+    ///     has for a quantity and a period, including the periods next to the given ones.
+    public func foldContributions(
+        of reading: Reading?,
+        _ fold: (
+            ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
+        ) throws -> Merged
+    ) throws(HealthStoreError) -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        var last = Int.min
+        while let (more, end) = try foldSome(after: last, of: reading, fold) {
+            counts += more
+            last = end
+        }
+        return counts
+    }
+
+    /// Makes the next reading of a source merge every day again from the stored contributions. A
+    /// day whose value comes out the same stays as it is.
+    func mergeAllDaysAgain(_ connection: Connection) throws(SQLiteError) {
+        try connection.run("UPDATE contributions SET revision = revision + 1")
+    }
+
+    private func foldSome(
+        after former: Int, of reading: Reading?,
+        _ fold: (
+            ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
+        ) throws -> Merged
+    ) throws(HealthStoreError) -> (EnqueueCounts, last: Int)? {
+        try store.change { connection in
+            let changed = try connection.all(
+                """
+                SELECT DISTINCT period FROM contributions WHERE folded < revision AND period > ?
+                ORDER BY period LIMIT ?
+                """, .integer(Int64(former)), .integer(Outbox.periodsAtOnce)
+            ) { Int($0.integer(0)) }
+            guard let first = changed.first else { return nil }
+            var last = first
+            for period in changed.dropFirst() where period == last + 1 { last = period }
+            let merged = try fold(first...last) { try contributions($0, connection) }
+            let counts = try place(merged.days, of: reading, connection)
+            try connection.run(
+                "UPDATE contributions SET folded = revision WHERE period BETWEEN ? AND ?",
+                .integer(Int64(first)), .integer(Int64(min(last, (merged.open ?? .max) - 1))))
+            return (counts, last)
+        }
+    }
+
+    private func contributions(
+        _ key: ContributionKey, _ connection: Connection
+    ) throws -> [[UInt8]] {
+        try connection.all(
+            "SELECT tag, sealed FROM contributions WHERE kind = ? AND period = ?",
+            .text(key.kind.rawValue), .integer(Int64(key.period))
+        ) { ($0.blob(0), $0.blob(1)) }
+        .map { try opened($0.1, key, $0.0) }
+    }
+
+    private func place(
+        _ days: [(sample: Sample, asOf: Instant)], of reading: Reading?, _ connection: Connection
+    ) throws -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        guard !days.isEmpty else { return counts }
+        var sealing = PortionSealing(sealer)
+        var removed: Int64 = 0
+        let nonces = Sealer.nonces(days.count)
+        for (index, day) in days.enumerated() {
+            var bytes: [UInt8] = []
+            var row = sealing.row(day.sample)
+            sealing.seal(day.sample, for: &row, nonces, index, onto: &bytes)
+            let aggregate = OutboxPortion.Aggregate(
+                row: row, source: day.sample.source, asOf: day.asOf.secondsSince1970)
+            removed += try place(aggregate, bytes, &counts, connection)
+        }
+        try count(ReadingCounts(counts, removed: removed), of: reading, connection)
+        try recordRead([.activity: Int64(days.count)], added: counts.added, connection)
+        return counts
+    }
+
+    private func opened(
+        _ sealed: [UInt8], _ key: ContributionKey, _ tag: [UInt8]
+    ) throws -> [UInt8] {
+        try sealer.open(sealed, for: row(key, tag))
+    }
+
+    private func row(_ key: ContributionKey, _ tag: [UInt8]) -> RowIdentity {
+        var row = RowIdentity("contributions", label: key.kind.rawValue)
+        row.append(key.kind.rawValue)
+        row.append(Int64(key.period))
+        row.append(tag)
+        return row
+    }
+
+    private func entryTag(_ entry: String) -> [UInt8] {
+        sealer.tag(RowIdentity("contributions", label: nil, text: entry).bytes, count: 16)
+    }
+}

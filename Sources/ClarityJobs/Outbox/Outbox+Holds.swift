@@ -1,0 +1,204 @@
+public import ClarityScheduler
+import SQLite
+
+// Samples that the rules of clarity-jobs keep back, and how they return to the queue.
+
+extension Outbox {
+    /// The changes that `sortOut` made.
+    public struct Sorting: Hashable, Sendable {
+        /// The number of samples that were kept back before and may be sent now.
+        public var requeued: Int64 = 0
+        /// The samples that may not be sent now, with the number of each.
+        public var refused: [OutboxDraw.Refused: Int64] = [:]
+
+        init() {}
+    }
+
+    /// The most rows that change in one transaction.
+    private static var portion: Int64 { 10_000 }
+
+    /// Puts samples that the rules now accept back into the queue, and sets aside every queued
+    /// sample of a kind that they do not accept.
+    ///
+    /// Such a sample is not rejected: nothing is wrong with it, and another route or version of the
+    /// backend may have a field for it. It stays counted where a person sees it, and returns to the
+    /// queue without anybody's help. Changes are committed in portions of 10,000. After an error or
+    /// a kill, the same call does the rest.
+    ///
+    /// - Parameter rules: the rules of every route. The first one for new batches that accepts a
+    ///   kind applies to it.
+    public func sortOut(by rules: [BatchRules]) throws(HealthStoreError) -> Sorting {
+        var sorting = Sorting()
+        let rules = rules.filter(\.takesNew)
+        guard let first = rules.first else { return sorting }
+        for kind in SampleKind.allCases {
+            if !rules.contains(where: { $0.types[kind] != nil }) {
+                let refusal = BatchRules.Refusal(.kind, first.kindReason)
+                let count = try inPortions(
+                    """
+                    UPDATE outbox SET state = 'setAside', hold = 'kind', reason = ?
+                    WHERE id IN (SELECT id FROM outbox WHERE state = 'queued' AND kind = ? LIMIT ?)
+                    """, .text(first.kindReason), .text(kind.rawValue))
+                if count > 0 { sorting.refused[.init(kind, refusal)] = count }
+            } else {
+                sorting.requeued += try inPortions(
+                    """
+                    UPDATE outbox SET state = 'queued', hold = NULL, reason = NULL
+                    WHERE id IN (SELECT id FROM outbox WHERE hold = 'kind' AND kind = ? LIMIT ?)
+                    """, .text(kind.rawValue))
+            }
+        }
+        sorting.requeued += try judgeAnew(.range, rules)
+        sorting.requeued += try judgeAnew(.future, rules)
+        return sorting
+    }
+
+    /// Puts samples that were kept back for their value or date back into the queue, if the rules
+    /// now accept them.
+    private func judgeAnew(
+        _ hold: OutboxHold, _ rules: [BatchRules]
+    ) throws(HealthStoreError) -> Int64 {
+        var requeued: Int64 = 0
+        var last: Int64 = 0
+        while true {
+            let next: Int64? = try store.change { connection in
+                var rows: [(id: Int64, isTaken: Bool)] = []
+                try connection.forEach(
+                    """
+                    SELECT \(SampleRow.Column.list) FROM outbox
+                    WHERE hold = ? AND id > ? ORDER BY id LIMIT ?
+                    """, [.text(hold.rawValue), .integer(last), .integer(Outbox.portion)]
+                ) { found in
+                    let row = SampleRow(found)
+                    let isTaken = row.opened(sealer).map { sample in
+                        rules.first { $0.types[sample.kind] != nil }
+                            .map { $0.judge(sample) == nil } ?? false
+                    }
+                    rows.append((row.id, isTaken ?? false))
+                }
+                for row in rows where row.isTaken {
+                    try connection.run(
+                        """
+                        UPDATE outbox SET state = 'queued', hold = NULL, reason = NULL WHERE id = ?
+                        """, .integer(row.id))
+                    requeued += 1
+                }
+                return rows.last?.id
+            }
+            guard let next else { return requeued }
+            last = next
+        }
+    }
+
+    private func inPortions(
+        _ sql: String, _ values: Value...
+    ) throws(HealthStoreError) -> Int64 {
+        var total: Int64 = 0
+        while true {
+            let count = try store.change { connection in
+                try connection.run(sql, with: values + [.integer(Outbox.portion)])
+                return Int64(connection.changes)
+            }
+            total += count
+            if count < Outbox.portion { return total }
+        }
+    }
+
+    /// The reason given for a possibly sent sample that is not resent.
+    static var possiblySentReason: String {
+        "it may have arrived, and sending it again could double it"
+    }
+
+    /// Sets the samples of a possibly sent batch aside for a person instead of resending them.
+    ///
+    /// - Returns: the samples that are set aside, with the number of each.
+    public func hold(
+        _ batch: OutboxBatch, at now: Instant
+    ) throws(HealthStoreError) -> [OutboxDraw.Refused: Int64] {
+        try store.change { connection in
+            guard try isSending(batch, connection) else { return [:] }
+            return try hold(batch.id, connection, at: now)
+        }
+    }
+
+    /// Sets the samples of a batch aside if an earlier send may have arrived and the rules do not
+    /// resend.
+    ///
+    /// - Returns: the samples that are set aside, with the number of each; empty if the batch is to
+    ///   be sent.
+    func hold(
+        _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
+    ) throws -> [OutboxDraw.Refused: Int64] {
+        guard !rules.resends else { return [:] }
+        let sends = try connection.integer(
+            "SELECT sends FROM batches WHERE id = ?", .integer(id))
+        return sends ?? 0 > 0 ? try hold(id, connection, at: now) : [:]
+    }
+
+    private func hold(
+        _ id: Int64, _ connection: Connection, at now: Instant
+    ) throws -> [OutboxDraw.Refused: Int64] {
+        let refusal = BatchRules.Refusal(.possiblySent, Outbox.possiblySentReason)
+        var held: [OutboxDraw.Refused: Int64] = [:]
+        for member in try members(of: id, connection) {
+            held[.init(member.sample.kind, refusal), default: 0] += 1
+        }
+        try record(.sent, batch: id, detail: "nobody answered", connection)
+        try carryPossibleSends(of: id, lastArrived: true, connection)
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
+            WHERE batch_id = ? AND state = 'sending'
+            """, .text(refusal.reason), .integer(id))
+        try finishBatch(id, as: "failed", reason: refusal.reason, at: now, connection)
+        return held
+    }
+
+    func keepBack(
+        _ row: Int64, _ refusal: BatchRules.Refusal, _ connection: Connection
+    ) throws {
+        try connection.run(
+            """
+            UPDATE outbox SET state = ?, hold = ?, reason = ?, batch_id = NULL WHERE id = ?
+            """, .text(refusal.hold.state.rawValue), .text(refusal.hold.rawValue),
+            .text(refusal.reason), .integer(row))
+    }
+
+    /// Returns whether an existing batch keeps to the current rules. If it does not, the samples
+    /// that the rules refuse are kept back.
+    func stays(
+        _ id: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection,
+        at now: Instant
+    ) throws -> Bool {
+        let members = try members(of: id, connection)
+        guard !members.isEmpty, !rules.fits(members.map(\.sample)) else { return true }
+        try carryPossibleSends(of: id, lastArrived: true, connection)
+        for member in members {
+            guard let refusal = rules.judge(member.sample) else { continue }
+            try keepBack(member.row, refusal, connection)
+            draw.refused[.init(member.sample.kind, refusal), default: 0] += 1
+        }
+        try connection.run("UPDATE batches SET sends = 0 WHERE id = ?", .integer(id))
+        return false
+    }
+
+    /// Puts the samples of a batch back into the queue as they were, except for values that a later
+    /// one has followed (`retireFollowed`).
+    func dissolve(
+        _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
+    ) throws {
+        let attempts = try connection.integer(
+            "SELECT attempts FROM batches WHERE id = ?", .integer(id))
+        if attempts ?? 0 > 0 {
+            try record(.sent, batch: id, detail: "nobody answered", connection)
+        }
+        try carryPossibleSends(of: id, lastArrived: true, connection)
+        _ = try retireFollowed(in: id, "sending", connection)
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'queued', batch_id = NULL
+            WHERE batch_id = ? AND state = 'sending'
+            """, .integer(id))
+        try finishBatch(id, as: "failed", reason: reason, at: now, connection)
+    }
+}

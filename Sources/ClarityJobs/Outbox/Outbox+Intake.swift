@@ -1,0 +1,213 @@
+public import ClarityScheduler
+import SQLite
+
+// How samples are put into the outbox, in portions.
+
+extension Outbox {
+    /// The best number of samples for one transaction: enough that the cost of the transaction
+    /// itself does not matter, and few enough that two or three portions take a few MB.
+    public static var intakePortion: Int { 16_384 }
+
+    /// The limits of the write-ahead log and of the page cache while much is written, in pages of 4
+    /// KiB. A page that is written again and again then goes into the file once.
+    private static let bulk = (log: 16_384, memory: 2048)
+    /// SQLite's own defaults for both.
+    private static let ordinary = (log: 1000, memoryKiB: 2000)
+
+    /// Puts measurements into the outbox unless they are there already, in whatever state.
+    ///
+    /// Commits in portions of 16,384. After an error or a kill, the portions committed so far stay,
+    /// and the same call adds the rest.
+    public func enqueue(_ samples: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        for start in stride(from: 0, to: samples.count, by: Outbox.intakePortion) {
+            let end = min(start + Outbox.intakePortion, samples.count)
+            counts += try commit(try prepare(Array(samples[start..<end])))
+        }
+        return counts
+    }
+
+    /// Puts days and nights into the outbox, in one transaction. The latest value of each counts
+    /// (`AggregateRuling`).
+    ///
+    /// - Parameter asOf: the instant as of which they are true.
+    public func enqueue(
+        aggregates: [Sample], asOf: Instant
+    ) throws(HealthStoreError) -> EnqueueCounts {
+        try commit(try prepare([], aggregates: aggregates.map { ($0, asOf) }))
+    }
+
+    /// Tags samples and encrypts those that are not known; writes nothing.
+    ///
+    /// - Parameters:
+    ///   - samples: measurements, each of which is kept once.
+    ///   - aggregates: days and nights, with the instant as of which each is true. The latest value
+    ///     of each counts.
+    public func prepare(
+        _ samples: [Sample], aggregates: [(sample: Sample, asOf: Instant)] = []
+    ) throws(HealthStoreError) -> OutboxPortion {
+        var portion = OutboxPortion()
+        var sealing = PortionSealing(sealer)
+        let rows = samples.map(sealing.row)
+        for sample in samples { portion.read[sample.kind, default: 0] += 1 }
+        for (sample, _) in aggregates { portion.read[sample.kind, default: 0] += 1 }
+        let news = try store.look { connection in
+            var known = try KnownSamples(rows, connection)
+            return try rows.indices.filter { try known.isNew(rows[$0], connection) }
+        }
+        portion.known = Int64(rows.count - news.count)
+        portion.rows.reserveCapacity(news.count)
+        portion.bytes.reserveCapacity(112 * (news.count + aggregates.count))
+        let nonces = Sealer.nonces(news.count + aggregates.count)
+        for (nonce, index) in news.enumerated() {
+            var row = rows[index]
+            sealing.seal(samples[index], for: &row, nonces, nonce, onto: &portion.bytes)
+            portion.rows.append(row)
+        }
+        for (index, (sample, asOf)) in aggregates.enumerated() {
+            var row = sealing.row(sample)
+            sealing.seal(sample, for: &row, nonces, news.count + index, onto: &portion.bytes)
+            portion.aggregates.append(
+                OutboxPortion.Aggregate(
+                    row: row, source: sample.source, asOf: asOf.secondsSince1970))
+        }
+        return portion
+    }
+
+    /// Writes a portion in one transaction, with its entries in the audit log and the ledger.
+    ///
+    /// - Parameter reading: the reading that brings the portion; `nil` if no reading does.
+    public func commit(
+        _ portion: OutboxPortion, of reading: Reading? = nil
+    ) throws(HealthStoreError) -> EnqueueCounts {
+        try store.change { connection in
+            var counts = EnqueueCounts()
+            var removed: Int64 = 0
+            counts.queued = try insert(portion, connection)
+            counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
+            for aggregate in portion.aggregates {
+                removed += try place(aggregate, portion.bytes, &counts, connection)
+            }
+            try count(ReadingCounts(counts, removed: removed), of: reading, connection)
+            try recordRead(portion.read, added: counts.added, connection)
+            return counts
+        }
+    }
+
+    /// Records samples that came from a source, by kind. It records nothing if all of them were
+    /// known.
+    func recordRead(
+        _ read: [SampleKind: Int64], added: Int64, _ connection: Connection
+    ) throws {
+        guard added > 0 else { return }
+        let counts = Dictionary(uniqueKeysWithValues: read.map { ($0.rawValue, $1) })
+        let news = added == read.values.reduce(0, +) ? "all new" : "\(added) new"
+        try store.audit.record(.read, counts, detail: "from a source, \(news)", connection)
+    }
+
+    /// Inserts the rows that are still unknown; another process may have inserted some in the
+    /// meantime.
+    private func insert(
+        _ portion: OutboxPortion, _ connection: Connection
+    ) throws -> Int64 {
+        guard !portion.rows.isEmpty else { return 0 }
+        let before = connection.totalChanges
+        let duplicates = try RestoredDuplicates(connection)
+        try connection.withStatement(
+            """
+            INSERT INTO outbox (kind, start_s, end_s, tag, sealed\(duplicates.column))
+            VALUES (?1, ?2, ?3, ?4, ?5\(duplicates.value))
+            ON CONFLICT DO NOTHING
+            """
+        ) { statement in
+            try portion.bytes.withUnsafeBytes { bytes in
+                for row in portion.rows {
+                    try statement.bind(
+                        blob: UnsafeRawBufferPointer(rebasing: bytes[row.sealed]), at: 5)
+                    try row.bind(to: statement) { _ = try statement.run() }
+                }
+            }
+        }
+        return connection.totalChanges - before
+    }
+
+    /// Runs `body` with settings for writing much. The write-ahead log may grow longer than usual.
+    /// At the end it is copied into the file, unless another process is writing at that moment.
+    ///
+    /// Every commit in `body` is on the disk nevertheless.
+    public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
+        try store.setLookout(true)
+        try store.access { connection in
+            connection.logLimit = Outbox.bulk.log
+            try connection.execute("PRAGMA cache_size = \(Outbox.bulk.memory)")
+        }
+        let result: Result
+        do {
+            result = try body()
+        } catch {
+            // The first error is the one that matters.
+            do { try endBulk() } catch _ {}
+            throw error
+        }
+        try endBulk()
+        return result
+    }
+
+    private func endBulk() throws(HealthStoreError) {
+        try store.setLookout(false)
+        try store.access { connection in
+            connection.logLimit = Outbox.ordinary.log
+            try connection.execute("PRAGMA cache_size = -\(Outbox.ordinary.memoryKiB)")
+            do throws(SQLiteError) {
+                try connection.checkpoint()
+            } catch {
+                // Everything is committed, and one of the next commits copies the log.
+            }
+        }
+    }
+}
+
+extension OutboxPortion.Row {
+    /// Returns the tag in a column; 0 if it has another length, which happens only in a damaged
+    /// file.
+    static func tag(of row: borrowing SQLite.Row, _ column: Int32) -> UInt64 {
+        row.withBlob(column) { $0.count == 8 ? $0.loadUnaligned(as: UInt64.self) : 0 }
+    }
+
+    /// Binds the four columns that identify the row; the bound values are valid only in `body`.
+    func bind<Result>(
+        to statement: borrowing Statement, _ body: () throws -> Result
+    ) throws -> Result {
+        var name = kind.rawValue
+        return try name.withUTF8 { name in
+            try withUnsafeBytes(of: tag) { tag in
+                try statement.bind(text: UnsafeRawBufferPointer(name), at: 1)
+                try statement.bind(start, at: 2)
+                try statement.bind(end, at: 3)
+                try statement.bind(blob: tag, at: 4)
+                return try body()
+            }
+        }
+    }
+}
+
+/// Marks samples that are read for the first time after a restore as possibly sent.
+///
+/// A sample that was measured before the restore may have been sent between the backup and the
+/// restore. This matters only if the backend does not deduplicate. The instant is read once per
+/// portion, so a store that was never restored has no cost per sample.
+struct RestoredDuplicates {
+    /// The instant before which a sample is possibly sent, in seconds since 1970; `nil` for none.
+    private let until: Int64?
+
+    init(_ connection: Connection) throws(SQLiteError) {
+        until =
+            try connection.integer(
+                "SELECT max(until_s) FROM restorations WHERE is_doubtful = 1")
+    }
+
+    /// The column to add at the end of an INSERT; empty if nothing is to be marked.
+    var column: String { until == nil ? "" : ", doubts" }
+    /// The value of that column; parameter 3 of the statement must be the end of the sample.
+    var value: String { until.map { ", ?3 < \($0)" } ?? "" }
+}

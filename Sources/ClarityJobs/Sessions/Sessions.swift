@@ -1,0 +1,232 @@
+public import ClarityScheduler
+import ClaritySystem
+import SQLite
+
+/// The login of a store, and what the store knows about its backends.
+///
+/// The store belongs to the first user who ever logged in, until a logout removes everything: the
+/// outbox and the cache are theirs, and must not mix with anybody else's data.
+public struct Sessions: Sendable {
+    let store: HealthStore
+
+    var sealer: Sealer { store.sealer }
+
+    /// Returns the stored session, or `nil` if nobody is logged in.
+    ///
+    /// - Throws: `changedHands` after a logout that removed everything: work that this store was
+    ///   opened for must not continue as another user.
+    public func load() throws(HealthStoreError) -> Session? {
+        try store.snapshot { connection in
+            try store.tenancy.check(connection, allowsVacancy: true)
+            return try session(connection)
+        }
+    }
+
+    /// Stores the session of a login in place of the former one.
+    ///
+    /// If the store has no owner yet, the session's user becomes its owner.
+    ///
+    /// - Parameter isAgain: whether the login only replaces an ended session, without anybody
+    ///   asking.
+    /// - Throws: `otherUser` if the store has another owner, or `changedHands`; the former session
+    ///   then stays. `loggedOut` if `isAgain` is true and somebody has logged out meanwhile.
+    public func save(
+        _ session: Session, at now: Instant? = nil, isAgain: Bool = false
+    ) throws(HealthStoreError) {
+        try store.change(allowsVacancy: true) { connection in
+            if isAgain, try record(connection) == nil { throw HealthStoreError.loggedOut }
+            try claim(for: session.userID, connection)
+            try store.audit.record(.loggedIn, [:], connection)
+            try Tenancy.begin(connection)
+            try write(session.sealedForm, to: "session", connection)
+            let record = SessionRecord(session, loggedInAt: now)
+            try write(record.sealedForm, to: "session_record", connection)
+            try StateDirectory.markLogin(in: store.folder)
+        }
+    }
+
+    /// Removes the login mark if nobody is logged in, so that the next login is noticed.
+    ///
+    /// - Returns: whether nobody is logged in. A concurrent login commits either before this check
+    ///   or after it.
+    public func awaitLogin() throws(HealthStoreError) -> Bool {
+        try store.changeAnyway { connection in
+            guard try session(connection) == nil else { return false }
+            try StateDirectory.unmarkLogin(in: store.folder)
+            return true
+        }
+    }
+
+    /// Stores `renewed`, the renewal of `old`, in its place.
+    ///
+    /// - Returns: `false`, with nothing changed, if `old` is no longer the stored session: somebody
+    ///   has logged in or out meanwhile, and a renewal must not undo that.
+    /// - Throws: `otherUser` if the renewal belongs to another user.
+    public func replace(
+        _ old: Session, with renewed: Session, at now: Instant
+    ) throws(HealthStoreError) -> Bool {
+        try store.change(allowsVacancy: true) { connection in
+            guard try isKept(old, connection) else { return false }
+            guard try owner(connection) == renewed.userID.lowercased() else {
+                throw HealthStoreError.otherUser(path: store.path)
+            }
+            try write(renewed.sealedForm, to: "session", connection)
+            var record = try record(connection) ?? SessionRecord(old, loggedInAt: nil)
+            record.renewedAt = now
+            record.trouble = nil
+            try write(record.sealedForm, to: "session_record", connection)
+            return true
+        }
+    }
+
+    /// Removes a session that the backend has ended, but keeps whose it was and why it ended.
+    ///
+    /// - Returns: `false`, with nothing changed, if it is no longer the stored session.
+    public func remove(
+        _ session: Session, because reason: String, at now: Instant
+    ) throws(HealthStoreError) -> Bool {
+        try store.change(allowsVacancy: true) { connection in
+            guard try isKept(session, connection) else { return false }
+            var record = try record(connection) ?? SessionRecord(session, loggedInAt: nil)
+            record.refusal = SessionRecord.Refusal(at: now, reason: reason)
+            record.trouble = nil
+            try write(record.sealedForm, to: "session_record", connection)
+            try connection.run("DELETE FROM session")
+            return true
+        }
+    }
+
+    /// Removes the session and its record. The owner and all data stay.
+    public func clear() throws(HealthStoreError) {
+        try store.change(allowsVacancy: true) { connection in
+            try connection.run("DELETE FROM session")
+            if connection.changes > 0 { try store.audit.record(.loggedOut, [:], connection) }
+            try StateDirectory.unmarkLogin(in: store.folder)
+            try connection.run("DELETE FROM session_record")
+        }
+    }
+
+    /// Returns the record of the session, or `nil` before the first login and after a logout.
+    public func record() throws(HealthStoreError) -> SessionRecord? {
+        try store.access { connection in try record(connection) }
+    }
+
+    /// Records a renewal or login that failed.
+    ///
+    /// - Parameters:
+    ///   - reason: the reason in our words; nothing that a backend wrote.
+    ///   - isTrouble: whether the backend answered the renewal with an error of its own.
+    /// - Returns: the present series of such renewals, or `nil` if there is none.
+    public func noteRefusal(
+        _ reason: String, isTrouble: Bool, at now: Instant
+    ) throws(HealthStoreError) -> SessionRecord.Trouble? {
+        try store.change(allowsVacancy: true) { connection in
+            let old = try session(connection).map { SessionRecord($0, loggedInAt: nil) }
+            guard var record = try record(connection) ?? old else { return nil }
+            record.refusal = SessionRecord.Refusal(at: now, reason: reason)
+            if isTrouble {
+                record.trouble = SessionRecord.Trouble.next(after: record.trouble, at: now)
+            }
+            try write(record.sealedForm, to: "session_record", connection)
+            return record.trouble
+        }
+    }
+
+    /// Returns the owner of the data, in lower case, or `nil` before the first login.
+    public func owner() throws(HealthStoreError) -> String? {
+        try store.access { connection in try self.owner(connection) }
+    }
+
+    /// Returns the remembered dialect of the backend at `base`, or `nil`.
+    ///
+    /// It is neither health data nor a secret, and the backend's address is in the job file.
+    public func dialect(of base: String) throws(HealthStoreError) -> String? {
+        try store.access { connection in
+            try connection.first(
+                "SELECT name FROM dialects WHERE backend = ?", .text(base), map: { $0.text(0) })
+        }
+    }
+
+    /// Stores a dialect's name, of 1 to 40 characters, in place of any earlier one.
+    public func remember(_ dialect: String, of base: String) throws(HealthStoreError) {
+        // `changeAnyway`, because this may also happen between a logout and the next login.
+        try store.changeAnyway { connection in
+            try connection.run(
+                """
+                INSERT INTO dialects (backend, name) VALUES (?, ?)
+                ON CONFLICT (backend) DO UPDATE SET name = excluded.name
+                """, .text(base), .text(dialect))
+        }
+    }
+
+    private func isKept(_ session: Session, _ connection: Connection) throws -> Bool {
+        let kept = try self.session(connection)
+        return kept?.refreshToken == session.refreshToken
+            && kept?.accessToken == session.accessToken
+    }
+
+    private func session(_ connection: Connection) throws -> Session? {
+        guard let bytes = try opened("session", connection) else { return nil }
+        guard let session = Session(sealedForm: bytes) else { throw SealingError(table: "session") }
+        return session
+    }
+
+    private func record(_ connection: Connection) throws -> SessionRecord? {
+        guard let bytes = try opened("session_record", connection) else { return nil }
+        guard let record = SessionRecord(sealedForm: bytes) else {
+            throw SealingError(table: "session_record")
+        }
+        return record
+    }
+
+    /// Decrypts the owner, or takes it from the session if it does not decrypt: a damaged owner must
+    /// not lock a person out of their own data.
+    ///
+    /// Nobody without the key can have made the session, so it can be trusted. The next login stores
+    /// the owner again.
+    ///
+    /// - Throws: `SealingError` of `owner` if the session does not decrypt either, because then
+    ///   nothing proves whose data it is.
+    private func owner(_ connection: Connection) throws -> String? {
+        let row = RowIdentity("owner")
+        guard let sealed = try connection.blob("SELECT sealed FROM owner")
+        else { return nil }
+        if sealer.opens(sealed, for: row) {
+            return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
+        }
+        let kept = RowIdentity("session")
+        guard
+            let session = try connection.blob("SELECT sealed FROM session"),
+            sealer.opens(session, for: kept),
+            let user = Session(sealedForm: try sealer.open(session, for: kept))?.userID
+        else { throw SealingError(row) }
+        return user.lowercased()
+    }
+
+    private func claim(for userID: String, _ connection: Connection) throws {
+        let user = userID.lowercased()
+        guard try owner(connection) ?? user == user else {
+            throw HealthStoreError.otherUser(path: store.path)
+        }
+        try write(Array(user.utf8), to: "owner", connection)
+    }
+
+    /// Decrypts the only row of a table; `nil` if there is none.
+    private func opened(_ table: String, _ connection: Connection) throws -> [UInt8]? {
+        let sealed = try connection.blob("SELECT sealed FROM \(table)")
+        return try sealed.map { try sealer.open($0, for: RowIdentity(table)) }
+    }
+
+    private func write(_ plain: [UInt8], to table: String, _ connection: Connection) throws {
+        try connection.run(
+            """
+            INSERT INTO \(table) (id, sealed) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
+            """, .blob(sealer.seal(plain, for: RowIdentity(table))))
+    }
+}
+
+extension HealthStore {
+    /// The login.
+    public var sessions: Sessions { Sessions(store: self) }
+}

@@ -1,0 +1,162 @@
+public import ClarityScheduler
+import SQLite
+
+/// The audit log of a store. Each entry is appended in the transaction of the change that it
+/// describes.
+public struct Audit: Sendable {
+    let store: HealthStore
+
+    private var sealer: Sealer { store.sealer }
+
+    /// Records something that changes nothing in the store, such as an export.
+    ///
+    /// - Parameters:
+    ///   - counts: the number of each kind; never values.
+    ///   - detail: more about it, in words of this program and without any of the data.
+    public func record(
+        _ action: AuditAction, _ counts: [String: Int64] = [:], detail: String = ""
+    ) throws(HealthStoreError) {
+        try store.changeAnyway { connection in
+            try record(action, counts, detail: detail, connection)
+        }
+    }
+
+    /// Records an entry within the transaction of the change.
+    func record(
+        _ action: AuditAction, _ counts: [String: Int64], detail: String = "",
+        _ connection: Connection
+    ) throws {
+        let log = try self.log(connection)
+        try log.append(
+            AuditEntry(
+                action, user: try log.user(), actor: store.actor, counts: counts, detail: detail),
+            at: store.clock.now)
+    }
+
+    /// Returns the entries after `number` and not before `since`, in their order, at most `limit`.
+    public func records(
+        after number: Int64 = 0, since: Instant? = nil, limit: Int
+    ) throws(HealthStoreError) -> [AuditRecord] {
+        try store.access { connection in
+            try AuditLog(connection: connection, sealer: sealer)
+                .records(after: number, since: since, limit: limit)
+        }
+    }
+
+    /// Checks the whole log, in one snapshot.
+    public func verify() throws(HealthStoreError) -> AuditProof {
+        try store.access { connection in
+            // The note is read first, because another process may add an entry and note it in the
+            // meantime.
+            let log = try self.log(connection)
+            return try connection.snapshot { try AuditProof(log) }
+        }
+    }
+
+    /// Returns the log together with the note of its end, to be checked against it.
+    func log(_ connection: Connection) throws -> AuditLog {
+        AuditLog(
+            connection: connection, sealer: sealer,
+            note: try store.share?.note(of: connection, sealer))
+    }
+
+    /// Writes the note of the log's end outside of the database, after a commit that may have added
+    /// entries.
+    ///
+    /// If the existing note contradicts the log, it is replaced only if the head already records a
+    /// break.
+    func noteEnd(_ connection: Connection) throws {
+        guard let share = store.share, let note = try share.note(of: connection, sealer),
+            let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic
+        else { return }
+        let content = AuditMark(head).content(sealer)
+        guard content != note.content else { return }
+        let finding = try AuditMark.finding(note, head, connection, sealer)
+        guard finding == nil || head.brokenNumber != nil else { return }
+        // Everything is committed. If this write fails, the note lags behind until the next one.
+        _ = share.write(note: content)
+    }
+
+    /// Records a break in the head if the note contradicts the log.
+    static func noteBreak(
+        _ connection: Connection, _ sealer: Sealer, _ lock: StoreLock
+    ) throws {
+        try connection.transaction {
+            var head = try AuditHead.current(connection, sealer)
+            guard let note = try lock.note(of: connection, sealer),
+                let finding = try AuditMark.finding(note, head, connection, sealer)
+            else { return }
+            head.take(finding)
+            try head.write(connection, sealer)
+        }
+    }
+
+    /// Writes the note of a file that has none yet, or whose note must be rewritten.
+    func beginNote(_ connection: Connection) throws {
+        guard let share = store.share, let text = try Canary.text(connection, sealer),
+            text != Canary.notedText
+        else { return }
+        guard let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic else {
+            return
+        }
+        if text == Canary.renotedText || share.note.isEmpty {
+            guard share.write(note: AuditMark(head).content(sealer)) else { return }
+        }
+        try connection.transaction { try Canary.write(Canary.notedText, connection, sealer) }
+    }
+
+    /// Returns the number of the last entry that was uploaded; 0 for none.
+    public func uploadedNumber() throws(HealthStoreError) -> Int64 {
+        try store.access { connection in
+            try AuditHead.current(connection, sealer).uploadedNumber
+        }
+    }
+
+    /// Records that all entries up to `number` were uploaded. A number that is not larger than the
+    /// last uploaded one, or that no entry has, changes nothing.
+    public func confirmUpload(through number: Int64) throws(HealthStoreError) {
+        try store.changeAnyway { connection in
+            var head = try AuditHead.current(connection, sealer)
+            guard head.uploadedNumber < number, number <= head.lastNumber else { return }
+            head.uploadedNumber = number
+            try head.write(connection, sealer)
+        }
+    }
+
+    /// Removes uploaded entries, from the oldest up to `number` at most. The remaining entries can
+    /// be checked as before.
+    ///
+    /// - Returns: how many entries were removed.
+    public func prune(through number: Int64) throws(HealthStoreError) -> Int64 {
+        try store.changeAnyway { connection in try prune(through: number, connection) }
+    }
+
+    /// Removes the entries within a transaction.
+    func prune(through number: Int64, _ connection: Connection) throws -> Int64 {
+        var head = try AuditHead.current(connection, sealer)
+        let end = min(number, head.uploadedNumber)
+        let hash = try connection.blob(
+            "SELECT hash FROM audit WHERE number = ?", .integer(end))
+        guard end > head.anchorNumber, let hash else { return 0 }
+        try connection.run("DELETE FROM audit WHERE number <= ?", .integer(end))
+        let removed = Int64(connection.changes)
+        (head.anchorNumber, head.anchorHash) = (end, hash)
+        try head.write(connection, sealer)
+        return removed
+    }
+}
+
+extension HealthStore {
+    /// The audit log.
+    public var audit: Audit { Audit(store: self) }
+}
+
+extension StoreLock {
+    /// Returns the note of the log's end; `nil` if it does not count, because it must be rewritten.
+    func note(of connection: Connection, _ sealer: Sealer) throws -> AuditMark.Note? {
+        let content = note
+        let text = try Canary.text(connection, sealer)
+        if text == Canary.renotedText { return nil }
+        return AuditMark.Note(content: content, isExpected: text == Canary.notedText)
+    }
+}

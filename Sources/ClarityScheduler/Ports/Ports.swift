@@ -1,0 +1,99 @@
+/// Stores runs and the clocks of jobs, shared by many processes.
+///
+/// Used by one task at a time; may block for as long as a commit takes.
+public protocol RunStore: AnyObject {
+    /// Passes the ledger to `decide` and writes the changes that it returns, in one transaction
+    /// that excludes every other process from the read to the write.
+    ///
+    /// - Throws: `RunStoreError`; in that case nothing was written.
+    func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError)
+
+    /// Returns the current ledger, for questions that change nothing.
+    func ledger() throws(RunStoreError) -> Ledger
+
+    /// Does deferred maintenance; called when nothing runs and nothing is due for
+    /// `RunStoreRest.shortest`.
+    func tidy()
+}
+
+/// When a store may do deferred maintenance.
+public enum RunStoreRest {
+    /// The shortest idle time that is worth it.
+    public static let shortest: Duration = .milliseconds(30)
+}
+
+/// Why the store could not be read or written.
+public enum RunStoreError: Error, Hashable, Sendable {
+    /// The store cannot be opened or reached: a missing permission, or a path that is not a folder.
+    case unreachable(String)
+    /// The disk is full or fails.
+    case disk(String)
+    /// The file is corrupt, or belongs to something else.
+    case unusable(String)
+    /// A newer version of the program wrote the file, and only that version can use it.
+    case newer(String)
+    /// A rule of the schema refused a change: a bug in this program.
+    case refused(String)
+}
+
+extension RunStoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unreachable(let text), .disk(let text), .unusable(let text), .newer(let text),
+            .refused(let text):
+            text
+        }
+    }
+}
+
+/// Tells the time and waits.
+public protocol WallClock: Sendable {
+    /// The instant that the machine's clock shows; may step forward and back.
+    var now: Instant { get }
+
+    /// The time since some fixed instant, including suspend; never steps.
+    var elapsed: Duration { get }
+
+    /// Returns after `span` of elapsed time, or at once when the task is cancelled.
+    func sleep(for span: Duration) async
+}
+
+extension WallClock {
+    /// Both clocks, read together.
+    public var moment: Moment { Moment(wall: now, elapsed: elapsed) }
+}
+
+/// Observes the machine's conditions.
+public protocol ConditionMonitor: Sendable {
+    /// Returns the current conditions within a few milliseconds; slower answers are unknown.
+    func conditions() -> Conditions
+
+    /// Asks the checks with these names, unless they are being asked already; `changes()` reports
+    /// when one has answered. An unknown name gets the answer "unknown", and its run waits.
+    func ask(_ checks: Set<String>)
+
+    /// Returns a stream of notices that the conditions may have changed, or that the wall clock was
+    /// set. A wait for a span of elapsed time does not notice a set clock. The stream ends when its
+    /// consumer ends.
+    func changes() -> AsyncStream<Void>
+}
+
+/// Does a job's work, one attempt at a time.
+public protocol Worker: Sendable {
+    /// Runs one attempt to its end.
+    ///
+    /// Never throws: a worker that breaks ends with `AttemptEnd.Result.broke`. `progress` is called
+    /// for each `AttemptReport.progress`. `signals` carries requests from the scheduler: `warn`
+    /// asks the worker to finish, `kill` ends it at once. An early end of the stream requests
+    /// nothing.
+    func run(
+        _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
+        progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+    ) async -> AttemptEnd
+}
+
+/// Provides the data of time zones.
+public protocol ZoneSource: Sendable {
+    /// Returns the TZif file (RFC 8536) of a zone such as `Europe/London`; `nil` for no such zone.
+    func tzif(for identifier: String) -> [UInt8]?
+}

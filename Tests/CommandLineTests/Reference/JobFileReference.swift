@@ -1,0 +1,194 @@
+import ClarityScheduler
+
+@testable import ClarityHost
+
+/// Writes the reference of the job file, from the declarations that decode it.
+///
+/// Each mapping of the file has a section with a table of its keys. Mappings with the same keys
+/// share one section, which names the places where they occur.
+struct JobFileReference {
+    /// A mapping of the file, at the places that have it.
+    struct Section {
+        var title: String
+        var places: [String]
+        var introduction: String?
+        var keys: [KeyDescription]
+    }
+
+    /// Every section, in the order of the page.
+    private(set) var sections: [Section]
+
+    /// What a table cannot say about the keys of a mapping.
+    private static let notes = [
+        "schedule": "Exactly one of `every`, `cron`, `calendar` and `at` is required.",
+        "checks": "Exactly one of `command` and `url` is required.",
+        "unknown": "Without a key, the table of [constraints](#constraints) says what happens.",
+    ]
+
+    init(_ catalogue: JobCatalogue) {
+        var collector = Collector(kinds: catalogue.kinds)
+        let top = FileDraft.shape(catalogue).descriptions
+        collector.sections = [Section(title: "Keys of the file", places: [], keys: top)]
+        // The keys of jobs come first: they are what most readers look up.
+        let first = top.filter { $0.name == "jobs" }
+        let order = first + top.filter { $0.name != "jobs" }
+        for key in order { collector.collect(key.form, named: key.name, at: key.name) }
+        sections = collector.sections
+        listOnce()
+    }
+
+    /// Leaves out of `defaults` the keys that it shares with jobs, and names them instead.
+    private mutating func listOnce() {
+        guard let jobs = sections.first(where: { $0.places == ["jobs[]"] }),
+            let index = sections.firstIndex(where: { $0.places == ["defaults"] })
+        else { return }
+        let shared = sections[index].keys.filter(jobs.keys.contains)
+        sections[index].keys.removeAll(where: jobs.keys.contains)
+        sections[index].introduction =
+            "Also these [keys of jobs](#keys-of-jobs): "
+            + shared.map { "`\($0.name)`" }.joined(separator: ", ") + "."
+    }
+
+    /// The sections as Markdown.
+    var text: String {
+        sections.map { section in
+            let places = section.places.filter { !section.title.contains("`\($0)`") }
+            let lines = [
+                places.isEmpty
+                    ? nil : "In " + places.map { "`\($0)`" }.joined(separator: ", ") + ".",
+                section.introduction,
+            ].compactMap(\.self)
+            return "### \(section.title)\n\n"
+                + (lines.isEmpty ? "" : lines.joined(separator: " ") + "\n\n")
+                + "| key | value | default | meaning |\n|---|---|---|---|\n"
+                + rows(section.keys).joined()
+        }.joined(separator: "\n")
+    }
+
+    /// Returns the rows of a table; keys that differ in their name alone share one.
+    private func rows(_ keys: [KeyDescription]) -> [String] {
+        var rows: [(names: [String], rest: String)] = []
+        for key in keys {
+            let rest =
+                "\(form(key.form, named: key.name)) | \(standard(key)) | \(key.summary) |\n"
+            if let last = rows.indices.last, rows[last].rest == rest {
+                rows[last].names.append("`\(key.name)`")
+            } else {
+                rows.append((["`\(key.name)`"], rest))
+            }
+        }
+        return rows.map { "| \($0.names.joined(separator: ", ")) | \($0.rest)" }
+    }
+
+    /// Gathers the mappings at and below a form.
+    private struct Collector {
+        let kinds: [JobKindDeclaration]
+        var sections: [Section] = []
+
+        mutating func collect(_ form: FormDescription, named name: String, at place: String) {
+            switch form {
+            case .mapping(let keys):
+                add(
+                    Section(
+                        title: "Keys of `\(name)`", places: [place],
+                        introduction: JobFileReference.notes[name], keys: keys))
+            case .list(let element): collect(element, named: name, at: "\(place)[]")
+            case .entries(_, let element): collect(element, named: name, at: "\(place).NAME")
+            case .either(let one, let other):
+                collect(one, named: name, at: place)
+                collect(other, named: name, at: place)
+            case .variants(let key, let variants) where name == "options":
+                for kind in kinds {
+                    add(
+                        Section(
+                            title: "Options of the kind `\(kind.kind)`", places: [],
+                            introduction: "A job of this kind \(kind.summary).",
+                            keys: variants[kind.kind.rawValue] ?? []))
+                }
+                precondition(key == "kind" && variants.count == kinds.count)
+            case .variants(let key, let variants):
+                for variant in variants.keys.sorted() {
+                    add(
+                        Section(
+                            title: "Keys of `\(name)` with `\(key): \(variant)`", places: [],
+                            keys: variants[variant] ?? []))
+                }
+            default: break
+            }
+        }
+
+        private mutating func add(_ section: Section) {
+            if let known = sections.firstIndex(where: {
+                $0.title == section.title && $0.keys == section.keys
+            }) {
+                sections[known].places += section.places
+                return
+            }
+            sections.append(section)
+            for key in section.keys {
+                let place = section.places.first.map { "\($0)." } ?? ""
+                collect(key.form, named: key.name, at: place + key.name)
+            }
+        }
+    }
+
+    /// Returns a form for people; a mapping is a link to its section.
+    private func form(_ form: FormDescription, named name: String) -> String {
+        switch form {
+        case .text: "text"
+        case .boolean: "`true` or `false`"
+        case .integer(1...1): "`1`"
+        case .integer(let range): "`\(range.lowerBound)` to `\(range.upperBound)`"
+        case .duration(let range):
+            "`\(spanText(range.lowerBound))` to `\(spanText(range.upperBound))`"
+        case .size(let range):
+            "`\(size(range.lowerBound))` to `\(size(range.upperBound))`"
+        case .percent(let range): "`\(range.lowerBound)%` to `\(range.upperBound)%`"
+        case .choice(let names): names.map { "`\($0)`" }.joined(separator: ", ")
+        case .instant: "instant, such as `2026-11-20T06:00:00Z`"
+        case .dateOrInstant: "date, or instant such as `2026-11-20T06:00:00Z`"
+        case .cron: "cron expression"
+        case .calendar: "calendar expression"
+        case .timeZone: "time zone, such as `Europe/London`"
+        case .path: "path"
+        case .url: "https URL, or http on this machine"
+        case .webAddress: "http or https URL"
+        case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"
+        case .window: "window such as `Mon..Fri 22:00-06:00`"
+        case .checkName: "name"
+        case .interfacePattern: "interface"
+        case .list(.mapping): "list of [mappings](#keys-of-\(name))"
+        case .list(.variants): "list of mappings, see below"
+        case .list(.jobID): "list of job ids"
+        case .list(.text): "list of texts"
+        case .list(let element): "list of: \(self.form(element, named: name))"
+        case .mapping: "[mapping](#keys-of-\(name))"
+        case .entries(let key, .mapping):
+            "[mapping](#keys-of-\(name)) of each \(self.form(key, named: name))"
+        case .entries(let key, let element):
+            "mapping of \(self.form(key, named: name)) to \(self.form(element, named: name))"
+        case .either(let one, .list(let element)) where one == element:
+            "\(self.form(one, named: name)), or a list of them"
+        case .either(let one, let other):
+            "\(self.form(one, named: name)); or \(self.form(other, named: name))"
+        case .variants(let key, _): "mapping, by `\(key)`, see below"
+        }
+    }
+
+    /// Returns the default of a key, in the form in which the file would have it.
+    private func standard(_ key: KeyDescription) -> String {
+        JobFileReference.standard(key).map { "`\($0)`" } ?? (key.isRequired ? "required" : "")
+    }
+
+    /// Returns the default of a key as the file would write it; `nil` if there is none.
+    static func standard(_ key: KeyDescription) -> String? {
+        guard let standard = key.standard else { return nil }
+        switch (key.form, Int64(standard)) {
+        case (.duration, let milliseconds?): return spanText(.milliseconds(milliseconds))
+        case (.size, let bytes?): return sizeText(bytes)
+        default: return standard
+        }
+    }
+
+    private func size(_ bytes: Int64) -> String { bytes == 0 ? "0MiB" : sizeText(bytes) }
+}
