@@ -1,7 +1,8 @@
-import ClarityClient
+public import ClarityClient
 public import ClarityTransport
-import ClarityContract
-import ClarityJobs
+import Synchronization
+public import ClarityContract
+public import ClarityJobs
 public import ClarityScheduler
 
 /// Runs an attempt from its order to its outcome.
@@ -16,26 +17,105 @@ public enum AttemptRunner {
         isEnding: @escaping @Sendable () -> Bool
     ) async -> Outcome {
         do {
-            let options = JobOptions(order)
             let store = try HealthStore(
-                stateDirectory: options.stateDirectory(), environment: environment,
+                stateDirectory: JobOptions(order).stateDirectory(), environment: environment,
                 actor: AuditActor(order), clock: clock)
-            let base = try options.backendURL()
-            let transport = MeasuredTransport(try transport())
-            let client = APIClient(
-                base: base, dialect: try options.dialect(), memory: StoredDialects(store),
-                transport: transport,
-                sessions: StoredSessions(store, backend: base, environment: environment),
-                clock: clock, retryWait: try options.retryWait())
-            let context = WorkContext(
-                order: order, store: store, client: client, transport: transport, clock: clock,
-                zones: SourceZones(environment: environment), report: report, isEnding: isEnding)
+            let context = try WorkContext(
+                order, store, try transport(), environment: environment, clock: clock,
+                report: report, isEnding: isEnding)
             if store.wasUpgraded { context.note(HealthStore.upgradeNotice) }
-            return await withTaskExecutorPreference(transport.executor) { await work(context) }
+            return await withTaskExecutorPreference(context.transport.executor) {
+                await work(context)
+            }
         } catch let error as TransportError {
             return outcome(of: APIError(error))
         } catch {
             return outcome(of: error)
         }
+    }
+}
+
+extension WorkContext {
+    /// Creates the context of an attempt that begins now, with a client of the order's backend.
+    ///
+    /// A dry run gets no password to log in with.
+    init(
+        _ order: AttemptOrder, _ store: HealthStore, _ transport: any HTTPTransport,
+        environment: [String: String], clock: any WallClock,
+        report: @escaping @Sendable (AttemptReport) -> Void,
+        isEnding: @escaping @Sendable () -> Bool, isRehearsal: Bool = false
+    ) throws(Failure) {
+        // Measured in a dry run too, because the metered budget depends on what is sent.
+        let transport = MeasuredTransport(transport)
+        let client = try BackendOptions(order.options, prefix: "backend.").client(
+            store, transport, clock: clock, environment: isRehearsal ? [:] : environment)
+        self.init(
+            order: order, store: store, client: client, transport: transport, clock: clock,
+            zones: SourceZones(environment: environment), startedAt: clock.elapsed,
+            report: report, isEnding: isEnding, isRehearsal: isRehearsal)
+    }
+}
+
+extension BackendOptions {
+    /// Returns the backend's dialect, or that it is to be detected.
+    public func dialectChoice() throws(Failure) -> DialectChoice {
+        guard dialect != "auto" else { return .auto }
+        guard let dialect = Dialect.named(dialect) else {
+            throw Failure(.configuration, "`backend.dialect` is not a known dialect")
+        }
+        return .fixed(dialect)
+    }
+
+    /// Returns a client of the backend that keeps its session in a store.
+    ///
+    /// - Parameter environment: as in `StoredSessions`.
+    public func client(
+        _ store: HealthStore, _ transport: any HTTPTransport, clock: any WallClock,
+        environment: [String: String] = [:]
+    ) throws(Failure) -> APIClient {
+        let sessions = StoredSessions(store, backend: url, environment: environment)
+        return APIClient(
+            base: url, dialect: try dialectChoice(), memory: sessions, transport: transport,
+            sessions: sessions, clock: clock, retryWait: retryWait)
+    }
+
+    /// Returns which servers to trust as the backend.
+    ///
+    /// - Throws: `TransportError.refused` for pins that are not at least two.
+    public func trust() throws(TransportError) -> CurlTransport.Trust {
+        try CurlTransport.Trust(authorities: authorities, pinLines: pins)
+    }
+}
+
+extension AttemptOrder {
+    /// Returns which servers to trust as the backend, or as the job's own receiver.
+    ///
+    /// - Throws: `TransportError.refused` for pins that are not at least two; `Failure`.
+    public func trust() throws -> CurlTransport.Trust {
+        guard kind == .auditUpload else {
+            return try BackendOptions(options, prefix: "backend.").trust()
+        }
+        // The receiver of the audit log is another server, with trust settings of its own.
+        let receiver = try AuditUploadOptions(options)
+        return try CurlTransport.Trust(authorities: receiver.authorities, pinLines: receiver.pins)
+    }
+}
+
+/// Sends through another transport, and counts the bytes of all request bodies, retries included.
+final class MeasuredTransport: HTTPTransport {
+    private let transport: any HTTPTransport
+    private let bytes = Atomic<Int64>(0)
+
+    /// Creates a transport that measures `transport`.
+    init(_ transport: any HTTPTransport) { self.transport = transport }
+
+    /// The bytes of all bodies so far. Streams do not count; no upload of samples uses one.
+    var bodyBytes: Int64 { bytes.load(ordering: .relaxed) }
+
+    var executor: (any TaskExecutor)? { transport.executor }
+
+    func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
+        bytes.add(Int64(request.body?.count ?? 0), ordering: .relaxed)
+        return try await transport.send(request)
     }
 }

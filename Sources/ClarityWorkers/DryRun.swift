@@ -17,26 +17,17 @@ public enum DryRun {
         show: @escaping @Sendable (String) -> Void
     ) async -> Outcome {
         do {
-            let options = JobOptions(order)
-            let (base, dialect) = (try options.backendURL(), try options.dialect())
             let store = try HealthStore.rehearsal(
-                of: options.stateDirectory(), environment: environment, clock: clock)
+                of: JobOptions(order).stateDirectory(), environment: environment, clock: clock)
             let rehearsal = RehearsalTransport(user: try store.sessions.load(), show: show)
-            // Measured as in a real run, because the metered budget depends on what is sent.
-            let transport = MeasuredTransport(rehearsal)
-            let client = APIClient(
-                base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
-                sessions: StoredSessions(store, backend: base), clock: clock,
-                retryWait: try options.retryWait())
             var order = order
             // Polls once, because nothing changes while nothing is sent.
             order.timeout = .zero
             order.warning = .zero
             let summary = Summary()
-            let context = WorkContext(
-                order: order, store: store, client: client, transport: transport, clock: clock,
-                zones: SourceZones(environment: environment), report: { summary.take($0) },
-                isEnding: { false }, isRehearsal: true)
+            let context = try WorkContext(
+                order, store, rehearsal, environment: environment, clock: clock,
+                report: { summary.take($0) }, isEnding: { false }, isRehearsal: true)
             let outcome = await work(context)
             show(
                 summary.text(

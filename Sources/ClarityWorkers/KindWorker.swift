@@ -4,20 +4,30 @@ import ClarityJobs
 public import ClarityScheduler
 import ClaritySources
 import ClaritySystem
+import ClarityTransport
 
 /// Does the work of one kind of job.
 ///
 /// It works in steps that each leave the store consistent, and calls `checkTime` between them.
-public protocol KindWorker: Sendable {
+protocol KindWorker: Sendable {
+    /// The options of the kind.
+    associatedtype Options: DeclaredOptions
+
     /// Works until nothing is left to do, or until it is warned that its time ends.
     ///
     /// - Throws: the errors that `outcome(of:)` has a row for; any other error is a fault of this
     ///   program.
-    func run(_ context: WorkContext) async throws -> Outcome
+    func run(_ options: Options, _ context: WorkContext) async throws -> Outcome
+}
+
+extension KindWorker {
+    fileprivate func run(_ context: WorkContext) async throws -> Outcome {
+        try await run(Options(context.order.options), context)
+    }
 }
 
 /// Returns the worker of a kind; `nil` for a kind that is not in `clarityCatalogue`.
-public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
+func kindWorker(for kind: JobKind) -> (any KindWorker)? {
     switch kind.rawValue {
     case "refresh": RefreshWorker()
     case "bulk-upload": BulkUploadWorker()
@@ -32,7 +42,7 @@ public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
 }
 
 /// Runs one attempt of the order's kind to its outcome; never throws.
-public func work(_ context: WorkContext) async -> Outcome {
+func work(_ context: WorkContext) async -> Outcome {
     guard let worker = kindWorker(for: context.order.kind) else {
         return .failure(
             Failure(.configuration, "there is no worker for the kind `\(context.order.kind)`"))
@@ -113,5 +123,56 @@ extension SourceError {
         case .empty, .damaged: Failure(.work, description)
         case .unreadable: Failure(.disk, description)
         }
+    }
+}
+
+/// Everything that one attempt works with.
+struct WorkContext: Sendable {
+    let order: AttemptOrder
+    let store: HealthStore
+    let client: APIClient
+    /// The client's transport, for requests to servers other than the backend.
+    let transport: any HTTPTransport
+    let clock: any WallClock
+    /// The time zones that sources can name.
+    var zones = SourceZones(environment: [:])
+    /// When the attempt began, on the monotonic clock.
+    let startedAt: Duration
+    /// Reports to the scheduler how the work goes.
+    let report: @Sendable (AttemptReport) -> Void
+    /// Whether the work was warned that its time ends.
+    let isEnding: @Sendable () -> Bool
+    /// Whether this is a dry run: nothing is sent, and the store is a private copy.
+    var isRehearsal = false
+
+    /// Ends the work at a point where it can be resumed.
+    ///
+    /// - Throws: `WorkStopped` once the work was warned that its time ends.
+    func checkTime() throws(WorkStopped) {
+        if isEnding() { throw WorkStopped() }
+    }
+
+    /// Reports something for people.
+    func note(_ text: String) { report(.note(text.forReport)) }
+}
+
+/// The work was warned that its time ends, and left the rest for later.
+struct WorkStopped: Error {}
+
+/// Counts that are reported as they grow.
+struct WorkCounts {
+    private var tally = Tally()
+    private let report: @Sendable (AttemptReport) -> Void
+
+    init(_ context: WorkContext) { report = context.report }
+
+    subscript(name: String) -> Int64 { tally[name] }
+
+    /// Adds to a count. The first time it also reports a 0, so that zeros are visible.
+    mutating func add(_ amount: some BinaryInteger, to name: String) {
+        let isNew = !tally.names.contains(name)
+        guard amount != 0 || isNew else { return }
+        tally[name] += Int64(amount)
+        report(.count(name: name, tally[name]))
     }
 }

@@ -1,9 +1,10 @@
 public import ClarityClient
+public import ClarityContract
 public import ClarityJobs
 public import ClarityScheduler
 
-/// Keeps the client's session with one backend in the encrypted store.
-public struct StoredSessions: SessionStore {
+/// Keeps the client's session with one backend, and the dialects of backends, in the encrypted store.
+public struct StoredSessions: SessionStore, DialectMemory {
     private let store: HealthStore
     private let backend: String
     private let environment: [String: String]
@@ -74,6 +75,14 @@ public struct StoredSessions: SessionStore {
             record.backend == backend, let password = try reported({ try password() })
         else { return nil }
         return LoginCredentials(email: record.email, password: password)
+    }
+
+    public func dialect(of base: String) throws -> String? {
+        try reported { try store.sessions.dialect(of: base) }
+    }
+
+    public func remember(_ dialect: String, of base: String) throws {
+        try reported { try store.sessions.remember(dialect, of: base) }
     }
 
     private func password() throws -> Secret? { try SessionPassword.load(environment) }

@@ -15,7 +15,10 @@ enum AttemptMode {
     private static let lockNumber: Int32 = 5
 
     static func run() async -> ExitStatus {
-        guard let order = readOrder() else { return .faultyInput }
+        guard
+            let order = OrderInput.read(
+                from: orderNumber, named: "descriptor 3", endsWithInput: false)
+        else { return .faultyInput }
         guard DetachedThread.start({ endWithScheduler() }) == 0,
             let reports = ReportWriter(descriptor: reportNumber)
         else {
@@ -27,7 +30,7 @@ enum AttemptMode {
                 order, environment: keyEnvironment(named: order.options["key.variable"]),
                 clock: SystemClock(),
                 transport: {
-                    try CurlTransport(version: programVersion, trust: JobOptions(order).trust())
+                    try CurlTransport(version: programVersion, trust: order.trust())
                 },
                 report: { reports.write($0) }, isEnding: { isWarned })
         }
@@ -79,33 +82,6 @@ enum AttemptMode {
         for descriptor in [orderNumber, reportNumber, lockNumber] {
             // A descriptor that is not open needs no flag.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        }
-    }
-
-    private static func readOrder() -> AttemptOrder? {
-        var bytes: [UInt8] = []
-        var byte: UInt8 = 0
-        var lines: [String] = []
-        // Reads byte by byte: the bytes after `end` are for the watching thread.
-        while lines.last != "end" {
-            let count = read(orderNumber, &byte, 1)
-            if count < 0, errno == EINTR { continue }
-            guard count == 1 else {
-                complain("no whole order on descriptor 3")
-                return nil
-            }
-            if byte == UInt8(ascii: "\n") {
-                lines.append(String(decoding: bytes, as: UTF8.self))
-                bytes.removeAll(keepingCapacity: true)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        do {
-            return try AttemptOrder(lines: lines)
-        } catch {
-            complain("the order on descriptor 3 is faulty: expected \(error.expected)")
-            return nil
         }
     }
 

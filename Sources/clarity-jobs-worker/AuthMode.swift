@@ -9,8 +9,14 @@ import ClarityWorkers
 
 /// Logs in and logs out.
 enum AuthMode {
+    private static let names = [
+        "email", "password", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait",
+        "data", "output",
+    ]
+
     static func run(_ arguments: [String]) async -> ExitStatus {
-        guard let action = arguments.first, let flags = AuthFlags(Array(arguments.dropFirst()))
+        guard let action = arguments.first,
+            let flags = Flags(Array(arguments.dropFirst()), values: names)
         else { return Program.usageError("expected `auth login` or `auth logout`") }
         do {
             switch action {
@@ -18,7 +24,7 @@ enum AuthMode {
             case "logout": return try await Logout(flags).run()
             default: return Program.usageError("unknown action `auth \(action)`")
             }
-        } catch let error as AuthFlags.Missing {
+        } catch let error as Flags.Missing {
             return Program.usageError("`--\(error.name)` is missing")
         } catch let error as PasswordEntry.Missing {
             complain(error.words)
@@ -37,44 +43,52 @@ enum AuthMode {
         }
     }
 
-    private static func login(_ flags: AuthFlags) async throws -> ExitStatus {
+    private static func login(_ flags: Flags) async throws -> ExitStatus {
         let email = try flags.value("email")
-        for name in ["backend", "state"] { _ = try flags.value(name) }
-        _ = try flags.dialect()
-        _ = try trust(flags)
+        _ = try flags.value("state")
+        let backend = try backend(flags)
+        _ = try backend.dialectChoice()
+        _ = try trust(backend)
         // Asks before the store is opened: a person may take their time, and may log out meanwhile.
-        let password = try flags.password.password(of: email)
+        let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
+        let password = try entry.password(of: email)
         let session = try await client(flags, store(flags)).login(email: email, password: password)
         print(session.sentence)
         return .done
     }
 
-    static func store(_ flags: AuthFlags) throws -> HealthStore {
+    static func store(_ flags: Flags) throws -> HealthStore {
         announced(
             try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment()))
     }
 
     /// Creates a client that has no password to log in again with: here a person does that, or
     /// wants to be logged out.
-    static func client(_ flags: AuthFlags, _ store: HealthStore) throws -> APIClient {
-        let backend = try flags.value("backend")
+    static func client(_ flags: Flags, _ store: HealthStore) throws -> APIClient {
+        let backend = try backend(flags)
         let transport: CurlTransport
         do throws(TransportError) {
-            transport = try CurlTransport(version: programVersion, trust: flags.trust())
+            transport = try CurlTransport(version: programVersion, trust: backend.trust())
         } catch .refused(let why) {
             throw Failure(.configuration, why)
         } catch {
             throw Failure(.internalFault, "libcurl cannot start")
         }
-        return APIClient(
-            base: backend, dialect: try flags.dialect(), memory: StoredDialects(store),
-            transport: transport, sessions: StoredSessions(store, backend: backend),
-            clock: SystemClock(), retryWait: flags.retryWait)
+        return try backend.client(store, transport, clock: SystemClock())
     }
 
-    private static func trust(_ flags: AuthFlags) throws -> CurlTransport.Trust {
+    /// Returns the section `backend` of the job file, which the flags carry.
+    private static func backend(_ flags: Flags) throws -> BackendOptions {
+        var values = ["url": try flags.value("backend")]
+        for name in ["dialect", "ca-bundle", "pins", "retry-wait"] {
+            values[name.replacing("-", with: "_")] = flags[name]
+        }
+        return try BackendOptions(values)
+    }
+
+    private static func trust(_ backend: BackendOptions) throws -> CurlTransport.Trust {
         do throws(TransportError) {
-            return try flags.trust()
+            return try backend.trust()
         } catch {
             throw Failure(.configuration, error.description)
         }

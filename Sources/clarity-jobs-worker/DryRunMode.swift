@@ -1,6 +1,7 @@
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
+@preconcurrency import Glibc
 
 /// Shows what an order would do. The order on the standard input ends with `end` or with the input.
 enum DryRunMode {
@@ -12,5 +13,44 @@ enum DryRunMode {
             clock: FixedClock(order.scheduledFor),
             show: { print($0) })
         return ExitStatus(outcome)
+    }
+}
+
+/// Reads an order up to its line `end`.
+enum OrderInput {
+    /// Returns the order on a descriptor; `nil` if it is faulty, after writing why to the error
+    /// output.
+    ///
+    /// Reads byte by byte: what follows the order is not its own.
+    ///
+    /// - Parameter endsWithInput: whether the end of the input may stand for the last line.
+    static func read(
+        from descriptor: Int32 = STDIN_FILENO, named name: String = "the standard input",
+        endsWithInput: Bool = true
+    ) -> AttemptOrder? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        var lines: [String] = []
+        while lines.last != "end" {
+            let count = Glibc.read(descriptor, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            if count == 1, byte != UInt8(ascii: "\n") {
+                bytes.append(byte)
+                continue
+            }
+            guard count == 1 || endsWithInput else {
+                complain("no whole order on \(name)")
+                return nil
+            }
+            if count == 1 || !bytes.isEmpty { lines.append(String(decoding: bytes, as: UTF8.self)) }
+            bytes.removeAll(keepingCapacity: true)
+            guard count == 1 else { break }
+        }
+        do {
+            return try AttemptOrder(lines: lines)
+        } catch {
+            complain("the order on \(name) is faulty: expected \(error.expected)")
+            return nil
+        }
     }
 }

@@ -8,7 +8,13 @@ struct Flags {
     private var values: [String: String] = [:]
     private var switches: Set<String> = []
 
-    /// Parses the flags; `nil` for anything but flags of these names.
+    /// The values that a flag may have, for flags that have few.
+    private static let choices = [
+        "output": ["table", "json", "ndjson"], "data": ["keep", "remove", "ask"],
+        "password": ["stdin", "ask"],
+    ]
+
+    /// Parses the flags; `nil` for anything but flags of these names with valid values.
     init?(_ arguments: [String], values names: [String], switches flags: [String] = []) {
         var rest = arguments[...]
         while let word = rest.popFirst() {
@@ -17,9 +23,9 @@ struct Flags {
             if flags.contains(name) {
                 switches.insert(name)
             } else {
-                guard names.contains(name), values[name] == nil, let value = rest.popFirst() else {
-                    return nil
-                }
+                guard names.contains(name), values[name] == nil, let value = rest.popFirst(),
+                    Flags.choices[name]?.contains(value) ?? true
+                else { return nil }
                 values[name] = value
             }
         }

@@ -13,18 +13,21 @@ import JSON
 /// It does not wait for attempts that run meanwhile. At its next write, each of them finds that it
 /// may no longer write to the store (`HealthStore.wipe`).
 struct Logout {
-    private let flags: AuthFlags
+    private let flags: Flags
 
-    init(_ flags: AuthFlags) { self.flags = flags }
+    init(_ flags: Flags) { self.flags = flags }
+
+    /// Whether to write the answer as JSON.
+    private var isJSON: Bool { flags.form != .table }
 
     func run() async throws -> ExitStatus {
         // A logout without a store creates none.
         guard HealthStore.exists(in: try flags.value("state")) else { throw APIError.notLoggedIn }
         let store = try AuthMode.store(flags)
         let client = try AuthMode.client(flags, store)
-        guard flags.data != .keep else {
+        guard let data = flags["data"], data != "keep" else {
             try await client.logout()
-            print(flags.isJSON ? LogoutText.object(nil).line : "logged out")
+            print(isJSON ? LogoutText.object(nil).line : "logged out")
             return .done
         }
         guard try store.hasUserData() else {
@@ -33,7 +36,7 @@ struct Logout {
             try removeCopies(store)
             throw APIError.notLoggedIn
         }
-        if flags.data == .ask, let refusal = try unlessAgreed(store) { return refusal }
+        if data == "ask", let refusal = try unlessAgreed(store) { return refusal }
         var fault: APIError?
         do throws(APIError) {
             try await client.endSession()
@@ -44,7 +47,7 @@ struct Logout {
         }
         let receipt = try store.wipe()
         try removeCopies(store)
-        if flags.isJSON {
+        if isJSON {
             print(LogoutText.object(receipt).line)
         } else {
             print(LogoutText.lines(receipt).joined(separator: "\n"))

@@ -102,7 +102,8 @@ final class WorkBench: Sendable {
             retryWait: .milliseconds(1))
         return WorkContext(
             order: order("bulk-upload"), store: store, client: client, transport: backend,
-            clock: clock, report: report, isEnding: { false }, isRehearsal: isRehearsal)
+            clock: clock, startedAt: clock.elapsed, report: report, isEnding: { false },
+            isRehearsal: isRehearsal)
     }
 
     /// The options that name the export as a source.

@@ -168,7 +168,8 @@ final class MonthWorld {
         case .logIn:
             let store = try health()
             let client = APIClient(
-                base: sandbox.url, dialect: .auto, memory: StoredDialects(store),
+                base: sandbox.url, dialect: .auto,
+                memory: StoredSessions(store, backend: sandbox.url),
                 transport: transport, sessions: StoredSessions(store, backend: sandbox.url),
                 clock: ManualClock(now))
             _ = try await client.login(

@@ -1,4 +1,5 @@
-public import ClarityScheduler
+import ClarityScheduler
+import ClaritySystem
 
 /// A check that jobs may depend on, and how to run it.
 public struct CheckDeclaration: Hashable, Sendable {
@@ -15,23 +16,117 @@ public struct CheckDeclaration: Hashable, Sendable {
     public var name: String
     public var question: Question
     /// The time within which an answer must arrive, 100 ms to 5 min.
-    public var timeout: Duration
+    public var timeout = CheckDeclaration.standardTimeout
     /// The time for which an answer remains valid, 1 s to 1 day.
-    public var validFor: Duration
+    public var validFor = Check.standardValidity
 
     /// The default timeout: 10 s.
     public static let standardTimeout: Duration = .seconds(10)
     /// The name of the check that stands for the job file's `probe`.
     public static let probeName = "probe"
+}
 
-    /// Creates a declaration without checking it.
-    public init(
-        name: String, question: Question, timeout: Duration = CheckDeclaration.standardTimeout,
-        validFor: Duration = Check.standardValidity
-    ) {
-        self.name = name
-        self.question = question
-        self.timeout = timeout
-        self.validFor = validFor
+/// A check of `checks:` as written in the file.
+struct CheckDraft: Sendable {
+    var command: Field<[String]>?
+    var url: Field<String>?
+    var timeout: Field<Duration>?
+    var validFor: Field<Duration>?
+
+    static let shape = MappingSchema(
+        CheckDraft(),
+        [
+            Key(
+                "command", { swap(&$0.command, &$1) }, .command,
+                "program and arguments; exit status 0 means yes"),
+            Key(
+                "url", { swap(&$0.url, &$1) }, .webAddress,
+                "URL; a status of 200 to 299 means yes"),
+            Key(
+                "timeout", { swap(&$0.timeout, &$1) },
+                .duration(.milliseconds(100) ... .seconds(300)),
+                standard: spanText(CheckDeclaration.standardTimeout), "how long an answer may take"),
+            Key(
+                "valid_for", { swap(&$0.validFor, &$1) },
+                .duration(.seconds(1) ... .seconds(86_400)),
+                standard: spanText(Check.standardValidity), "how long an answer is valid"),
+        ])
+
+    /// Returns the check with this name; `nil` if its question has a fault.
+    func declaration(_ name: String) -> CheckDeclaration? {
+        let question: CheckDeclaration.Question? =
+            command?.value.map { .command($0) } ?? url?.value.map { .url($0) }
+        return question.map { question in
+            CheckDeclaration(
+                name: name, question: question,
+                timeout: timeout?.value ?? CheckDeclaration.standardTimeout,
+                validFor: validFor?.value ?? Check.standardValidity)
+        }
+    }
+}
+
+extension ValueSchema where Value == [NamedField<String, CheckDraft>] {
+    /// Reads the checks by their names.
+    static var checks: ValueSchema {
+        .entries(named: .checkName, of: .check, place: { name, _ in .check(name) })
+    }
+}
+
+extension ValueSchema where Value == CheckDraft {
+    /// Reads a command or a URL, and the durations that belong to it.
+    fileprivate static var check: ValueSchema {
+        let mapping = ValueSchema.mapping(CheckDraft.shape)
+        return ValueSchema(mapping.description) { node, place, decoding in
+            guard let draft = mapping.decode(node, place, &decoding) else { return nil }
+            if (draft.command != nil) == (draft.url != nil) {
+                return decoding.fault(
+                    node.position,
+                    draft.url == nil
+                        ? "\(place.text) has none of `command` and `url`"
+                        : "\(place.text) has `command` and `url`, wanted one of them")
+            }
+            draft.reportShortValidity(place, &decoding)
+            return draft
+        }
+    }
+}
+
+extension CheckDraft {
+    /// Reports a `valid_for` that is shorter than the `timeout` of the same check.
+    ///
+    /// A job that needs two such checks might never have both answers at the same time.
+    fileprivate func reportShortValidity(_ place: CodingPath, _ decoding: inout Decoding) {
+        let timeout = self.timeout?.value ?? CheckDeclaration.standardTimeout
+        guard let field = validFor, let validFor = field.value, validFor < timeout else { return }
+        decoding.report(
+            field.position,
+            "\(place.text) has a valid_for of `\(spanText(validFor))`, less than its timeout of "
+                + "`\(spanText(timeout))`", help: "an answer stands as long as one may take to come"
+        )
+    }
+}
+
+extension ValueSchema where Value == String {
+    /// Reads a check's name.
+    fileprivate static var checkName: ValueSchema {
+        .scalar(.checkName) { text, node, _, decoding in
+            guard text != CheckDeclaration.probeName else {
+                return decoding.fault(
+                    node.position, "check name \(shown(text)) is taken",
+                    help: "that is how the `probe` of `conditions` is called")
+            }
+            let isName =
+                (1...64).contains(text.utf8.count)
+                && text.utf8.allSatisfy { byte in
+                    switch byte {
+                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                    default: "-_.".utf8.contains(byte)
+                    }
+                }
+            if isName { return text }
+            return decoding.fault(
+                node.position, "check name \(shown(text)) is not allowed",
+                help: "a name is 1 to 64 letters, digits, `-`, `_` or `.`")
+        }
     }
 }

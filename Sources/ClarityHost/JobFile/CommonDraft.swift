@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The keys that jobs and `defaults:` share, as written in the file.
 struct CommonDraft: Sendable {
@@ -24,7 +25,8 @@ struct CommonDraft: Sendable {
                 "how a failed run is retried"),
             Key(
                 "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
-                standard: "skip", "what happens to an occurrence during a run of the same job"),
+                standard: "skip",
+                "what happens to an occurrence during a run of the same job"),
             Key(
                 "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp, standard: "latest",
                 "what happens to missed occurrences"),
@@ -47,7 +49,8 @@ struct CommonDraft: Sendable {
                 "how long an attempt may go without progress; without it there is no limit"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
-                standard: "256MiB", "memory that an attempt may use before it is killed"),
+                standard: sizeText(Job.standardMemoryLimitBytes),
+                "memory that an attempt may use before it is killed"),
         ])
 
     /// Inherits every key that this draft lacks from `defaults`, also within `constraints` and
@@ -76,17 +79,20 @@ struct RetryDraft: Sendable {
         RetryDraft(),
         [
             Key(
-                "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100), standard: "5",
+                "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
+                standard: "\(RetryPolicy().attempts)",
                 "failed attempts after which the run fails"),
             Key(
                 "backoff", { swap(&$0.backoff, &$1) }, .choice(of: RetryPolicy.Backoff.self),
-                standard: "exponential", "how the waits between attempts grow"),
+                standard: RetryPolicy().backoff.rawValue,
+                "how the waits between attempts grow"),
             Key(
-                "initial", { swap(&$0.initial, &$1) }, .duration(waits), standard: "30s",
+                "initial", { swap(&$0.initial, &$1) }, .duration(waits),
+                standard: spanText(RetryPolicy().initial),
                 "wait after the first failure"),
             Key(
-                "maximum", { swap(&$0.maximum, &$1) }, .duration(waits), standard: "5h",
-                "longest wait"),
+                "maximum", { swap(&$0.maximum, &$1) }, .duration(waits),
+                standard: spanText(RetryPolicy().maximum), "longest wait"),
         ])
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum
@@ -112,6 +118,121 @@ struct RetryDraft: Sendable {
                 position,
                 "initial wait `\(spanText(policy.initial))` is longer than the maximum "
                     + "`\(spanText(policy.maximum))`")
+        }
+    }
+}
+
+// How long a job waits, which constraints a late run drops, and what happens to missed occurrences.
+
+extension ValueSchema {
+    /// Reads a word, or a mapping for values with numbers.
+    static func either(_ word: ValueSchema, or mapping: ValueSchema) -> ValueSchema {
+        ValueSchema(.either(word.description, mapping.description)) { node, place, decoding in
+            switch node.content {
+            case .scalar: word.decode(node, place, &decoding)
+            case .mapping: mapping.decode(node, place, &decoding)
+            case .sequence:
+                decoding.reportForm(node, place, .either(word.description, .mapping([])))
+            }
+        }
+    }
+}
+
+extension ValueSchema where Value == CatchUpPolicy {
+    /// Reads `latest`, `none`, `all`, or the bounds of `all`.
+    static var catchUp: ValueSchema {
+        .either(
+            .choice([
+                ("latest", .latest), ("none", .none), ("all", .all(CatchUpBounds())),
+            ]),
+            or: ValueSchema<CatchUpBounds>.mapping(catchUpShape).map { .all($0) })
+    }
+}
+
+private let catchUpShape = MappingSchema(
+    CatchUpBounds(),
+    [
+        Key(
+            "at_most", set: { $0.atMost = $1 }, .integer(1...CatchUpBounds.largestCount),
+            standard: "\(CatchUpBounds().atMost)",
+            "maximum number of runs that wait; older occurrences are skipped"),
+        Key(
+            "within", set: { $0.window = $1 }, .duration(.seconds(60) ... .seconds(366 * 86_400)),
+            "age after which a missed occurrence expires; without it there is no limit"),
+        Key(
+            "spread", set: { $0.spread = $1 }, .duration(.zero...CatchUpBounds.longestSpread),
+            standard: "0s", "time over which the starts are spread"),
+    ])
+
+extension ValueSchema where Value == LossPolicy {
+    /// Reads `stop`, `finish`, or the duration of `finish_within`.
+    static var onLost: ValueSchema {
+        .either(.choice([("stop", .stop), ("finish", .finish)]), or: .mapping(lossShape))
+    }
+}
+
+private let lossShape = MappingSchema(
+    LossPolicy.stop,
+    [
+        Key(
+            "finish_within", set: { $0 = .finishWithin($1) },
+            .duration(.seconds(1) ... .seconds(7 * 86_400)), isRequired: true,
+            "time that the attempt gets to finish")
+    ])
+
+/// How late a run is: a duration, or a share of its start deadline.
+enum Lateness: Hashable, Sendable {
+    case span(Duration)
+    case share(percent: Int)
+}
+
+extension ValueSchema where Value == Lateness {
+    /// Reads a duration such as `3h`, or a share such as `70%` of `start_within`.
+    static var lateness: ValueSchema {
+        let span = ValueSchema<Duration>.duration(.seconds(1) ... .seconds(366 * 86_400))
+        let share = ValueSchema<Int>.percent(1...99)
+        return .scalar(.either(span.description, share.description)) {
+            text, node, place, decoding in
+            text.hasSuffix("%")
+                ? share.decode(node, place, &decoding).map { .share(percent: $0) }
+                : span.decode(node, place, &decoding).map { .span($0) }
+        }
+    }
+}
+
+/// A step of `relax:`.
+struct RelaxationDraft: Sendable {
+    /// The constraints that can be dropped, by their names in the job file.
+    private static let names = ConstraintsDraft.constraintKeys.map(\.name)
+
+    var after: Field<Lateness>?
+    var drop: Field<String>?
+
+    static let shape = MappingSchema(
+        RelaxationDraft(),
+        [
+            Key(
+                "after", { swap(&$0.after, &$1) }, .lateness, isRequired: true,
+                "how late the run is, or a percentage of `start_within`"),
+            Key(
+                "drop", { swap(&$0.drop, &$1) },
+                .choice(names.map { ($0, $0) }, noun: "constraint"), isRequired: true,
+                "constraint to drop"),
+        ])
+
+    /// Returns the step for a job with this `startWithin`; reports a share if the job has none.
+    func relaxation(startWithin: Duration?, _ decoding: inout Decoding) -> Relaxation? {
+        guard let after, let lateness = after.value, let drops = drop?.value else { return nil }
+        switch lateness {
+        case .span(let span): return Relaxation(after: span, drops: drops)
+        case .share(let percent):
+            guard let startWithin else {
+                return decoding.fault(
+                    after.position,
+                    "`after` `\(percent)%` is a share of `start_within`, which the "
+                        + "job does not have", help: "give `start_within`, or `after` as a span")
+            }
+            return Relaxation(after: startWithin * percent / 100, drops: drops)
         }
     }
 }

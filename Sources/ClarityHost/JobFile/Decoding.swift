@@ -66,6 +66,8 @@ struct Decoding: Sendable {
     private(set) var faults: [JobFileFault] = []
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
+    /// The schemas of the options of the kinds that came before.
+    private var optionsShapes: [JobKind: MappingSchema<OptionsDraft>] = [:]
 
     /// The number of faults after which messages suggest no similar names: nobody reads that far,
     /// and the search takes time.
@@ -80,6 +82,14 @@ struct Decoding: Sendable {
         faults.append(JobFileFault(position, message, help: help))
     }
 
+    /// Records a fault, and returns `nil` for the value that has it.
+    mutating func fault<Value>(
+        _ position: YAMLNode.Position, _ message: String, help: String? = nil
+    ) -> Value? {
+        report(position, message, help: help)
+        return nil
+    }
+
     /// Records that a setting can never take effect.
     ///
     /// The same warning at the same position is recorded once, because several jobs may inherit the
@@ -87,6 +97,14 @@ struct Decoding: Sendable {
     mutating func warn(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
         let warning = JobFileFault(position, message, help: help)
         if known.insert(warning).inserted { warnings.append(warning) }
+    }
+
+    /// Returns the schema of a kind's options, which is made once for each kind that the file has.
+    mutating func optionsShape(of kind: JobKindDeclaration) -> MappingSchema<OptionsDraft> {
+        if let shape = optionsShapes[kind.kind] { return shape }
+        let shape = OptionsDraft.shape(kind.options)
+        optionsShapes[kind.kind] = shape
+        return shape
     }
 
     /// Records faults that another step found.

@@ -3,10 +3,9 @@ import ClaritySystem
 
 /// A whole job file as written.
 struct FileDraft: Sendable {
-    var version: Field<Int>?
-    var store: Field<StoreDraft>?
+    var store = StoreSettings()
     var defaults: Field<DefaultsDraft>?
-    var conditions: Field<ConditionsDraft>?
+    var conditions = ConditionSettings()
     var checks: Field<[NamedField<String, CheckDraft>]>?
     var jobs: Field<[Field<JobDraft.Listed>]>?
     /// The sections of the catalogue, flattened.
@@ -26,20 +25,22 @@ struct FileDraft: Sendable {
             }
         }
         let sections = catalogue.sections.map { section in
-            key(for: section, isRequired: section.isRequired && needsSections)
+            Key<FileDraft>(
+                section.key, set: { $0.settings.merge($1) { _, new in new } }, .section(section),
+                isRequired: section.isRequired && needsSections, section.summary)
         }
         let own: [Key<FileDraft>] = [
             Key(
-                "version", { swap(&$0.version, &$1) }, .version, isRequired: true,
+                "version", set: { _, _ in }, .version, isRequired: true,
                 "version of the file format"),
             Key(
-                "store", { swap(&$0.store, &$1) }, .mapping(StoreDraft.shape),
+                "store", set: { $0.store = $1 }, .mapping(StoreSettings.shape),
                 "where the state is kept, and how much of the history"),
             Key(
                 "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
                 "defaults of all jobs; a job's own key wins"),
             Key(
-                "conditions", { swap(&$0.conditions, &$1) }, .mapping(ConditionsDraft.shape),
+                "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.shape),
                 "how to measure this machine's conditions"),
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
@@ -50,78 +51,51 @@ struct FileDraft: Sendable {
         ]
         return MappingSchema(empty, own + sections)
     }
-
-    private static func key(
-        for section: SectionDeclaration, isRequired: Bool
-    ) -> Key<FileDraft> {
-        let form = ValueSchema<[String: String]>.section(section)
-        return Key(
-            description: KeyDescription(
-                name: section.key, form: form.description, isRequired: isRequired,
-                summary: section.summary),
-            store: { node, place, draft, decoding in
-                guard let values = form.decode(node, place, &decoding) else { return }
-                draft.settings.merge(values) { _, new in new }
-            })
-    }
 }
 
-/// `store:` as written in the file.
-struct StoreDraft: Sendable {
-    var directory: Field<String>?
-    var history: Field<HistoryDraft>?
+/// `store:`.
+struct StoreSettings: Sendable {
+    var directory: String?
+    var retention = RetentionPolicy()
 
     static let shape = MappingSchema(
-        StoreDraft(),
+        StoreSettings(),
         [
             Key(
-                "directory", { swap(&$0.directory, &$1) }, .path,
+                "directory", set: { $0.directory = $1 }, .path,
                 "state directory; without it `~/.local/state/clarity-jobs`"),
             Key(
-                "history", { swap(&$0.history, &$1) }, .mapping(HistoryDraft.shape),
+                "history", set: { $0.retention = $1 }, .mapping(historyShape),
                 "how much of the history is kept"),
         ])
 }
 
-/// `history:` of `store:` as written in the file.
-struct HistoryDraft: Sendable {
-    var runs: Field<Int>?
-    var age: Field<Duration>?
-    var failureAge: Field<Duration>?
-    var bytes: Field<Int64>?
+private let historyShape = MappingSchema(
+    standardRetention,
+    [
+        Key(
+            "keep_runs", set: { $0.runs = $1 }, .integer(1...1_000_000),
+            standard: "\(standardRetention.runs)",
+            "finished runs to keep for each job, and ten times as many failed ones"),
+        Key(
+            "keep_for", set: { $0.age = $1 }, .duration(retentionSpans),
+            standard: spanText(standardRetention.age), "how long to keep a run after its end"),
+        Key(
+            "keep_failures_for", set: { $0.failureAge = $1 }, .duration(retentionSpans),
+            standard: spanText(standardRetention.failureAge),
+            "how long to keep a failed run after its end"),
+        Key(
+            "max_size", set: { $0.bytes = $1 }, .size((1 << 20)...(1 << 40)),
+            standard: sizeText(standardRetention.bytes),
+            "maximum size of the history; the oldest runs are deleted first"),
+    ])
 
-    static let shape = MappingSchema(
-        HistoryDraft(),
-        [
-            Key(
-                "keep_runs", { swap(&$0.runs, &$1) }, .integer(1...1_000_000), standard: "1000",
-                "finished runs to keep for each job, and ten times as many failed ones"),
-            Key(
-                "keep_for", { swap(&$0.age, &$1) }, .duration(spans), standard: "90d",
-                "how long to keep a run after its end"),
-            Key(
-                "keep_failures_for", { swap(&$0.failureAge, &$1) }, .duration(spans),
-                standard: "365d", "how long to keep a failed run after its end"),
-            Key(
-                "max_size", { swap(&$0.bytes, &$1) }, .size((1 << 20)...(1 << 40)),
-                standard: "256MiB",
-                "maximum size of the history; the oldest runs are deleted first"),
-        ])
-
-    private static let spans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
-
-    var policy: RetentionPolicy {
-        let standard = RetentionPolicy()
-        return RetentionPolicy(
-            runs: runs?.value ?? standard.runs, age: age?.value ?? standard.age,
-            failureAge: failureAge?.value ?? standard.failureAge,
-            bytes: bytes?.value ?? standard.bytes)
-    }
-}
+private let standardRetention = RetentionPolicy()
+private let retentionSpans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
 
 /// `defaults:` as written in the file.
 struct DefaultsDraft: Sendable {
-    var maxParallel: Field<Int>?
+    var maxParallel: Int?
     var timeZone: Field<Zone>?
     var common = CommonDraft()
 
@@ -129,12 +103,12 @@ struct DefaultsDraft: Sendable {
         DefaultsDraft(),
         [
             Key(
-                "max_parallel", { swap(&$0.maxParallel, &$1) }, .integer(1...64), standard: "2",
+                "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), standard: "2",
                 "maximum number of attempts at the same time"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "time zone of `cron`, `calendar` and `window`; without it the machine's"),
-        ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } })
+        ] + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } })
 }
 
 extension ValueSchema where Value == Int {
@@ -142,12 +116,136 @@ extension ValueSchema where Value == Int {
     static var version: ValueSchema {
         ValueSchema(.integer(1...1)) { node, place, decoding in
             guard case .scalar("1", isPlain: true) = node.content else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "version \(shown(node.text ?? node.noun)) is not supported",
                     help: "this program reads `version: 1`")
-                return nil
             }
             return 1
         }
+    }
+}
+
+/// The options of one kind or section, in the form in which workers receive them.
+struct OptionsDraft: Sendable {
+    var values: [String: String] = [:]
+
+    /// Returns the schema for a catalogue's declarations; the draft starts with their default
+    /// values.
+    static func shape(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
+        var standards = OptionsDraft()
+        for option in options { standards.values[option.key] = option.standard }
+        return MappingSchema(
+            standards,
+            options.map { option in
+                Key(
+                    option.key, set: { $0.values[option.key] = $1 }, .option(option.form),
+                    isRequired: option.isRequired,
+                    standard: option.standard, option.summary)
+            })
+    }
+}
+
+extension ValueSchema where Value == String {
+    /// Reads an option of a form; the value is the text that workers receive.
+    static func option(_ form: OptionDeclaration.Form) -> ValueSchema {
+        switch form {
+        case .text: .text
+        case .texts:
+            ValueSchema<[Field<String>]>.list(of: .line).map { fields in
+                fields.compactMap(\.value).joined(separator: "\n")
+            }
+        // A text of a job file never contains U+0000.
+        case .command: ValueSchema<[String]>.command.map { $0.joined(separator: "\u{0}") }
+        case .variables: .variables
+        case .boolean: ValueSchema<Bool>.boolean.map { "\($0)" }
+        case .integer(let range): ValueSchema<Int>.integer(range).map { "\($0)" }
+        case .duration(let range):
+            ValueSchema<Duration>.duration(range).map { "\($0.milliseconds)" }
+        case .size(let range): ValueSchema<Int64>.size(range).map { "\($0)" }
+        case .choice(let names): .choice(names.map { ($0, $0) })
+        case .timeZone: ValueSchema<Zone>.timeZone.map(\.identifier)
+        case .dateOrInstant: .dateOrInstant
+        case .path: .path
+        case .url: .url
+        }
+    }
+}
+
+extension ValueSchema where Value == [String: String] {
+    /// Reads a section; the value is flattened: `backend.url`, `sources.0.path`.
+    static func section(_ section: SectionDeclaration) -> ValueSchema {
+        switch section.form {
+        case .mapping(let options):
+            let shape = OptionsDraft.shape(options)
+            return ValueSchema<OptionsDraft>.mapping(shape).map { draft in
+                draft.values.prefixingKeys(with: section.key)
+            }
+        case .list(let kinds):
+            return ValueSchema<[Field<OptionsDraft>]>.sectionList(kinds).map { fields in
+                var all: [String: String] = [:]
+                for (index, field) in fields.enumerated() {
+                    let values = field.value?.values ?? [:]
+                    all.merge(values.prefixingKeys(with: "\(section.key).\(index)")) { a, _ in a }
+                }
+                return all
+            }
+        }
+    }
+}
+
+extension ValueSchema where Value == [Field<OptionsDraft>] {
+    /// Reads a list of mappings that differ by their `kind`, which is one of the values of each.
+    static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
+        let kindKey = OptionDeclaration(
+            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the source")
+        let shapes = kinds.mapValues { OptionsDraft.shape([kindKey] + $0) }
+        let unknownKind = OptionsDraft.shape([kindKey])
+        let description = FormDescription.variants(
+            by: "kind", shapes.mapValues(\.descriptions))
+        let entry = ValueSchema<OptionsDraft>(description) { node, place, decoding in
+            if let shape = node["kind"]?.text.flatMap({ shapes[$0] }) {
+                return shape.decode(node, in: place, &decoding)
+            }
+            // Without a known kind, only the kind itself can be checked.
+            var only = node
+            if case .mapping(let entries) = node.content {
+                only.content = .mapping(entries.filter { $0.key == "kind" })
+            }
+            return unknownKind.decode(only, in: place, &decoding)
+        }
+        let list = ValueSchema.list(of: entry)
+        let shared = Set(kinds.values.joined().filter(\.isShared).map(\.key)).sorted()
+        return ValueSchema(list.description) { node, place, decoding in
+            let fields = list.decode(node, place, &decoding)
+            for key in shared { fields?.reportDifference(in: key, place, &decoding) }
+            return fields
+        }
+    }
+}
+
+extension [Field<OptionsDraft>] {
+    /// Reports each entry whose value of `key` differs from that of the first entry that has one.
+    fileprivate func reportDifference(
+        in key: String, _ place: CodingPath, _ decoding: inout Decoding
+    ) {
+        var first: (number: Int, value: String)?
+        for (index, field) in enumerated() {
+            guard let value = field.value?.values[key] else { continue }
+            guard let first else {
+                first = (index + 1, value)
+                continue
+            }
+            guard value != first.value else { continue }
+            decoding.report(
+                field.position,
+                "\(CodingPath.entry(index + 1, of: place).text) has the `\(key)` \(shown(value)), and "
+                    + "entry \(first.number) has \(shown(first.value)); all entries have the same")
+        }
+    }
+}
+
+extension [String: String] {
+    fileprivate func prefixingKeys(with prefix: String) -> [String: String] {
+        [String: String](uniqueKeysWithValues: map { ("\(prefix).\($0.key)", $0.value) })
     }
 }

@@ -30,14 +30,14 @@ struct JobAssembly {
         let constraints = constraints(common, of: entry, &decoding)
         guard let id = draft.id?.value, let kind = draft.kind?.value else { return nil }
         var job = Job(
-            id: id, kind: kind, jobClass: draft.jobClass?.value ?? .processing, schedule: times,
+            id: id, kind: kind, jobClass: draft.jobClass, schedule: times,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
             events: events(of: draft),
             constraints: constraints, impliedConstraints: implied(constraints, common),
             unknownRules: common.constraints?.value?.unknown?.value?.rules ?? [:],
             relaxations: relaxations(of: common, own: draft.common, constraints, &decoding),
             onLost: common.onLost?.value ?? .stop, startWithin: common.startWithin?.value,
-            priority: draft.priority?.value ?? .normal,
+            priority: draft.priority,
             retry: common.retry?.value?.policy ?? RetryPolicy(),
             overlap: common.overlap?.value ?? .skip, catchUp: common.catchUp?.value ?? .latest,
             timeout: common.timeout?.value, warning: draft.warning?.value,
@@ -82,5 +82,139 @@ struct JobAssembly {
             }
             return relaxation
         }
+    }
+}
+
+extension JobAssembly {
+    /// Returns the schedule of a draft, which must have exactly one of `every`, `cron`, `calendar`
+    /// and `at`; `@reboot` gives none.
+    ///
+    /// - Parameter hasWindows: whether the job has windows, which use the schedule's time zone too.
+    func schedule(
+        _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, hasWindows: Bool,
+        _ decoding: inout Decoding
+    ) -> Schedule? {
+        guard let draft = field.value else { return nil }
+        let place = CodingPath.value(key: "schedule", of: entry.place)
+        let given = draft.givenRules
+        guard given.count == 1 else {
+            return decoding.fault(
+                field.position,
+                given.isEmpty
+                    ? "\(place.text) has none of \(listed(ScheduleDraft.rules, "and"))"
+                    : "\(place.text) has \(listed(given, "and")), wanted one of them")
+        }
+        reportIdleKeys(of: draft, place, hasWindows: hasWindows, &decoding)
+        reportLongSpans(of: draft, &decoding)
+        guard !draft.startsAtBoot, areBoundsInOrder(draft, &decoding),
+            let rule = rule(draft, &decoding)
+        else {
+            return nil
+        }
+        let schedule = Schedule(
+            rule, notBefore: draft.notBefore?.value, notAfter: draft.notAfter?.value,
+            delay: delay(draft, entry, decoding.context.host),
+            flex: draft.flex?.value ?? .zero)
+        if let bound = draft.notAfter ?? draft.notBefore, schedule.neverFires {
+            let bounds = [
+                draft.notBefore.map { _ in "not_before" }, draft.notAfter.map { _ in "not_after" },
+            ].compactMap(\.self)
+            decoding.report(
+                bound.position, "\(place.text) names nothing within \(listed(bounds, "and"))")
+        }
+        return schedule
+    }
+
+    /// Reports keys that have no effect without a rule that the draft lacks.
+    private func reportIdleKeys(
+        of draft: ScheduleDraft, _ place: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
+    ) {
+        let needsZone = draft.cron != nil || draft.calendar != nil || hasWindows
+        guard !draft.startsAtBoot else {
+            let keys = [
+                ("phase", draft.phase?.position), ("flex", draft.flex?.position),
+                ("time_zone", hasWindows ? nil : draft.timeZone?.position),
+                ("not_before", draft.notBefore?.position),
+                ("not_after", draft.notAfter?.position),
+                ("randomized_delay", draft.randomizedDelay?.position),
+            ]
+            for case (let key, let position?) in keys {
+                decoding.report(
+                    position, "\(shown(key)) of \(place.text) has no effect on `@reboot`")
+            }
+            return
+        }
+        let keys = [
+            ("phase", draft.phase?.position, draft.every != nil, ["every"]),
+            ("flex", draft.flex?.position, draft.every != nil, ["every"]),
+            ("time_zone", draft.timeZone?.position, needsZone, ["cron", "calendar"]),
+        ]
+        for case (let key, let position?, false, let rules) in keys {
+            decoding.report(
+                position, "\(shown(key)) of \(place.text) has no \(listed(rules, "or")) to serve")
+        }
+    }
+
+    /// Reports durations that are not shorter than the period of `every`.
+    private func reportLongSpans(of draft: ScheduleDraft, _ decoding: inout Decoding) {
+        guard let period = draft.every?.value else { return }
+        let spans = [
+            ("phase", draft.phase), ("flex", draft.flex),
+            ("randomized_delay", draft.randomizedDelay),
+        ]
+        for (key, span) in spans {
+            guard let span, let value = span.value, value >= period else { continue }
+            decoding.report(
+                span.position,
+                "\(key) `\(spanText(value))` is not less than the period of "
+                    + "`\(spanText(period))`")
+        }
+    }
+
+    /// Whether the bounds leave time between them; also true if one of them is missing.
+    private func areBoundsInOrder(
+        _ draft: ScheduleDraft, _ decoding: inout Decoding
+    ) -> Bool {
+        guard let after = draft.notAfter, let last = after.value,
+            let first = draft.notBefore?.value, last < first
+        else { return true }
+        decoding.report(
+            after.position, "not_after `\(last)` is before the not_before `\(first)`")
+        return false
+    }
+
+    private func rule(_ draft: ScheduleDraft, _ decoding: inout Decoding) -> Schedule.Rule? {
+        if let period = draft.every?.value { return .every(period, phase: draft.phase?.value) }
+        if let instant = draft.at?.value { return .at(instant) }
+        if let cron = draft.cron, case .times(let expression) = cron.value {
+            return zone(draft.timeZone, at: cron.position, &decoding)
+                .map { .cron(expression, $0) }
+        }
+        if let calendar = draft.calendar, let expression = calendar.value {
+            let zone =
+                expression.timeZone.map { decoding.zone($0, at: calendar.position) }
+                ?? zone(draft.timeZone, at: calendar.position, &decoding)
+            return zone.map { .calendar(expression, $0) }
+        }
+        return nil
+    }
+
+    /// Returns the schedule's own zone, or else the file's, or else the machine's.
+    func zone(
+        _ own: Field<Zone>?, at position: YAMLNode.Position, _ decoding: inout Decoding
+    ) -> Zone? {
+        if let zone = own ?? defaults.timeZone { return zone.value }
+        return decoding.zone(
+            decoding.context.localZone, at: position,
+            help: "that is what the machine says; name one with `time_zone`")
+    }
+
+    private func delay(
+        _ draft: ScheduleDraft, _ entry: JobDraft.Listed, _ host: String
+    ) -> Duration {
+        guard let span = draft.randomizedDelay?.value, let id = entry.draft.id?.value else {
+            return .zero
+        }
+        return stableDelay(within: span, host: host, job: id)
     }
 }

@@ -1,27 +1,39 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// A job as written in the file.
 struct JobDraft: Sendable {
     var id: Field<JobID>?
     var kind: Field<JobKind>?
-    var jobClass: Field<Job.Class>?
+    var jobClass = Job.Class.processing
     var schedule: Field<ScheduleDraft>?
     var events: Field<[Field<EventName>]>?
     var then: Field<ThenDraft>?
     var warning: Field<Duration>?
-    var isEnabled: Field<Bool>?
-    var priority: Field<Job.Priority>?
+    var isEnabled = true
+    var priority = Job.Priority.normal
     /// The options of the job's kind, in the form in which workers receive them.
     var options: [String: String] = [:]
     var common = CommonDraft()
 
-    /// Returns the keys of a job, except `options`, whose form depends on the kind.
-    private static func keys(_ catalogue: JobCatalogue) -> [Key<JobDraft>] {
+    /// Returns the keys of a job; `options` is read separately, because its form depends on the
+    /// kind.
+    private static func shape(_ catalogue: JobCatalogue) -> MappingSchema<JobDraft> {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
         let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
             (name: $0.rawValue, value: $0)
         }
-        return [
+        let options = Key<JobDraft>(
+            "options", set: { _, _ in },
+            ValueSchema<Void>(
+                .variants(
+                    by: "kind",
+                    Dictionary(
+                        catalogue.kinds.map {
+                            ($0.kind.rawValue, OptionsDraft.shape($0.options).descriptions)
+                        }, uniquingKeysWith: { first, _ in first }))
+            ) { _, _, _ in nil }, "options of the kind")
+        let own: [Key<JobDraft>] = [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
                 "name of the job, unique in the file"),
@@ -29,14 +41,15 @@ struct JobDraft: Sendable {
                 "kind", { swap(&$0.kind, &$1) }, .choice(kinds), isRequired: true,
                 "what the job does"),
             Key(
-                "class", { swap(&$0.jobClass, &$1) }, .choice(of: Job.Class.self),
+                "class", set: { $0.jobClass = $1 }, .choice(of: Job.Class.self),
                 standard: "processing",
                 "whether the job is short or long; decides the default `timeout`"),
             Key(
-                "priority", { swap(&$0.priority, &$1) }, .choice(of: Job.Priority.self),
-                standard: "normal", "which of the waiting runs starts first"),
+                "priority", set: { $0.priority = $1 }, .choice(of: Job.Priority.self),
+                standard: "normal",
+                "which of the waiting runs starts first"),
             Key(
-                "enabled", { swap(&$0.isEnabled, &$1) }, .boolean, standard: "true",
+                "enabled", set: { $0.isEnabled = $1 }, .boolean, standard: "true",
                 "whether the job is planned at all"),
             Key(
                 "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.shape),
@@ -51,39 +64,25 @@ struct JobDraft: Sendable {
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
                 "how long before its time limit an attempt is warned; without it a fifth of "
                     + "`timeout`, at most 10s"),
-        ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } }
+        ]
+        return MappingSchema(
+            JobDraft(), own + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } } + [options])
     }
 
     /// Reads a job with the kinds and options of `catalogue`.
     static func form(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
-        let keys = keys(catalogue)
-        let optionShapes = Dictionary(
-            catalogue.kinds.map { ($0.kind.rawValue, OptionsDraft.shape($0.options)) },
-            uniquingKeysWith: { first, _ in first })
-        let options = FormDescription.variants(
-            by: "kind", optionShapes.mapValues(\.descriptions))
-        let optionsKey = KeyDescription(
-            name: "options", form: options, isRequired: false, summary: "options of the kind")
-        let all = keys.map(\.description) + [optionsKey]
-        return ValueSchema<Listed>(.mapping(all)) { node, place, decoding in
+        let shape = shape(catalogue)
+        return ValueSchema<Listed>(.mapping(shape.descriptions)) { node, place, decoding in
             let place = node["id"]?.text.map { .job($0) } ?? place
-            let kind = node["kind"]?.text.flatMap { optionShapes[$0] }
-            let shape = MappingSchema(
-                JobDraft(),
-                keys + [
-                    Key(
-                        description: optionsKey,
-                        store: { node, place, draft, decoding in
-                            // Without a known kind, the options cannot be checked.
-                            let taken = kind?.decode(node, in: place, &decoding)
-                            draft.options = taken?.values ?? [:]
-                        })
-                ])
             guard var draft = shape.decode(node, in: place, &decoding) else { return nil }
-            if let kind, node["options"] == nil {
-                // Fill in the default values, and report each missing required option.
-                let none = YAMLNode(position: node.position, content: .mapping([]))
-                let taken = kind.decode(none, in: .value(key: "options", of: place), &decoding)
+            // Without a known kind, the options cannot be checked.
+            let kind = node["kind"]?.text
+            if let kind = catalogue.kinds.first(where: { $0.kind.rawValue == kind }) {
+                // An empty mapping gets the default values, and has no required option.
+                let options =
+                    node["options"] ?? YAMLNode(position: node.position, content: .mapping([]))
+                let place = CodingPath.value(key: "options", of: place)
+                let taken = decoding.optionsShape(of: kind).decode(options, in: place, &decoding)
                 draft.options = taken?.values ?? [:]
             }
             return Listed(place: place, position: node.position, draft: draft)

@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 
 /// The contents of a job file, checked and complete.
 public struct JobFile: Hashable, Sendable {
@@ -26,23 +27,6 @@ public struct JobFile: Hashable, Sendable {
     /// unless the reader was given the current time.
     public internal(set) var warnings: [JobFileFault] = []
 
-    /// Creates the contents of a job file without checking them.
-    public init(
-        jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
-        stateDirectory: String? = nil, maxParallel: Int? = nil,
-        retention: RetentionPolicy = RetentionPolicy(),
-        conditions: ConditionSettings = ConditionSettings(), checks: [CheckDeclaration] = []
-    ) {
-        self.jobs = jobs
-        self.disabled = disabled
-        self.settings = settings
-        self.stateDirectory = stateDirectory
-        self.maxParallel = maxParallel
-        self.retention = retention
-        self.conditions = conditions
-        self.checks = checks
-    }
-
     /// All checks that jobs may need: the declared ones, then the probe, if there is one.
     public var questions: [CheckDeclaration] {
         let probe = conditions.probe.map { url in
@@ -58,6 +42,88 @@ public struct JobFile: Hashable, Sendable {
             job.then.removeAll { disabled.contains($0) }
             job.thenFailed.removeAll { disabled.contains($0) }
             return job
+        }
+    }
+}
+
+/// A fault in a job file, or a setting that can never take effect.
+public struct JobFileFault: Error, Hashable, Sendable {
+    /// The line, from 1; 0 if the fault concerns the whole file.
+    public var line: Int
+    /// The column in characters, from 1; 0 if the fault concerns the whole file.
+    public var column: Int
+    /// A lowercase fragment without a final period. Values from the file are in `backticks`,
+    /// shortened and without control characters.
+    public var message: String
+    /// The remedy, if it is certain or the possible answers are few.
+    public var help: String?
+    /// The path of the affected key or value, such as `jobs[2].schedule.cron`; `nil` if the fault
+    /// concerns the whole file, or the file cannot be parsed.
+    public internal(set) var path: String?
+    /// The position of that key or value in the tree.
+    var place: YAMLNode.Position?
+
+    /// Returns the fault for people: `jobs.yaml:12:9: unknown key ...`, with `help: ...` on a line
+    /// of its own.
+    ///
+    /// - Parameter path: the file's path.
+    public func text(path: String, isWarning: Bool = false) -> String {
+        let place = line == 0 ? "\(path): " : "\(path):\(line):\(column): "
+        let message = (isWarning ? "warning: " : "") + message
+        return place + message + (help.map { "\nhelp: \($0)" } ?? "")
+    }
+}
+
+/// All faults of a job file, in order of position.
+public struct JobFileFaults: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The file's path as the caller gave it.
+    public let path: String
+    /// At least one fault, in ascending order of line and column.
+    public let faults: [JobFileFault]
+    /// The settings that can never take effect, as far as the file could be read.
+    public let warnings: [JobFileFault]
+
+    /// Creates a report from faults in any order; faults at the same position keep their order.
+    public init(path: String, faults: [JobFileFault], warnings: [JobFileFault] = []) {
+        self.path = path
+        self.faults = faults.inOrder
+        self.warnings = warnings.inOrder
+    }
+
+    /// All faults, one below the other.
+    public var description: String {
+        faults.map { $0.text(path: path) }.joined(separator: "\n")
+    }
+}
+
+extension JobFileFault {
+    init(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
+        self.init(
+            line: position.line, column: position.column, message: message, help: help,
+            place: position)
+    }
+}
+
+extension [JobFileFault] {
+    /// The faults in ascending order of line and column; faults at the same position keep their
+    /// order.
+    var inOrder: [JobFileFault] {
+        enumerated()
+            .sorted { a, b in
+                (a.element.line, a.element.column, a.offset)
+                    < (b.element.line, b.element.column, b.offset)
+            }
+            .map(\.element)
+    }
+
+    /// Returns the same faults, each with its path in a tree.
+    func placed(in root: YAMLNode) -> [JobFileFault] {
+        guard !isEmpty else { return self }
+        let paths = root.paths(of: Set(compactMap(\.place)))
+        return map { fault in
+            var fault = fault
+            fault.path = fault.place.flatMap { paths[$0] }
+            return fault
         }
     }
 }

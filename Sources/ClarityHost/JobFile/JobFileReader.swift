@@ -1,4 +1,6 @@
 public import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
 
 /// Reads job files: parses YAML to a tree with positions, decodes the tree to drafts, and builds
 /// jobs from the drafts.
@@ -8,11 +10,8 @@ public import ClarityScheduler
 /// unknown `version`.
 public struct JobFileReader: Sendable {
     private let catalogue: JobCatalogue
-    private let zones: any ZoneSource
-    private let home: String
-    let workingDirectory: String
-    private let localZone: String
-    private let host: String
+    /// The environment of every file; the folder is the working folder.
+    private let environment: DecodingContext
     private let kinds: [JobKind: JobKindDeclaration]
 
     /// Creates a reader.
@@ -32,11 +31,8 @@ public struct JobFileReader: Sendable {
         localZone: String, host: String
     ) {
         self.catalogue = catalogue
-        self.zones = zones
-        self.home = home
-        self.workingDirectory = workingDirectory
-        self.localZone = localZone
-        self.host = host
+        environment = DecodingContext(
+            home: home, folder: workingDirectory, zones: zones, localZone: localZone, host: host)
         kinds = Dictionary(
             catalogue.kinds.map { ($0.kind, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -54,10 +50,10 @@ public struct JobFileReader: Sendable {
         } catch {
             throw JobFileFaults(path: path, faults: [error])
         }
-        var decoding = Decoding(
-            DecodingContext(
-                home: home, folder: folder(of: path), zones: zones, localZone: localZone,
-                host: host, now: now))
+        var context = environment
+        context.folder = folder(of: path)
+        context.now = now
+        var decoding = Decoding(context)
         let root = document.root
         if let version = root["version"],
             ValueSchema<Int>.version.decode(version, .value(key: "version", of: .file), &decoding)
@@ -105,20 +101,91 @@ public struct JobFileReader: Sendable {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }
-        let disabled = listed.filter { $0.draft.isEnabled?.value == false }
-            .compactMap { $0.draft.id?.value }
+        let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
         return JobFile(
             jobs: assembled.compactMap(\.job), disabled: Set(disabled), settings: draft.settings,
-            stateDirectory: draft.store?.value?.directory?.value,
-            maxParallel: defaults.maxParallel?.value,
-            retention: draft.store?.value?.history?.value?.policy ?? RetentionPolicy(),
-            conditions: draft.conditions?.value?.settings ?? ConditionSettings(),
+            stateDirectory: draft.store.directory,
+            maxParallel: defaults.maxParallel,
+            retention: draft.store.retention,
+            conditions: draft.conditions,
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
     }
 
     private func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return workingDirectory }
+        guard let slash = path.lastIndex(of: "/") else { return environment.folder }
         let folder = slash == path.startIndex ? "/" : String(path[..<slash])
-        return folder.hasPrefix("/") ? folder : join(workingDirectory, folder[...])
+        return folder.hasPrefix("/") ? folder : join(environment.folder, folder[...])
+    }
+}
+
+extension JobFileReader {
+    /// Reads the file at a path, which may be a pipe, up to the maximum size of a job file.
+    ///
+    /// - Parameter now: the current time; without it, the reader looks for no warnings.
+    /// - Throws: `JobFileFaults` if the file cannot be read or has a fault.
+    public func read(
+        fileAt path: String, warningAt now: Instant? = nil
+    ) throws(JobFileFaults) -> JobFile {
+        let location = path.hasPrefix("/") ? path : join(environment.folder, path[...])
+        let descriptor = open(location, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw trouble(errno, path) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw trouble(errno, path)
+            }
+            if count == 0 { break }
+            bytes += buffer[..<count]
+            guard bytes.count <= YAMLParser.largestFileBytes else {
+                throw JobFileFaults(path: path, faults: [YAMLParser.tooLarge])
+            }
+        }
+        return try read(bytes, path: path, warningAt: now)
+    }
+
+    private func trouble(_ code: Int32, _ path: String) -> JobFileFaults {
+        let reason = strerror(code).map { String(cString: $0) } ?? "error \(code)"
+        let message = "cannot read it: \(reason.prefix(1).lowercased() + reason.dropFirst())"
+        return JobFileFaults(
+            path: path, faults: [JobFileFault(line: 0, column: 0, message: message)])
+    }
+}
+
+/// Identifies this machine without revealing which one it is.
+public enum HostIdentity {
+    /// Returns a text that stays the same across restarts, updates and network changes.
+    ///
+    /// It is a hash of the file `machine-id`. machine-id(5) asks programs to keep the id
+    /// confidential and to use only a hash of it. Without a valid file, it is the name of the host.
+    public static func text(configuration: String = "/etc") -> String {
+        guard let id = machineID("\(configuration)/machine-id") else { return hostName }
+        var hash = StableHash()
+        hash.combine("clarity-jobs host")
+        hash.combine(id)
+        return String(hash.value, radix: 16)
+    }
+
+    /// Returns the 32 digits in the file; `nil` if it contains something else, such as
+    /// `uninitialized`.
+    private static func machineID(_ path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &buffer, buffer.count)
+        let line = buffer.prefix(max(count, 0)).prefix { $0 != UInt8(ascii: "\n") }
+        let text = String(decoding: line, as: UTF8.self)
+        return text.utf8.count == 32 && text.allSatisfy(\.isHexDigit) ? text : nil
+    }
+
+    private static var hostName: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
+        let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -21,7 +21,7 @@ struct JobWarnings {
     func check(
         _ jobs: [(entry: JobDraft.Listed, job: Job?)], _ decoding: inout Decoding
     ) {
-        let enabled = jobs.filter { $0.entry.draft.isEnabled?.value != false }
+        let enabled = jobs.filter { $0.entry.draft.isEnabled }
         let followers = enabled.flatMap { $0.entry.draft.then?.value?.all ?? [] }
         let started = Set(followers.compactMap(\.value))
         var firstOfKind: [JobKind: JobID] = [:]

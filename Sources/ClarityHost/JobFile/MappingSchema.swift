@@ -22,26 +22,23 @@ struct MappingSchema<Draft: Sendable>: Sendable {
         _ node: YAMLNode, in place: CodingPath, _ decoding: inout Decoding
     ) -> Draft? {
         guard case .mapping(let entries) = node.content else {
-            decoding.reportForm(node, place, .mapping(descriptions))
-            return nil
+            return decoding.reportForm(node, place, .mapping([]))
         }
         var draft = empty
-        var missing = Set(keys.filter(\.description.isRequired).map(\.description.name))
         for entry in entries {
-            guard let key = keys.first(where: { $0.description.name == entry.key }) else {
-                let names = keys.map(\.description.name)
+            guard let key = keys.first(where: { $0.name == entry.key }) else {
+                let names = keys.map(\.name)
                 decoding.reportUnknown(
                     "key", entry.key, in: place.text, at: entry.keyPosition, known: names,
                     help: names.isEmpty
                         ? "\(place.text) has no keys" : "its keys are \(listed(names, "and"))")
                 continue
             }
-            missing.remove(entry.key)
             let at = CodingPath.value(key: entry.key, of: place)
             key.store(entry.value, at, &draft, &decoding)
         }
-        for key in keys where missing.contains(key.description.name) {
-            decoding.report(node.position, "\(place.text) has no \(shown(key.description.name))")
+        for key in keys where key.isRequired && !entries.contains(where: { $0.key == key.name }) {
+            decoding.report(node.position, "\(place.text) has no \(shown(key.name))")
         }
         return draft
     }
@@ -53,22 +50,16 @@ struct MappingSchema<Draft: Sendable>: Sendable {
 }
 
 /// A key of a mapping, declared once: its name, its form and the destination of its value.
+///
+/// The form is made only for a file that has the key, because most files have few of the keys.
 struct Key<Draft: Sendable>: Sendable {
-    let description: KeyDescription
+    let name: String
+    let isRequired: Bool
+    private let describe: @Sendable () -> KeyDescription
     /// Reads the key's value into the draft.
     let store: @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void
     /// Inherits the key's value from another draft if this one has none.
     let inherit: @Sendable (inout Draft, Draft) -> Void
-
-    init(
-        description: KeyDescription,
-        store: @escaping @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void,
-        inherit: @escaping @Sendable (inout Draft, Draft) -> Void = { _, _ in }
-    ) {
-        self.description = description
-        self.store = store
-        self.inherit = inherit
-    }
 
     /// Declares a key whose value goes to the field that `exchange` swaps with its argument.
     ///
@@ -76,16 +67,14 @@ struct Key<Draft: Sendable>: Sendable {
     /// dozen keys.
     init<Value>(
         _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
-        _ form: ValueSchema<Value>, isRequired: Bool = false, standard: String? = nil,
-        _ summary: String
+        _ form: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
+        isRequired: Bool = false,
+        standard: @autoclosure @escaping @Sendable () -> String? = nil, _ summary: String
     ) {
         self.init(
-            description: KeyDescription(
-                name: name, form: form.description, isRequired: isRequired, standard: standard,
-                summary: summary),
-            store: { node, place, draft, decoding in
-                var field: Field<Value>? = Field(
-                    position: node.position, value: form.decode(node, place, &decoding))
+            name, form, isRequired, standard, summary,
+            take: { draft, value in
+                var field: Field<Value>? = value
                 exchange(&draft, &field)
             },
             inherit: { draft, other in
@@ -99,27 +88,67 @@ struct Key<Draft: Sendable>: Sendable {
             })
     }
 
-    /// Returns the same key for an outer draft that contains this one's draft; `reach` gives access
-    /// to it.
-    ///
-    /// The new key inherits nothing, because the inner draft inherits by itself.
-    func within<Outer>(
-        _ reach: @escaping @Sendable (inout Outer, (inout Draft) -> Void) -> Void
-    ) -> Key<Outer> {
-        let store = store
-        return Key<Outer>(
-            description: description,
-            store: { node, place, outer, decoding in
-                reach(&outer) { draft in store(node, place, &draft, &decoding) }
-            })
+    /// Declares a key whose value replaces the default value that the draft has. It is not
+    /// inherited.
+    init<Value>(
+        _ name: String, set: @escaping @Sendable (inout Draft, Value) -> Void,
+        _ form: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
+        isRequired: Bool = false,
+        standard: @autoclosure @escaping @Sendable () -> String? = nil, _ summary: String
+    ) {
+        self.init(
+            name, form, isRequired, standard, summary,
+            take: { draft, field in
+                if let value = field.value { set(&draft, value) }
+            },
+            inherit: { _, _ in })
     }
+
+    private init<Value>(
+        _ name: String, _ form: @escaping @Sendable () -> ValueSchema<Value>, _ isRequired: Bool,
+        _ standard: @escaping @Sendable () -> String?, _ summary: String,
+        take: @escaping @Sendable (inout Draft, Field<Value>) -> Void,
+        inherit: @escaping @Sendable (inout Draft, Draft) -> Void
+    ) {
+        self.name = name
+        self.isRequired = isRequired
+        describe = {
+            KeyDescription(
+                name: name, form: form().description, isRequired: isRequired,
+                standard: standard(), summary: summary)
+        }
+        store = { node, place, draft, decoding in
+            let value = form().decode(node, place, &decoding)
+            take(&draft, Field(position: node.position, value: value))
+        }
+        self.inherit = inherit
+    }
+
+    /// Returns a key of `inner` for a draft that contains that one's draft; `reach` gives access to
+    /// it. It inherits nothing, because the inner draft inherits by itself.
+    init<Inner>(
+        _ inner: Key<Inner>,
+        within reach: @escaping @Sendable (inout Draft, (inout Inner) -> Void) -> Void
+    ) {
+        name = inner.name
+        isRequired = inner.isRequired
+        describe = { inner.description }
+        store = { node, place, outer, decoding in
+            reach(&outer) { draft in inner.store(node, place, &draft, &decoding) }
+        }
+        inherit = { _, _ in }
+    }
+
+    var description: KeyDescription { describe() }
 }
 
 extension ValueSchema {
-    /// Reads a mapping with this schema.
-    static func mapping(_ shape: MappingSchema<Value>) -> ValueSchema {
-        ValueSchema(.mapping(shape.descriptions)) { node, place, decoding in
-            shape.decode(node, in: place, &decoding)
+    /// Reads a mapping with a schema, which is made only for a file that has the mapping.
+    static func mapping(
+        _ schema: @autoclosure @escaping @Sendable () -> MappingSchema<Value>
+    ) -> ValueSchema {
+        ValueSchema(.mapping(schema().descriptions)) { node, place, decoding in
+            schema().decode(node, in: place, &decoding)
         }
     }
 }

@@ -1,6 +1,34 @@
 import ClarityScheduler
 import ClaritySystem
 
+/// Why the text of a scalar is not a value, in words that follow the key and the text.
+struct TextFault: Error {
+    var reason: String
+    var help: String?
+
+    init(_ reason: String, help: String? = nil) {
+        self.reason = reason
+        self.help = help
+    }
+}
+
+extension ValueSchema {
+    /// Returns a form for scalars that depend on their text alone.
+    static func text(
+        _ description: @autoclosure @escaping @Sendable () -> FormDescription,
+        read: @escaping @Sendable (String) throws(TextFault) -> Value
+    ) -> ValueSchema {
+        .scalar(description()) { text, node, place, decoding in
+            do throws(TextFault) {
+                return try read(text)
+            } catch {
+                return decoding.fault(
+                    node.position, "\(place.key) \(shown(text)) \(error.reason)", help: error.help)
+            }
+        }
+    }
+}
+
 extension ValueSchema where Value == String {
     /// Reads any scalar as written.
     static var text: ValueSchema { .scalar(.text) { text, _, _, _ in text } }
@@ -9,11 +37,23 @@ extension ValueSchema where Value == String {
     static var line: ValueSchema {
         .scalar(.text) { text, node, place, decoding in
             guard !text.isEmpty, !text.contains(where: \.isNewline) else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "\(place.text) is empty or has a line break, wanted one line")
-                return nil
             }
             return text
+        }
+    }
+
+    /// Reads a date, or an instant in the format of RFC 3339; the value is the text.
+    static var dateOrInstant: ValueSchema {
+        .text(.dateOrInstant) { text throws(TextFault) in
+            // A text is a date if its midnight in UTC is an instant.
+            for rest in ["", "T00:00:00Z"] where Instant(rfc3339: text + rest) != nil {
+                return text
+            }
+            throw TextFault(
+                "is neither a date nor an instant",
+                help: "write it as `2026-01-31` or `2026-01-31T06:00:00Z`")
         }
     }
 }
@@ -26,10 +66,9 @@ extension ValueSchema where Value == Bool {
             case .scalar("true", isPlain: true): return true
             case .scalar("false", isPlain: true): return false
             default:
-                decoding.report(
+                return decoding.fault(
                     node.position, "\(place.key) \(shown(text)) is not a boolean",
                     help: "write `true` or `false`, without quotes; YAML 1.2 has no others")
-                return nil
             }
         }
     }
@@ -40,31 +79,25 @@ extension ValueSchema where Value == Int {
     static func integer(_ range: ClosedRange<Int>) -> ValueSchema {
         .scalar(.integer(range)) { text, node, place, decoding in
             guard case .scalar(_, isPlain: true) = node.content, isWholeNumber(text) else {
-                decoding.report(
+                return decoding.fault(
                     node.position, "\(place.key) \(shown(text)) is not a whole number",
                     help: "write it in digits, without quotes")
-                return nil
             }
-            return decoding.check(Int(text), in: range, text, node, place, show: { "\($0)" })
+            return ValueSchema.text(.integer(range)) { text throws(TextFault) in
+                try checked(Int(text), in: range) { "\($0)" }
+            }.decode(node, place, &decoding)
         }
     }
 
     /// Reads a percentage with its sign, such as `20%`.
     static func percent(_ range: ClosedRange<Int>) -> ValueSchema {
-        .scalar(.percent(range)) { text, node, place, decoding in
+        .text(.percent(range)) { text throws(TextFault) in
             let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
             guard isWholeNumber(digits) else {
-                decoding.report(
-                    node.position, "\(place.key) \(shown(text)) is not a percentage",
-                    help: "write it as `20%`")
-                return nil
+                throw TextFault("is not a percentage", help: "write it as `20%`")
             }
-            guard text.hasSuffix("%") else {
-                decoding.report(
-                    node.position, "\(place.key) \(shown(text)) has no unit; write `\(text)%`")
-                return nil
-            }
-            return decoding.check(Int(digits), in: range, text, node, place, show: { "\($0)%" })
+            guard text.hasSuffix("%") else { throw TextFault(lackingUnit: text, of: ["%"]) }
+            return try checked(Int(digits), in: range) { "\($0)%" }
         }
     }
 }
@@ -72,21 +105,16 @@ extension ValueSchema where Value == Int {
 extension ValueSchema where Value == Duration {
     /// Reads a duration with its unit, such as `90s` or `1h30m`.
     static func duration(_ range: ClosedRange<Duration>) -> ValueSchema {
-        .scalar(.duration(range)) { text, node, place, decoding in
+        .text(.duration(range)) { text throws(TextFault) in
             guard !isWholeNumber(text) else {
-                decoding.report(
-                    node.position,
-                    "\(place.key) \(shown(text)) has no unit; "
-                        + "write \(listed(["\(text)s", "\(text)m", "\(text)h"], "or"))")
-                return nil
+                throw TextFault(lackingUnit: text, of: ["s", "m", "h"])
             }
             guard let span = Duration(text: text) else {
-                decoding.report(
-                    node.position, "\(place.key) \(shown(text)) is not a span of time",
+                throw TextFault(
+                    "is not a span of time",
                     help: "write it as `30s`, `15m`, `6h`, `90d` or `1h30m`")
-                return nil
             }
-            return decoding.check(span, in: range, text, node, place, show: spanText)
+            return try checked(span, in: range, show: spanText)
         }
     }
 }
@@ -94,27 +122,21 @@ extension ValueSchema where Value == Duration {
 extension ValueSchema where Value == Int64 {
     /// Reads a size in bytes with its unit, such as `500MiB`; only whole numbers of binary units.
     static func size(_ range: ClosedRange<Int64>) -> ValueSchema {
-        .scalar(.size(range)) { text, node, place, decoding in
+        .text(.size(range)) { text throws(TextFault) in
             guard !isWholeNumber(text) else {
-                decoding.report(
-                    node.position,
-                    "\(place.key) \(shown(text)) has no unit; "
-                        + "write \(listed(["\(text)MiB", "\(text)GiB"], "or"))")
-                return nil
+                throw TextFault(lackingUnit: text, of: ["MiB", "GiB"])
             }
             guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }),
                 isWholeNumber(String(text.dropLast(unit.name.count)))
             else {
-                decoding.report(
-                    node.position, "\(place.key) \(shown(text)) is not a size",
-                    help: "write it as `64KiB`, `500MiB`, `2GiB` or `1TiB`")
-                return nil
+                throw TextFault(
+                    "is not a size", help: "write it as `64KiB`, `500MiB`, `2GiB` or `1TiB`")
             }
             let size = Int64(text.dropLast(unit.name.count)).flatMap { count in
                 let (product, overflow) = count.multipliedReportingOverflow(by: unit.bytes)
                 return overflow ? nil : product
             }
-            return decoding.check(size, in: range, text, node, place, show: sizeText)
+            return try checked(size, in: range, show: sizeText)
         }
     }
 }
@@ -122,28 +144,11 @@ extension ValueSchema where Value == Int64 {
 extension ValueSchema where Value == Instant {
     /// Reads an instant in the format of RFC 3339.
     static var instant: ValueSchema {
-        .scalar(.instant) { text, node, place, decoding in
+        .text(.instant) { text throws(TextFault) in
             if let instant = Instant(rfc3339: text) { return instant }
-            decoding.report(
-                node.position, "\(place.key) \(shown(text)) is not an instant",
+            throw TextFault(
+                "is not an instant",
                 help: "write it as `2026-11-20T06:00:00Z` or `2026-11-20T07:00:00+01:00`")
-            return nil
-        }
-    }
-}
-
-extension ValueSchema where Value == String {
-    /// Reads a date, or an instant in the format of RFC 3339; the value is the text.
-    static var dateOrInstant: ValueSchema {
-        .scalar(.dateOrInstant) { text, node, place, decoding in
-            // A text is a date if its midnight in UTC is an instant.
-            for rest in ["", "T00:00:00Z"] where Instant(rfc3339: text + rest) != nil {
-                return text
-            }
-            decoding.report(
-                node.position, "\(place.key) \(shown(text)) is neither a date nor an instant",
-                help: "write it as `2026-01-31` or `2026-01-31T06:00:00Z`")
-            return nil
         }
     }
 }
@@ -153,11 +158,10 @@ extension ValueSchema where Value == JobID {
     static var jobID: ValueSchema {
         .scalar(.jobID) { text, node, _, decoding in
             if let id = JobID(text) { return id }
-            decoding.report(
+            return decoding.fault(
                 node.position, "job id \(shown(text)) is not allowed",
                 help: "an id is 1 to 100 letters, digits, `.`, `-` or `_` and starts with a "
                     + "letter or digit")
-            return nil
         }
     }
 }
@@ -184,19 +188,19 @@ extension ValueSchema {
     }
 }
 
-extension Decoding {
-    /// Returns the value if it is in its range, and reports it otherwise; `nil` stands for a number
-    /// that is too large to represent.
-    fileprivate mutating func check<Value: Comparable>(
-        _ value: Value?, in range: ClosedRange<Value>, _ text: String, _ node: YAMLNode,
-        _ place: CodingPath, show: (Value) -> String
-    ) -> Value? {
-        if let value, range.contains(value) { return value }
-        report(
-            node.position,
-            "\(place.key) \(shown(text)) is out of range, wanted \(show(range.lowerBound)) to "
-                + show(range.upperBound))
-        return nil
+/// Returns the value if it is in its range; `nil` stands for a number that is too large to
+/// represent.
+private func checked<Value: Comparable>(
+    _ value: Value?, in range: ClosedRange<Value>, show: (Value) -> String
+) throws(TextFault) -> Value {
+    if let value, range.contains(value) { return value }
+    throw TextFault(
+        "is out of range, wanted \(show(range.lowerBound)) to \(show(range.upperBound))")
+}
+
+extension TextFault {
+    fileprivate init(lackingUnit number: String, of units: [String]) {
+        self.init("has no unit; write \(listed(units.map { number + $0 }, "or"))")
     }
 }
 

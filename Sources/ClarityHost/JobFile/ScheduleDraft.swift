@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// `schedule:` as written in the file.
 struct ScheduleDraft: Sendable {
@@ -74,4 +75,113 @@ enum CronRule: Sendable {
     case times(CronExpression)
     /// At the first start of a scheduler after the machine has started.
     case reboot
+}
+
+extension ValueSchema where Value == CronRule {
+    /// Reads a cron expression that fires at least once, or `@reboot`.
+    static var cron: ValueSchema {
+        .text(.cron) { text throws(TextFault) in
+            let words = text.split { $0 == " " || $0 == "\t" }
+            if words == ["@reboot"] { return .reboot }
+            let expression: CronExpression
+            do throws(ExpressionError) {
+                expression = try CronExpression(text)
+            } catch {
+                let isName = words.count == 1 && words[0].hasPrefix("@")
+                throw TextFault(
+                    in: error.field?.rawValue, got: error.got,
+                    wanted: (isName ? "`@reboot`, " : "") + error.wanted)
+            }
+            guard !expression.neverFires else {
+                throw TextFault(
+                    "never fires", help: "no month that it names has a day that it names")
+            }
+            return .times(expression)
+        }
+    }
+}
+
+extension ValueSchema where Value == CalendarExpression {
+    /// Reads a calendar expression that fires at least once.
+    static var calendar: ValueSchema {
+        .text(.calendar) { text throws(TextFault) in
+            let expression: CalendarExpression
+            do throws(ExpressionError) {
+                expression = try CalendarExpression(text)
+            } catch {
+                throw TextFault(in: error.field?.rawValue, got: error.got, wanted: error.wanted)
+            }
+            guard !expression.neverFires else {
+                throw TextFault(
+                    "never fires",
+                    help: "no date has the year, month, day and weekday that it names")
+            }
+            return expression
+        }
+    }
+}
+
+extension TextFault {
+    /// Creates the fault of an expression; `field` is `nil` if the text as a whole is invalid.
+    fileprivate init(in field: String?, got: String, wanted: String) {
+        let fault = field.map { "has \(shown(got)) for the \($0)" } ?? "is no schedule"
+        self.init("\(fault), wanted \(wanted)")
+    }
+}
+
+extension ValueSchema where Value == Zone {
+    /// Reads the name of a time zone that the machine knows.
+    static var timeZone: ValueSchema {
+        .scalar(.timeZone) { text, node, _, decoding in
+            decoding.zone(text, at: node.position)
+        }
+    }
+}
+
+extension Decoding {
+    /// Returns the zone with a name that `position` contains or implies; reports an unknown one.
+    mutating func zone(
+        _ identifier: String, at position: YAMLNode.Position, help: String? = nil
+    ) -> Zone? {
+        let zones = context.zones
+        guard let bytes = zones.tzif(for: identifier) else {
+            let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
+            let question = near.map { "; did you mean \(shown($0))?" } ?? ""
+            let standard = near == nil ? "write it as `Europe/London` or `UTC`" : nil
+            return fault(
+                position, "unknown time zone \(shown(identifier))\(question)",
+                help: help ?? standard)
+        }
+        do throws(ZoneError) {
+            return try Zone(identifier: identifier, tzif: bytes)
+        } catch {
+            return fault(position, "\(error)", help: help ?? "the machine's tzdata is at fault")
+        }
+    }
+}
+
+/// Returns how the tz database may spell a name that was typed with other capitals or with spaces.
+///
+/// A zone source looks up one name at a time, so similar names are guessed and not searched for.
+private func otherSpellings(of identifier: String) -> [String] {
+    guard identifier.utf8.count <= 100 else { return [] }
+    let smallWords: Set<String> = ["of", "es", "au"]
+    var spelling = ""
+    var word = ""
+    for character in identifier + "/" {
+        if character.isLetter {
+            word.append(character)
+            continue
+        }
+        let lowered = word.lowercased()
+        spelling += smallWords.contains(lowered) ? lowered : lowered.capitalizedFirst
+        word = ""
+        spelling.append(character == " " ? "_" : character)
+    }
+    spelling.removeLast()
+    return [spelling, identifier.uppercased()].filter { $0 != identifier }
+}
+
+extension String {
+    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -1,39 +1,41 @@
 public import ClarityScheduler
 import Glibc
 
-/// The work of a job of the kind `command`, read from its options.
-public struct CommandPlan: Hashable, Sendable {
-    /// The program's name or absolute path, and its arguments; not empty.
-    public let words: [String]
-    /// The absolute path of the folder in which the program starts.
-    public let folder: String
-    /// The variables that it gets in addition to those of this program.
-    public let variables: [String: String]
-    /// The maximum number of bytes of its output to keep.
-    public let outputLimit: Int
+extension JobKindDeclaration {
+    /// The kind `command`, for any catalogue: `CommandPlan` reads its options, and `CommandWorker`
+    /// runs it.
+    public static let command = JobKindDeclaration(
+        .command, summary: "runs any program; its exit status decides the outcome",
+        options: CommandPlan.declarations, needsSections: false)
+}
 
-    /// Reads the options of an order.
-    ///
-    /// - Throws: `Failure` for options that cannot come from a valid job file.
-    public init(_ options: [String: String]) throws(Failure) {
-        let words = CommandPlan.list(options["command"])
-        guard let program = words.first, !program.isEmpty else {
-            throw Failure(.configuration, "option `command` names no program")
-        }
-        guard let limit = (options["output_limit"] ?? "65536").asCount else {
-            throw Failure(.configuration, "option `output_limit` is not a number of bytes")
-        }
-        var variables: [String: String] = [:]
-        for entry in CommandPlan.list(options["environment"]) {
-            guard let equals = entry.utf8.firstIndex(of: UInt8(ascii: "=")) else {
-                throw Failure(.configuration, "option `environment` has an entry without `=`")
-            }
-            variables[String(entry[..<equals])] = String(entry[entry.utf8.index(after: equals)...])
-        }
-        self.words = words
-        folder = options["folder"] ?? "/"
-        self.variables = variables
-        outputLimit = limit
+/// The work of a job of the kind `command`: its options.
+public struct CommandPlan: DeclaredOptions, Hashable {
+    /// The program's name or absolute path, and its arguments; not empty once options were read.
+    public private(set) var words: [String] = []
+    /// The absolute path of the folder in which the program starts.
+    public private(set) var folder = "/"
+    /// The variables that it gets in addition to those of this program.
+    public private(set) var variables: [String: String]?
+    /// The maximum number of bytes of its output to keep.
+    public private(set) var outputLimit: Int64 = 64 << 10
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        let missing = "option `command` names no program"
+        fields.add(
+            required: "command", .command, &words, ifMissing: missing,
+            "program and arguments, one word per entry; no shell is involved")
+        if words.first?.isEmpty == true { fields.refuse(missing) }
+        fields.add("folder", .path, &folder, "working directory")
+        fields.add(
+            "environment", .variables, &variables,
+            "more environment variables; no secrets")
+        fields.add(
+            "output_limit", .size((1 << 10)...(16 << 20)), &outputLimit,
+            "how much of the output is kept, one half from the beginning and one from "
+                + "the end")
     }
 
     /// Returns the program's path; `nil` if it is not found.
@@ -57,7 +59,7 @@ public struct CommandPlan: Hashable, Sendable {
     public func environment(
         over base: [String: String], _ order: AttemptOrder, startedAt: Instant
     ) -> [String: String] {
-        base.merging(variables) { _, own in own }
+        base.merging(variables ?? [:]) { _, own in own }
             .merging(CommandPlan.variables(of: order, startedAt: startedAt)) { _, ours in ours }
     }
 
@@ -72,13 +74,33 @@ public struct CommandPlan: Hashable, Sendable {
             "CLARITY_DEADLINE": "\(startedAt + order.timeout)",
         ]
     }
-
-    private static func list(_ text: String?) -> [String] {
-        guard let text, !text.isEmpty else { return [] }
-        return text.split(separator: "\u{0}", omittingEmptySubsequences: false).map(String.init)
-    }
 }
 
-extension String {
-    fileprivate var asCount: Int? { Int(self).flatMap { (1...(16 << 20)).contains($0) ? $0 : nil } }
+/// Finds programs as a shell does, but only at places that do not depend on the working directory.
+enum ProgramSearch {
+    /// The folders to search if the environment names none.
+    static let standardFolders = "/usr/local/bin:/usr/bin:/bin"
+
+    /// Returns the path of a program; `nil` if it is not found.
+    ///
+    /// A name with a slash must be an absolute path, and is returned as it is, whether the program
+    /// exists or not. Any other name is searched for in the absolute folders among `folders`, a
+    /// list with colons like `PATH`.
+    static func path(of name: String, in folders: String?) -> String? {
+        guard !name.utf8.contains(UInt8(ascii: "/")) else {
+            return name.hasPrefix("/") ? name : nil
+        }
+        guard !name.isEmpty else { return nil }
+        for folder in (folders ?? standardFolders).split(separator: ":") where folder.first == "/" {
+            let path = "\(folder)/\(name)"
+            var status = stat()
+            // A folder may be executable too.
+            if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+                access(path, X_OK) == 0
+            {
+                return path
+            }
+        }
+        return nil
+    }
 }

@@ -51,32 +51,17 @@ public struct CommandWorker: Worker {
         guard !Task.isCancelled else {
             return AttemptEnd(.broke(.notStarted("cancelled before it started")))
         }
-        let limit: Int
-        let launch: CommandLaunch
         do throws(Failure) {
-            let plan = try CommandPlan(order.options)
-            limit = plan.outputLimit
-            launch = try self.launch(plan, order)
+            return try await run(CommandPlan(order.options), order, signals, progress)
         } catch {
             return AttemptEnd(.reported(.failure(error)))
         }
-        do throws(SystemError) {
-            return try await AttemptWatch.run(signals, progress) {
-                () throws(SystemError) -> ProcessAttempt<CapturedOutput> in
-                try ProcessAttempt(
-                    [], memoryLimitBytes: order.memoryLimitBytes, CapturedOutput(limit: limit)
-                ) { _, writes throws(SystemError) in
-                    try launch.start(output: writes)
-                }
-            }
-        } catch {
-            return AttemptEnd(error.commandResult)
-        }
     }
 
-    private func launch(
-        _ plan: CommandPlan, _ order: AttemptOrder
-    ) throws(Failure) -> CommandLaunch {
+    private func run(
+        _ plan: CommandPlan, _ order: AttemptOrder, _ signals: AsyncStream<AttemptSignal>,
+        _ progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+    ) async throws(Failure) -> AttemptEnd {
         let all = plan.environment(over: environment, order, startedAt: clock.now)
         guard let program = plan.program(in: all) else {
             throw Failure(.configuration, "the program is not found in PATH")
@@ -84,9 +69,23 @@ public struct CommandWorker: Worker {
         guard plan.hasFolder else {
             throw Failure(.configuration, "its `folder` is none, or may not be looked at")
         }
-        return CommandLaunch(
-            words: [program] + plan.words.dropFirst(), folder: plan.folder, environment: all,
-            leaseLock: leaseLock)
+        let leaseLock = leaseLock
+        do throws(SystemError) {
+            return try await ProcessAttempt.run(
+                [], memoryLimitBytes: order.memoryLimitBytes,
+                CapturedOutput(limit: Int(plan.outputLimit)), signals, progress
+            ) { _, writes throws(SystemError) in
+                var start = try ProcessStart()
+                try start.enter(plan.folder)
+                try start.open("/dev/null", O_RDONLY, as: 0)
+                try start.give(writes.number, as: 1)
+                try start.give(writes.number, as: 2)
+                return try start.run(
+                    [program] + plan.words.dropFirst(), all, lock: leaseLock, as: 3)
+            }
+        } catch {
+            return AttemptEnd(error.commandResult)
+        }
     }
 }
 

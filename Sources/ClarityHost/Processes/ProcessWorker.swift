@@ -22,8 +22,9 @@ import Synchronization
 ///   attempt. A process that has left the group is not found.
 /// - `run` returns when the process has been reaped and every descriptor is closed.
 public struct ProcessWorker: Worker {
-    private let launch: Launch
-    private let running: RunningAttempts
+    private let executable: [String]
+    private let environment: [String: String]
+    private let leaseLock: Int32?
 
     /// Creates a worker.
     ///
@@ -32,16 +33,11 @@ public struct ProcessWorker: Worker {
     ///   - environment: the process's whole environment.
     ///   - leaseLock: an open descriptor that the process inherits as number 5. It must stay open
     ///     while attempts start.
-    ///   - attempts: called with the number of running attempts whenever it changes; must not
-    ///     block.
-    public init(
-        executable: [String], environment: [String: String], leaseLock: Int32?,
-        attempts: @escaping @Sendable (_ running: Int) -> Void = { _ in }
-    ) {
+    public init(executable: [String], environment: [String: String], leaseLock: Int32?) {
         precondition(!executable.isEmpty, "a worker needs a program, got \(executable)")
-        launch = Launch(
-            executable: executable, environment: environment, leaseLock: leaseLock)
-        running = RunningAttempts(attempts)
+        self.executable = executable
+        self.environment = environment
+        self.leaseLock = leaseLock
     }
 
     public func run(
@@ -51,37 +47,72 @@ public struct ProcessWorker: Worker {
         guard !Task.isCancelled else {
             return AttemptEnd(.broke(.notStarted("cancelled before it started")))
         }
-        running.change(by: 1)
-        defer { running.change(by: -1) }
-        let launch = launch
         let text = Array(order.lines.map { $0 + "\n" }.joined().utf8)
         do throws(SystemError) {
-            return try await AttemptWatch.run(signals, progress) {
-                () throws(SystemError) -> ProcessAttempt<ReportReader> in
-                try ProcessAttempt(
-                    text, memoryLimitBytes: order.memoryLimitBytes, ReportReader()
-                ) { reads, writes throws(SystemError) in
-                    try launch.start(order: reads, report: writes)
-                }
+            return try await ProcessAttempt.run(
+                text, memoryLimitBytes: order.memoryLimitBytes, ReportReader(), signals, progress
+            ) { reads, writes throws(SystemError) in
+                try start(order: reads, report: writes)
             }
         } catch {
             return AttemptEnd(.broke(.notStarted(error.text)))
         }
     }
+
+    private func start(
+        order: borrowing Descriptor, report: borrowing Descriptor
+    ) throws(SystemError) -> pid_t {
+        var start = try ProcessStart()
+        try start.open("/dev/null", O_RDONLY, as: 0)
+        try start.open("/dev/null", O_WRONLY, as: 1)
+        if fcntl(2, F_GETFD) < 0 {
+            // Otherwise the first file that the worker opens would receive its error messages.
+            try start.open("/dev/null", O_WRONLY, as: 2)
+        }
+        try start.give(order.number, as: 3)
+        try start.give(report.number, as: 4)
+        return try start.run(executable, environment, lock: leaseLock, as: 5)
+    }
 }
 
-/// Counts the running attempts.
-final class RunningAttempts: Sendable {
-    private let count = Mutex(0)
-    private let tell: @Sendable (Int) -> Void
+/// Gives the attempts of some kinds to workers of their own.
+public final class WorkerByKind: Worker {
+    private let kinds: [JobKind: any Worker]
+    private let others: any Worker
+    private let running = Mutex(0)
+    private let attempts: @Sendable (_ running: Int) -> Void
 
-    init(_ tell: @escaping @Sendable (Int) -> Void) { self.tell = tell }
+    /// Creates a worker that dispatches to others.
+    ///
+    /// - Parameters:
+    ///   - kinds: the workers of these kinds.
+    ///   - others: the worker of all other kinds.
+    ///   - attempts: called with the number of running attempts whenever it changes; must not
+    ///     block.
+    public init(
+        _ kinds: [JobKind: any Worker], others: any Worker,
+        attempts: @escaping @Sendable (_ running: Int) -> Void = { _ in }
+    ) {
+        self.kinds = kinds
+        self.others = others
+        self.attempts = attempts
+    }
 
-    func change(by difference: Int) {
+    public func run(
+        _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
+        progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+    ) async -> AttemptEnd {
+        change(by: 1)
+        defer { change(by: -1) }
+        return await (kinds[order.kind] ?? others).run(
+            order, signals: signals, progress: progress)
+    }
+
+    private func change(by difference: Int) {
         // Call under the lock, so that the last number reported is the last one counted.
-        count.withLock { count in
-            count += difference
-            tell(count)
+        running.withLock { running in
+            running += difference
+            attempts(running)
         }
     }
 }

@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 // The kinds that concern analyses and insights by the backend.
 
@@ -6,45 +6,100 @@ extension JobKindDeclaration {
     static let processingStatus = JobKindDeclaration(
         JobKind("processing-status"),
         summary: "asks what became of uploads and analyses",
-        options: [giveUpAfter], events: [.uploadCompleted, .analysisCompleted],
-        addressKey: backendAddress)
+        options: ProcessingStatusOptions.declarations,
+        events: [.uploadCompleted, .analysisCompleted], addressKey: backendAddress)
 
     static let patAnalysis = JobKindDeclaration(
         JobKind("pat-analysis"),
         summary: "sends the newest whole week of steps, minute by minute, to be analysed",
-        options: [
-            OptionDeclaration(
-                "minutes_needed", .integer(1...10_080), standard: "7200",
-                summary: "minutes of the week's 10080 that must have data"),
-            OptionDeclaration(
-                "form", .choice(["auto", "steps", "actigraphy"]), standard: "auto",
-                summary: "form in which the week is sent: as steps or as measurements of "
-                    + "movement; `auto` uses the form that the backend analyses"),
-            giveUpAfter,
-        ], events: [.analysisCompleted], addressKey: backendAddress)
+        options: PatAnalysisOptions.declarations, events: [.analysisCompleted],
+        addressKey: backendAddress)
 
     static let insightGenerate = JobKindDeclaration(
         JobKind("insight-generate"),
         summary: "requests an insight about the newest analysis, once",
-        options: [
-            OptionDeclaration(
-                "type", .choice(["comprehensive", "brief"]), standard: "comprehensive",
-                summary: "how long the text is"),
-            OptionDeclaration(
-                "language", .text, standard: "en",
-                summary: "language of the text, as a tag such as `en` or `pt-BR`"),
-            OptionDeclaration(
-                "recommendations", .boolean, standard: "true",
-                summary: "whether the text contains recommendations"),
-            OptionDeclaration(
-                "context", .choice(["none", "summary"]), standard: "summary",
-                summary: "what is sent with the results of the analysis: nothing, or the number "
-                    + "of days and of samples"),
-        ], events: [.insightGenerated], addressKey: backendAddress)
+        options: InsightGenerateOptions.declarations, events: [.insightGenerated],
+        addressKey: backendAddress)
+}
 
-    private static let giveUpAfter = OptionDeclaration(
-        "give_up_after", .duration(.seconds(1)...days(366)),
-        standard: String(days(7).milliseconds),
-        summary: "time without a final answer after which uploads and analyses become "
-            + "`unconfirmed`")
+/// The options of the kind `processing-status`.
+public struct ProcessingStatusOptions: DeclaredOptions {
+    public var giveUpAfter = days(7)
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            "give_up_after", .duration(.seconds(1)...days(366)), &giveUpAfter,
+            "time without a final answer after which uploads and analyses become "
+                + "`unconfirmed`")
+    }
+}
+
+/// The options of the kind `pat-analysis`.
+public struct PatAnalysisOptions: DeclaredOptions {
+    public var minutesNeeded = 7200
+    /// The form in which the week is sent; `nil` means the one that the backend analyses.
+    public var form: AnalysisForm?
+    public var polling = ProcessingStatusOptions()
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            "minutes_needed", .integer(1...10_080), &minutesNeeded,
+            "minutes of the week's 10080 that must have data")
+        fields.add(
+            "form", &form, otherwise: "auto",
+            "form in which the week is sent: as steps or as measurements of movement; "
+                + "`auto` uses the form that the backend analyses")
+        polling.declare(in: &fields)
+    }
+}
+
+/// The options of the kind `insight-generate`.
+public struct InsightGenerateOptions: DeclaredOptions {
+    public enum Length: String, CaseIterable, Sendable {
+        case comprehensive, brief
+    }
+
+    /// What is sent along with the numbers of the analysis.
+    public enum Context: String, CaseIterable, Sendable {
+        case none, summary
+    }
+
+    public var length = Length.comprehensive
+    /// A tag of letters, digits and `-`, at most 35 characters long (RFC 5646, section 4.4.1).
+    public var language = "en"
+    public var includesRecommendations = true
+    public var context = Context.summary
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add("type", &length, "how long the text is")
+        fields.add(
+            "language", .text, &language, "language of the text, as a tag such as `en` or `pt-BR`")
+        let words = language.utf8.split(
+            separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        let isTag =
+            language.utf8.count <= 35 && (2...8).contains(words[0].count)
+            && words.allSatisfy { word in
+                (1...8).contains(word.count)
+                    && word.allSatisfy { byte in
+                        switch byte {
+                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                        default: false
+                        }
+                    }
+            }
+        if !isTag { fields.refuse("option `language` is no language tag such as `en` or `pt-BR`") }
+        fields.add(
+            "recommendations", .boolean, &includesRecommendations,
+            "whether the text contains recommendations")
+        fields.add(
+            "context", &context,
+            "what is sent with the results of the analysis: nothing, or the number of "
+                + "days and of samples")
+    }
 }

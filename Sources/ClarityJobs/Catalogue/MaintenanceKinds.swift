@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 // The kinds that keep the state directory small and auditable.
 
@@ -6,38 +6,63 @@ extension JobKindDeclaration {
     static let cleanup = JobKindDeclaration(
         JobKind("cleanup"),
         summary: "deletes old data that the backend has confirmed, and compacts the database",
-        options: [
-            OptionDeclaration(
-                "retain", .duration(days(1)...days(36_600)),
-                standard: String(days(90).milliseconds),
-                summary: "how long values that the backend has confirmed stay readable here"),
-            OptionDeclaration(
-                "retain_audit", .duration(days(1)...days(36_600)),
-                standard: String(days(90).milliseconds),
-                summary: "how long entries of the audit log stay here after an `audit-upload` job "
-                    + "has sent them"),
-            OptionDeclaration(
-                "retain_files", .duration(days(1)...days(36_600)),
-                summary: "how long files stay in `done` of a spool folder; without it they are "
-                    + "never deleted, and those in `rejected` never are"),
-        ])
+        options: CleanupOptions.declarations)
 
     static let auditUpload = JobKindDeclaration(
-        JobKind("audit-upload"),
+        .auditUpload,
         summary: "sends new entries of the audit log, without values, to a server of your own",
-        options: [
-            OptionDeclaration(
-                "url", .url, isRequired: true,
-                summary: "address to which the entries are posted, as NDJSON"),
-            OptionDeclaration(
-                "page_size", .integer(1...1000), standard: "500",
-                summary: "entries in one request"),
-            OptionDeclaration(
-                "ca_bundle", .path,
-                summary: "file with the certificate authorities to trust instead of the system's"),
-            OptionDeclaration(
-                "pins", .texts,
-                summary: "digests `sha256//...` of at least two public keys; the server must "
-                    + "present one of them"),
-        ], addressKey: "url")
+        options: AuditUploadOptions.declarations, addressKey: "url")
+}
+
+/// The options of the kind `cleanup`.
+public struct CleanupOptions: DeclaredOptions {
+    public var retain = days(90)
+    public var retainAudit = days(90)
+    public var retainFiles: Duration?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        let spans = OptionDeclaration.Form.duration(days(1)...days(36_600))
+        fields.add(
+            "retain", spans, &retain,
+            "how long values that the backend has confirmed stay readable here")
+        fields.add(
+            "retain_audit", spans, &retainAudit,
+            "how long entries of the audit log stay here after an `audit-upload` job has "
+                + "sent them")
+        fields.add(
+            "retain_files", spans, &retainFiles,
+            "how long files stay in `done` of a spool folder; without it they are never "
+                + "deleted, and those in `rejected` never are")
+    }
+}
+
+/// The options of the kind `audit-upload`.
+public struct AuditUploadOptions: DeclaredOptions {
+    public var url = ""
+    public var pageSize = 500
+    public var authorities: String?
+    /// One digest on each line.
+    public var pins: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "url", .url, &url, "address to which the entries are posted, as NDJSON")
+        fields.add("page_size", .integer(1...1000), &pageSize, "entries in one request")
+        fields.add(
+            "ca_bundle", .path, &authorities,
+            "file with the certificate authorities to trust instead of the system's")
+        fields.add(
+            "pins", .texts, &pins,
+            "digests `sha256//...` of at least two public keys; the server must present "
+                + "one of them")
+    }
+}
+
+extension JobKind {
+    /// The kind that sends to a server other than the backend.
+    public static let auditUpload = JobKind("audit-upload")
 }

@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 // The kinds that pull from the backend.
 
@@ -6,27 +6,41 @@ extension JobKindDeclaration {
     static let refresh = JobKindDeclaration(
         JobKind("refresh"),
         summary: "fetches the profile, the latest insights and changed metrics",
-        options: [
-            OptionDeclaration(
-                "page_size", .integer(1...500), standard: "100",
-                summary: "rows in one request"),
-            OptionDeclaration(
-                "whole_every", .duration(.seconds(3600)...days(366)),
-                standard: String(days(7).milliseconds),
-                summary: "how often all metrics are fetched again, to find those that changed "
-                    + "long after they were measured"),
-        ], addressKey: backendAddress)
+        options: RefreshOptions.declarations, addressKey: backendAddress)
 
     static let insightHistory = JobKindDeclaration(
         JobKind("insight-history"),
         summary: "fetches every insight that the backend has made",
-        options: [
-            OptionDeclaration(
-                "page_size", .integer(1...100), standard: "20",
-                summary: "insights in one request"),
-            OptionDeclaration(
-                "full_texts", .integer(0...1000), standard: "50",
-                summary: "maximum number of full texts that a run fetches, if the backend has "
-                    + "them"),
-        ], addressKey: backendAddress)
+        options: InsightHistoryOptions.declarations, addressKey: backendAddress)
+}
+
+/// The options of the kind `refresh`.
+public struct RefreshOptions: DeclaredOptions {
+    public var pageSize = 100
+    public var wholeEvery = days(7)
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add("page_size", .integer(1...500), &pageSize, "rows in one request")
+        fields.add(
+            "whole_every", .duration(.seconds(3600)...days(366)), &wholeEvery,
+            "how often all metrics are fetched again, to find those that changed long "
+                + "after they were measured")
+    }
+}
+
+/// The options of the kind `insight-history`.
+public struct InsightHistoryOptions: DeclaredOptions {
+    public var pageSize = 20
+    public var fullTexts = 50
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add("page_size", .integer(1...100), &pageSize, "insights in one request")
+        fields.add(
+            "full_texts", .integer(0...1000), &fullTexts,
+            "maximum number of full texts that a run fetches, if the backend has them")
+    }
 }

@@ -1,29 +1,11 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 // The sections of a job file that apply to all jobs.
 
 extension SectionDeclaration {
     static let backend = SectionDeclaration(
-        "backend",
-        .mapping([
-            OptionDeclaration(
-                "url", .url, isRequired: true,
-                summary: "address of the backend's API, such as `https://clarity.example/api/v1`"),
-            OptionDeclaration(
-                "dialect", .choice(["auto", "blueprint", "loop"]), standard: "auto",
-                summary: "version of the backend; `auto` asks the backend once and remembers the "
-                    + "answer"),
-            OptionDeclaration(
-                "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), standard: "1000",
-                summary: "wait before a request is repeated within an attempt; doubles each time"),
-            OptionDeclaration(
-                "ca_bundle", .path,
-                summary: "file with the certificate authorities to trust instead of the system's"),
-            OptionDeclaration(
-                "pins", .texts,
-                summary: "digests `sha256//...` of at least two public keys, one of them a "
-                    + "backup; the backend must present one of them"),
-        ]), isRequired: true, summary: "the CLARITY backend")
+        "backend", .mapping(BackendOptions.declarations), isRequired: true,
+        summary: "the CLARITY backend")
 
     static let key = SectionDeclaration(
         "key",
@@ -62,6 +44,58 @@ extension SectionDeclaration {
                     summary: "folder into which any program moves files of samples")
             ],
         ]), summary: "the files to read")
+
+    /// The maximum age of the data, one goal for each kind; `FreshnessGoal` reads it.
+    static let fresh = SectionDeclaration(
+        "fresh",
+        .mapping(
+            SampleKind.allCases.map { kind in
+                OptionDeclaration(
+                    kind.rawValue, span,
+                    summary: "maximum age of the newest sample that the backend has accepted")
+            } + [
+                OptionDeclaration(
+                    "insights", span,
+                    summary: "maximum age of the newest insight"),
+                OptionDeclaration(
+                    "profile", span,
+                    summary: "maximum time since the profile was fetched"),
+            ]), summary: "how old the newest data may be; `status` checks it")
+
+    private static let span = OptionDeclaration.Form.duration(.seconds(60)...days(3660))
+}
+
+/// The keys of the section `backend`.
+public struct BackendOptions: DeclaredOptions {
+    public var url = ""
+    /// The name of a dialect, or `auto`.
+    public var dialect = "auto"
+    /// The wait before the first retry of a request.
+    public var retryWait = Duration.seconds(1)
+    public var authorities: String?
+    /// One digest on each line.
+    public var pins: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "url", .url, &url,
+            "address of the backend's API, such as `https://clarity.example/api/v1`")
+        fields.add(
+            "dialect", .choice(["auto", "blueprint", "loop"]), &dialect,
+            "version of the backend; `auto` asks the backend once and remembers the answer")
+        fields.add(
+            "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), &retryWait,
+            "wait before a request is repeated within an attempt; doubles each time")
+        fields.add(
+            "ca_bundle", .path, &authorities,
+            "file with the certificate authorities to trust instead of the system's")
+        fields.add(
+            "pins", .texts, &pins,
+            "digests `sha256//...` of at least two public keys, one of them a backup; the backend "
+                + "must present one of them")
+    }
 }
 
 /// The time zone that the account's days follow.

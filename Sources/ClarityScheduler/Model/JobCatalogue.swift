@@ -52,11 +52,10 @@ public struct OptionDeclaration: Hashable, Sendable {
 }
 
 /// A kind of job that this program can run.
-public struct JobKindDeclaration: Hashable, Sendable {
+public struct JobKindDeclaration: Sendable {
     public var kind: JobKind
     public var summary: String
-    /// The options that a job of this kind accepts.
-    public var options: [OptionDeclaration]
+    private let declareOptions: @Sendable () -> [OptionDeclaration]
     /// Whether the worker uses `AttemptOrder.conditions`; the scheduler leaves them out for other
     /// kinds and measures nothing for them.
     public var heedsConditions: Bool
@@ -75,20 +74,27 @@ public struct JobKindDeclaration: Hashable, Sendable {
     public var isSingle: Bool
 
     /// Declares a kind.
+    ///
+    /// - Parameter options: the options that a job of this kind accepts. Asked for only when a job
+    ///   file has such a job, because most files have few of the kinds.
     public init(
-        _ kind: JobKind, summary: String, options: [OptionDeclaration] = [],
+        _ kind: JobKind, summary: String,
+        options: @autoclosure @escaping @Sendable () -> [OptionDeclaration] = [],
         heedsConditions: Bool = false, events: Set<EventName> = [], addressKey: String? = nil,
         needsSections: Bool = true, isSingle: Bool = false
     ) {
         self.kind = kind
         self.summary = summary
-        self.options = options
+        declareOptions = options
         self.heedsConditions = heedsConditions
         self.events = events
         self.addressKey = addressKey
         self.needsSections = needsSections
         self.isSingle = isSingle
     }
+
+    /// The options that a job of this kind accepts.
+    public var options: [OptionDeclaration] { declareOptions() }
 }
 
 /// An event that workers may emit and that a job may wait for with `on:`.
@@ -133,7 +139,7 @@ public struct SectionDeclaration: Hashable, Sendable {
 }
 
 /// Everything that a job file may name beyond the engine's own keys.
-public struct JobCatalogue: Hashable, Sendable {
+public struct JobCatalogue: Sendable {
     public var kinds: [JobKindDeclaration]
     public var sections: [SectionDeclaration]
     /// The events that `on:` may name besides `EventName.ofTheEngine`.

@@ -32,7 +32,7 @@ struct InsightMaking {
     }
 
     /// Stores a request for the newest analysis, unless it already has one.
-    mutating func queue(_ settings: InsightSettings) throws {
+    mutating func queue(_ options: InsightGenerateOptions) throws {
         guard let (analysis, result) = try context.store.analyses.latestResult() else {
             return skip("no analysis is complete yet")
         }
@@ -46,10 +46,11 @@ struct InsightMaking {
             return
         }
         let matter = InsightMatter(
-            numbers: result.numbers, context: settings.hasContext ? try telling(of: analysis) : nil,
-            length: settings.length.rawValue,
-            includesRecommendations: settings.includesRecommendations,
-            language: settings.language)
+            numbers: result.numbers,
+            context: options.context == .summary ? try telling(of: analysis) : nil,
+            length: options.length.rawValue,
+            includesRecommendations: options.includesRecommendations,
+            language: options.language)
         if try context.store.analyses.queueInsight(of: analysis, matter, at: context.clock.now)
             != nil
         {

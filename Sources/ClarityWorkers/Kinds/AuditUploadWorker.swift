@@ -3,7 +3,7 @@ import ClarityTransport
 import ClarityContract
 import ClarityJobs
 import JSON
-public import ClarityScheduler
+import ClarityScheduler
 
 /// Uploads the entries of the audit log to the job's own URL, each once as far as possible.
 ///
@@ -14,14 +14,8 @@ public import ClarityScheduler
 ///
 /// The worker verifies the log first. It uploads a broken log too, and notes that the log is
 /// broken.
-public struct AuditUploadWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order)
-        let url = try options.auditURL()
-        let size = try options.integer("page_size")
+struct AuditUploadWorker: KindWorker {
+    func run(_ options: AuditUploadOptions, _ context: WorkContext) async throws -> Outcome {
         var counts = WorkCounts(context)
         counts.add(0, to: "entries_sent")
         let proof = try context.store.audit.verify()
@@ -31,11 +25,12 @@ public struct AuditUploadWorker: KindWorker {
         var last = try context.store.audit.uploadedNumber()
         while true {
             try context.checkTime()
-            let records = try context.store.audit.records(after: last, limit: size)
+            let records = try context.store.audit.records(after: last, limit: options.pageSize)
             guard let end = records.last?.number else { return .success }
             let response: HTTPResponse
             do throws(TransportError) {
-                response = try await context.transport.send(AuditUploadWorker.request(url, records))
+                response = try await context.transport.send(
+                    AuditUploadWorker.request(options.url, records))
             } catch {
                 return AuditUploadWorker.outcome(of: error)
             }
@@ -110,17 +105,11 @@ extension AuditRecord {
             guard let entry else { return json.field("damaged", true) }
             json.field("action", entry.action.rawValue)
             json.object("counts") { json in
-                for (kind, count) in entry.sortedCounts {
+                for (kind, count) in entry.counts.sorted(by: { $0.key < $1.key }) {
                     json.field(kind, number: Int(count))
                 }
             }
         }
         return json.bytes
-    }
-}
-
-extension AuditEntry {
-    fileprivate var sortedCounts: [(key: String, value: Int64)] {
-        counts.sorted { $0.key < $1.key }
     }
 }

@@ -1,6 +1,6 @@
 import ClarityClient
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
 import ClaritySources
 
 /// Reads the sources into the outbox and uploads the samples that the backend does not have yet.
@@ -8,23 +8,21 @@ import ClaritySources
 /// If a source cannot be read, or not to its end, the worker still reads the other sources and
 /// uploads what it has. When everything else is done, the attempt fails with that source's error.
 /// If none of the sources exists, the run waits for a source instead.
-public struct BulkUploadWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        var options = JobOptions(context.order, zones: context.zones)
-        let plan = try UploadPlan(options)
-        try options.settleZone(context.store)
+struct BulkUploadWorker: KindWorker {
+    func run(_ options: BulkUploadOptions, _ context: WorkContext) async throws -> Outcome {
+        let limits = UploadLimits(
+            meteredBudget: options.meteredBudget, largeUpload: Int64(options.largeUpload))
+        var settings = JobOptions(context.order, zones: context.zones)
+        try settings.settleZone(context.store)
         var reading = SourceImport(context)
-        let broken = try reading.run(try options.sources(now: context.clock.now))
+        let broken = try reading.run(try settings.sources(now: context.clock.now))
         do {
-            if let need = try plan.limits.need(
+            if let need = try limits.need(
                 context.store.outbox.counts().waiting, context.order.conditions)
             {
                 throw need
             }
-            try await upload(context, plan)
+            try await upload(context, options, limits)
         } catch {
             // The run ends with the later failure; the note keeps the earlier one.
             if let broken { context.note(broken.reason) }
@@ -39,7 +37,9 @@ public struct BulkUploadWorker: KindWorker {
         return .success
     }
 
-    private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
+    private func upload(
+        _ context: WorkContext, _ options: BulkUploadOptions, _ limits: UploadLimits
+    ) async throws {
         let account = try context.store.outbox.counts()
         // Contacts the backend only if there may be something to send. Samples that are set aside
         // or rejected count, because the current rules may accept them.
@@ -47,35 +47,17 @@ public struct BulkUploadWorker: KindWorker {
         // Checks the session before the dialect is detected: without a session that is useless.
         if account.waiting > 0 { _ = try await context.client.session() }
         let rules =
-            mayWait ? try await BatchRules.all(context, plan.route, resends: plan.resends) : []
+            mayWait
+            ? try await BatchRules.all(
+                context, options.route, resends: options.onAmbiguous == .resend) : []
         var pass = UploadPass(
-            context, batchSize: plan.batchSize ?? rules.first?.samples ?? 1, rules: rules,
-            meteredBudget: plan.limits.budget(context.order.conditions))
+            context, batchSize: options.batchSize ?? rules.first?.samples ?? 1, rules: rules,
+            meteredBudget: limits.budget(context.order.conditions))
         do {
             try await pass.run()
         } catch let later as SendLater {
-            throw try await context.forecasting(later, plan)
+            throw try await context.forecasting(later, options)
         }
-    }
-}
-
-/// The job file's settings for an upload.
-struct UploadPlan {
-    /// The number of samples in a request; `nil` means as many as the backend accepts.
-    var batchSize: Int?
-    /// The route of new batches; `nil` means the dialect's default.
-    var route: UploadRoute?
-    /// Whether a batch that was possibly sent is sent again if that could duplicate it.
-    var resends: Bool
-    var limits: UploadLimits
-
-    init(_ options: JobOptions) throws(Failure) {
-        batchSize = try options.optionalInteger("batch_size")
-        route = UploadRoute(rawValue: try options.choice("route"))
-        resends = try options.choice("on_ambiguous") == "resend"
-        limits = UploadLimits(
-            meteredBudget: try options.optionalSize("metered_budget"),
-            largeUpload: Int64(try options.integer("large_upload")))
     }
 }
 

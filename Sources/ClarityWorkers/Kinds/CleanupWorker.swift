@@ -1,6 +1,6 @@
 import ClaritySources
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
 
 /// Removes local copies that are older than their retention, and returns the space to the file
 /// system.
@@ -12,19 +12,14 @@ public import ClarityScheduler
 /// The receipt is a note: the number removed of each kind, and a digest. A dry run over the same
 /// store gives the same digest. The history of runs is not in the receipt: the scheduler enforces
 /// its retention, which `store: history:` sets.
-public struct CleanupWorker: KindWorker {
+struct CleanupWorker: KindWorker {
     /// The number of files that are removed before the audit log records them.
     private static let filesAtOnce = 100
 
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order, zones: context.zones)
+    func run(_ options: CleanupOptions, _ context: WorkContext) async throws -> Outcome {
         let now = context.clock.now
-        let cutoff = now - (try options.duration("retain"))
-        let auditCutoff = now - (try options.duration("retain_audit"))
-        let filesCutoff = try options.optionalDuration("retain_files").map { now - $0 }
+        let cutoff = now - options.retain
+        let auditCutoff = now - options.retainAudit
         var counts = WorkCounts(context)
         var receipt = PruneReceipt()
         context.note("what counts as old was confirmed or last listed before \(cutoff)")
@@ -34,8 +29,8 @@ public struct CleanupWorker: KindWorker {
                     kind, before: kind == .auditEntries ? auditCutoff : cutoff, &receipt, &counts,
                     context)
             }
-            if let filesCutoff {
-                try removeFiles(before: filesCutoff, options, &receipt, &counts, context)
+            if let retained = options.retainFiles {
+                try removeFiles(before: now - retained, &receipt, &counts, context)
             }
         } catch {
             if receipt.count > 0 { tell(receipt, context) }
@@ -79,11 +74,12 @@ public struct CleanupWorker: KindWorker {
     /// Removes old files from the spool folders. A folder that cannot be read keeps its files and
     /// is noted; the others are still cleaned.
     private func removeFiles(
-        before cutoff: Instant, _ options: JobOptions, _ receipt: inout PruneReceipt,
-        _ counts: inout WorkCounts, _ context: WorkContext
+        before cutoff: Instant, _ receipt: inout PruneReceipt, _ counts: inout WorkCounts,
+        _ context: WorkContext
     ) throws {
         counts.add(0, to: "files_removed")
         var unreadable = 0
+        let options = JobOptions(context.order, zones: context.zones)
         for origin in try options.sourceEntries() where origin.kind == .spool {
             do {
                 let remains = try SpoolRemains(path: origin.path)

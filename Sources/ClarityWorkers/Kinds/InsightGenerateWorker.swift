@@ -1,6 +1,6 @@
 import ClarityClient
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
 
 /// Requests an insight for the newest analysis, once for each analysis.
 ///
@@ -11,7 +11,7 @@ public import ClarityScheduler
 ///
 /// An insight that was known before the request is not taken for its result. Nobody can say whether
 /// the one that is found belongs to the request; the run notes that.
-public struct InsightGenerateWorker: KindWorker {
+struct InsightGenerateWorker: KindWorker {
     /// How long the worker looks in the history for the insight of an unanswered request.
     static let patience = Duration.seconds(600)
     /// The longest wait between two looks.
@@ -21,13 +21,11 @@ public struct InsightGenerateWorker: KindWorker {
     /// The wait before a run polls again for an insight that the backend is making.
     static let makingWait = Duration.seconds(300)
 
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let settings = try InsightSettings(JobOptions(context.order))
+    func run(
+        _ options: InsightGenerateOptions, _ context: WorkContext
+    ) async throws -> Outcome {
         var making = InsightMaking(context)
-        try making.queue(settings)
+        try making.queue(options)
         let requests = try context.store.analyses.openInsightRequests()
         guard !requests.isEmpty else { return .success }
         try await context.client.prepare()
@@ -45,20 +43,5 @@ public struct InsightGenerateWorker: KindWorker {
                 Failure(.work, "an insight was asked for and is not there yet"))
         }
         return .success
-    }
-}
-
-/// The job's settings for an insight.
-struct InsightSettings: Sendable {
-    var length: InsightRequest.Length
-    var language: String
-    var includesRecommendations: Bool
-    var hasContext: Bool
-
-    init(_ options: JobOptions) throws(Failure) {
-        length = InsightRequest.Length(rawValue: try options.choice("type")) ?? .comprehensive
-        language = try options.languageTag("language")
-        includesRecommendations = try options.flag("recommendations")
-        hasContext = try options.choice("context") == "summary"
     }
 }

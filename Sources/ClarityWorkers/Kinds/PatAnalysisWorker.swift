@@ -1,7 +1,7 @@
 import ClarityClient
 import ClarityContract
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
 import ClaritySystem
 
 /// Sends the newest whole week of steps to be analysed, minute by minute, and stores the result.
@@ -13,22 +13,15 @@ import ClaritySystem
 ///
 /// The answer may contain the result. Otherwise the worker polls for it within the attempt's time,
 /// and after that the next run of this kind or of `processing-status` does.
-public struct PatAnalysisWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order)
-        let needed = try options.integer("minutes_needed")
-        let giveUpAfter = try options.duration("give_up_after")
-        let form = AnalysisForm(rawValue: try options.choice("form"))
+struct PatAnalysisWorker: KindWorker {
+    func run(_ options: PatAnalysisOptions, _ context: WorkContext) async throws -> Outcome {
         // An analysis reports no progress, so the worker polls again although nothing has moved.
         var poll = StatusPoll(
-            context, giveUpAfter: giveUpAfter, asksUploads: false,
+            context, giveUpAfter: options.polling.giveUpAfter, asksUploads: false,
             idleRounds: InsightTexts.idleRounds)
         var counts = WorkCounts(context)
         counts.add(0, to: "weeks_sent")
-        let hasSent = try await analyse(context, form, needed, &poll, &counts)
+        let hasSent = try await analyse(context, options, &poll, &counts)
         if try !context.store.analyses.open().isEmpty {
             try await PollSchedule.run(context, waitsFirst: hasSent) { try await poll.round() }
         }
@@ -37,7 +30,7 @@ public struct PatAnalysisWorker: KindWorker {
 
     /// Sends the week, unless there is a reason not to; returns whether it was sent.
     private func analyse(
-        _ context: WorkContext, _ wanted: AnalysisForm?, _ needed: Int, _ poll: inout StatusPoll,
+        _ context: WorkContext, _ options: PatAnalysisOptions, _ poll: inout StatusPoll,
         _ counts: inout WorkCounts
     ) async throws -> Bool {
         guard let last = try context.store.analyses.newestWholeStepDay() else {
@@ -50,10 +43,14 @@ public struct PatAnalysisWorker: KindWorker {
             context.store.analyses.stepDays(endingOn: last), now: context.clock.now
         ) { zones.zone(named: $0) }
         let form: AnalysisForm
-        if let wanted { form = wanted } else { form = try await context.client.analysisForm() }
+        if let wanted = options.form {
+            form = wanted
+        } else {
+            form = try await context.client.analysisForm()
+        }
         let former = try context.store.analyses.newest(of: last, as: form)
         let ruling = WeekRuling(
-            known: week.known.count, needed: needed,
+            known: week.known.count, needed: options.minutesNeeded,
             former: former.map { ($0.state, $0.knownMinutes) })
         if let reason = ruling.reason {
             context.note("the week to \(last) is not analysed: \(reason)")

@@ -1,5 +1,5 @@
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
 
 /// Polls for the results of the uploads and analyses that the backend accepted.
 ///
@@ -7,13 +7,11 @@ public import ClarityScheduler
 /// follows after a short wait, within the attempt's time. The next run polls for what is still
 /// open. Some backends never report the end: after `give_up_after` an upload or analysis becomes
 /// `unconfirmed`, which is neither lost nor confirmed.
-public struct ProcessingStatusWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let giveUpAfter = try JobOptions(context.order).duration("give_up_after")
-        var poll = StatusPoll(context, giveUpAfter: giveUpAfter, asksUploads: true)
+struct ProcessingStatusWorker: KindWorker {
+    func run(
+        _ options: ProcessingStatusOptions, _ context: WorkContext
+    ) async throws -> Outcome {
+        var poll = StatusPoll(context, giveUpAfter: options.giveUpAfter, asksUploads: true)
         try await PollSchedule.run(context) { try await poll.round() }
         if poll.hasSettledUploads { try context.noteAccount() }
         return .success

@@ -1,7 +1,8 @@
 import ClarityClient
 import ClarityContract
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
+import JSON
 
 /// Pulls the profile and the latest insights, which a person looks at first, and then the metrics.
 ///
@@ -13,21 +14,16 @@ public import ClarityScheduler
 /// cursor of a whole phase is also kept for the next run. If a recent phase found news and did not
 /// see their end, because its process was killed or its run failed, a whole phase is due at once.
 /// Until that is done, nothing counts as synced.
-public struct RefreshWorker: KindWorker {
-    /// Creates the worker.
-    public init() {}
-
-    public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = JobOptions(context.order)
-        let pageSize = try options.integer("page_size")
-        let wholeEvery = try options.duration("whole_every")
+struct RefreshWorker: KindWorker {
+    func run(_ options: RefreshOptions, _ context: WorkContext) async throws -> Outcome {
         var pull = Pull(context)
         let session = try await context.client.session()
         try await profile(context, of: session)
         let page = try await context.client.insightsPage(
-            user: session.userID, limit: min(pageSize, 100), offset: 0)
+            user: session.userID, limit: min(options.pageSize, 100), offset: 0)
         _ = try pull.store(page)
-        var metrics = MetricsPull(context, pageSize: pageSize, wholeEvery: wholeEvery)
+        var metrics = MetricsPull(
+            context, pageSize: options.pageSize, wholeEvery: options.wholeEvery)
         try await metrics.run(&pull)
         return .success
     }
@@ -205,5 +201,25 @@ struct Pull {
         let conflicts = stored.replaced + stored.outdated
         if conflicts > 0 { counts.add(conflicts, to: "versions_archived") }
         if unreadable > 0 { counts.add(unreadable, to: "rows_unreadable") }
+    }
+}
+
+extension UserProfile {
+    /// The profile as it is stored, with the contract's names and without what the backend did not
+    /// send.
+    var json: [UInt8] {
+        let object: JSON = [
+            "user_id": .string(userID), "email": .text(email), "display_name": .text(displayName),
+            "first_name": .text(details.firstName), "last_name": .text(details.lastName),
+            "role": .text(details.role),
+            "permissions": details.permissions.isEmpty
+                ? .null : .array(details.permissions.prefix(100).map { .string($0) }),
+            "status": .text(details.status),
+            "email_verified": isVerified.map { .bool($0) } ?? .null,
+            "mfa_enabled": details.hasSecondFactor.map { .bool($0) } ?? .null,
+            "auth_provider": .text(details.provider), "created_at": .text(details.createdAt),
+            "last_login": .text(details.lastLogin),
+        ]
+        return object.withoutNulls.bytes
     }
 }

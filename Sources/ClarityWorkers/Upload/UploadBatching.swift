@@ -36,20 +36,28 @@ extension BatchRules {
     static func all(
         _ context: WorkContext, _ wanted: UploadRoute?, resends: Bool
     ) async throws(APIError) -> [BatchRules] {
-        let first = try await context.client.uploadRules(wanted)
-        var all = [first]
-        for route in UploadRoute.allCases where route != first.route {
-            do throws(APIError) {
-                all.append(try await context.client.uploadRules(route))
-            } catch .notOffered {
-                continue
-            }
-        }
-        return all.map {
+        try await context.routes(wanted).map {
             var rules = BatchRules($0, resends: resends, clock: context.clock)
             rules.takesNew = wanted == nil || $0.route == wanted
             return rules
         }
+    }
+}
+
+extension WorkContext {
+    /// Returns the client's rules of every route that the backend has, the one for new batches
+    /// first.
+    func routes(_ wanted: UploadRoute?) async throws(APIError) -> [UploadRules] {
+        let first = try await client.uploadRules(wanted)
+        var all = [first]
+        for route in UploadRoute.allCases where route != first.route {
+            do throws(APIError) {
+                all.append(try await client.uploadRules(route))
+            } catch .notOffered {
+                continue
+            }
+        }
+        return all
     }
 }
 

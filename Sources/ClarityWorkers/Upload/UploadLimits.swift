@@ -1,3 +1,6 @@
+import ClarityClient
+import ClarityContract
+import ClarityJobs
 import ClarityScheduler
 
 /// The limits that an upload observes beyond its job's constraints.
@@ -52,5 +55,46 @@ struct UploadLimits: Hashable, Sendable {
             return "\(bytes) bytes"
         }
         return "\(bytes / unit.bytes) \(unit.name)"
+    }
+}
+
+/// The work continues later, at a known time.
+struct SendLater: Error {
+    let outcome: Outcome
+
+    /// By this program's own count the hour's requests are used up; nothing has failed.
+    static func budget(_ wait: Duration) -> SendLater {
+        SendLater(
+            outcome: .snooze(
+                after: wait,
+                Failure(
+                    .work,
+                    "the requests that the backend allows in an hour are used up; the rest follows "
+                        + "in \(text(wait))")))
+    }
+
+    /// Returns a wait in whole seconds, rounded up.
+    static func text(_ wait: Duration) -> String {
+        Duration.seconds((wait.milliseconds + 999) / 1000).text
+    }
+
+    /// The backend accepts no more requests for now, although this program's count had room.
+    static func refused(_ wait: Duration, _ failure: Failure) -> SendLater {
+        SendLater(outcome: .retry(after: wait, failure))
+    }
+}
+
+extension WorkContext {
+    /// Returns the outcome of an upload that waits for the next hour, with the time that all
+    /// samples take.
+    func forecasting(_ later: SendLater, _ options: BulkUploadOptions) async throws -> SendLater {
+        guard case .snooze(let wait, var failure) = later.outcome else { return later }
+        let waiting = try store.outbox.waiting()
+        let forecasts = try await routes(options.route).map {
+            UploadForecast(waiting, $0, batchSize: options.batchSize)
+        }
+        guard let sentence = UploadForecast.sentence(forecasts) else { return later }
+        failure.reason += ": \(sentence)"
+        return SendLater(outcome: .snooze(after: wait, failure))
     }
 }

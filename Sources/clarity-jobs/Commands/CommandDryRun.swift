@@ -37,7 +37,7 @@ struct CommandDryRun {
                 "job": .string(order.job.rawValue),
                 "words": .array(plan.words.map { .string($0) }), "program": .text(program),
                 "folder": .string(plan.folder), "environment": .array(names.map { .string($0) }),
-                "output_limit_bytes": .count(plan.outputLimit),
+                "output_limit_bytes": .count(Int(plan.outputLimit)),
             ])
         return program != nil && plan.hasFolder ? .done : .configuration
     }

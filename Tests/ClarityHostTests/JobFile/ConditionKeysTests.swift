@@ -1,4 +1,4 @@
-import ClarityHost
+@testable import ClarityHost
 import ClarityScheduler
 import Testing
 

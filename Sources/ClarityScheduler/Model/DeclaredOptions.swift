@@ -1,0 +1,207 @@
+/// The options of a kind of job, or the keys of a section, each declared once together with its
+/// field.
+///
+/// The job file reader checks a file against the `declarations`; a worker reads the values of its
+/// order into the fields. Both use the same ranges and default values.
+public protocol DeclaredOptions: Sendable {
+    /// Creates options that have their default values.
+    init()
+
+    /// Passes each option and its field to `fields`, in the order for people.
+    mutating func declare(in fields: inout OptionFields)
+}
+
+extension DeclaredOptions {
+    /// The declarations of all options.
+    public static var declarations: [OptionDeclaration] {
+        var options = Self()
+        var fields = OptionFields(values: nil, prefix: "")
+        options.declare(in: &fields)
+        return fields.declarations
+    }
+
+    /// Reads options in the form in which a job and its orders carry them.
+    ///
+    /// - Parameter prefix: what comes before each key, such as `backend.`.
+    /// - Throws: `Failure` for a value that does not fit its declaration. The job file reader passes
+    ///   on no such value, but anybody may start a worker.
+    public init(_ values: [String: String], prefix: String = "") throws(Failure) {
+        self.init()
+        var fields = OptionFields(values: values, prefix: prefix)
+        declare(in: &fields)
+        if let fault = fields.fault { throw fault }
+    }
+}
+
+/// Collects the declarations of options, or reads their values into the fields.
+public struct OptionFields {
+    fileprivate private(set) var declarations: [OptionDeclaration] = []
+    /// The first value that does not fit.
+    fileprivate private(set) var fault: Failure?
+    /// The values to read; `nil` to collect the declarations.
+    private let values: [String: String]?
+    private let prefix: String
+
+    fileprivate init(values: [String: String]?, prefix: String) {
+        self.values = values
+        self.prefix = prefix
+    }
+
+    /// Declares an option whose default value is that of its field.
+    public mutating func add<Value: OptionValue>(
+        _ key: String, _ form: OptionDeclaration.Form, _ field: inout Value, _ summary: String
+    ) {
+        let standard = values == nil ? field.optionText : nil
+        if let value: Value = take(key, form, standard: standard, summary) { field = value }
+    }
+
+    /// Declares an option that may be absent. In an order, an empty value counts as absent.
+    public mutating func add<Value: OptionValue>(
+        _ key: String, _ form: OptionDeclaration.Form, _ field: inout Value?, _ summary: String
+    ) {
+        if !isEmpty(key) { field = take(key, form, summary) }
+    }
+
+    /// Declares an option that a job file must have.
+    public mutating func add<Value: OptionValue>(
+        required key: String, _ form: OptionDeclaration.Form, _ field: inout Value,
+        ifMissing complaint: String? = nil, _ summary: String
+    ) {
+        guard !isEmpty(key) else { return refuse(complaint ?? "`\(prefix)\(key)` is missing") }
+        if let value: Value = take(key, form, isRequired: true, summary) { field = value }
+    }
+
+    /// Declares an option that is one of the words of an enumeration.
+    public mutating func add<Word: RawRepresentable<String> & CaseIterable>(
+        _ key: String, _ field: inout Word, _ summary: String
+    ) {
+        var text = field.rawValue
+        add(key, .choice(Word.allCases.map(\.rawValue)), &text, summary)
+        guard let word = Word(rawValue: text) else { return refuseWord(key) }
+        field = word
+    }
+
+    /// Declares an option that is one of the words of an enumeration, or `otherwise` for `nil`,
+    /// which is the default.
+    public mutating func add<Word: RawRepresentable<String> & CaseIterable>(
+        _ key: String, _ field: inout Word?, otherwise: String, _ summary: String
+    ) {
+        var text = otherwise
+        add(key, .choice([otherwise] + Word.allCases.map(\.rawValue)), &text, summary)
+        field = Word(rawValue: text)
+        if field == nil, text != otherwise { refuseWord(key) }
+    }
+
+    /// Refuses the values; the first reason counts.
+    public mutating func refuse(_ reason: String) {
+        if fault == nil { fault = Failure(.configuration, reason) }
+    }
+
+    private mutating func refuseWord(_ key: String) {
+        refuse("\(name(key)) is not one of its words")
+    }
+
+    /// Collects a declaration, or returns the option's value; `nil` if it has none.
+    private mutating func take<Value: OptionValue>(
+        _ key: String, _ form: OptionDeclaration.Form, standard: String? = nil,
+        isRequired: Bool = false, _ summary: String
+    ) -> Value? {
+        guard let values else {
+            declarations.append(
+                OptionDeclaration(
+                    key, form, standard: standard, isRequired: isRequired, summary: summary))
+            return nil
+        }
+        guard let text = values[prefix + key] else { return nil }
+        guard let value = Value(optionText: text), form.admits(value) else {
+            refuse("\(name(key)) \(form.complaint)")
+            return nil
+        }
+        return value
+    }
+
+    /// Whether an order lacks the option or has an empty value.
+    private func isEmpty(_ key: String) -> Bool {
+        values.map { $0[prefix + key]?.isEmpty != false } ?? false
+    }
+
+    private func name(_ key: String) -> String {
+        prefix.isEmpty ? "option `\(key)`" : "`\(prefix)\(key)`"
+    }
+}
+
+extension OptionDeclaration.Form {
+    /// Whether a value is in the range of a form that has one.
+    fileprivate func admits<Value>(_ value: Value) -> Bool {
+        switch (self, value) {
+        case (.integer(let range), let number as Int): range.contains(number)
+        case (.duration(let range), let span as Duration): range.contains(span)
+        case (.size(let range), let bytes as Int64): range.contains(bytes)
+        default: true
+        }
+    }
+
+    /// What is wrong with a value that does not fit, after the option's name.
+    fileprivate var complaint: String {
+        switch self {
+        case .integer: "is not a number in its range"
+        case .duration(let range):
+            "is not \(range.lowerBound.milliseconds) to \(range.upperBound.milliseconds) "
+                + "milliseconds"
+        case .size: "is not a number of bytes"
+        case .boolean: "is neither `true` nor `false`"
+        case .variables: "has an entry without `=`"
+        default: "does not have its form"
+        }
+    }
+}
+
+/// A value of an option, in the form in which a job and its orders carry it.
+public protocol OptionValue: Sendable {
+    init?(optionText: String)
+    var optionText: String { get }
+}
+
+extension OptionValue where Self: LosslessStringConvertible {
+    public init?(optionText: String) { self.init(optionText) }
+    public var optionText: String { description }
+}
+
+extension String: OptionValue {}
+extension Bool: OptionValue {}
+extension Int: OptionValue {}
+extension Int64: OptionValue {}
+
+extension Duration: OptionValue {
+    public init?(optionText: String) {
+        guard let milliseconds = Int64(optionText) else { return nil }
+        self = .milliseconds(milliseconds)
+    }
+
+    public var optionText: String { String(milliseconds) }
+}
+
+/// The words of a command, with U+0000 between them.
+extension [String]: OptionValue {
+    public init?(optionText: String) {
+        self = optionText.split(separator: "\u{0}", omittingEmptySubsequences: false)
+            .map(String.init)
+    }
+
+    public var optionText: String { joined(separator: "\u{0}") }
+}
+
+/// Variables of an environment by name, as `NAME=VALUE` with U+0000 between them.
+extension [String: String]: OptionValue {
+    public init?(optionText: String) {
+        self.init()
+        for entry in optionText.split(separator: "\u{0}") {
+            guard let equals = entry.utf8.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+            self[String(entry[..<equals])] = String(entry[entry.utf8.index(after: equals)...])
+        }
+    }
+
+    public var optionText: String {
+        map { "\($0.key)=\($0.value)" }.sorted().joined(separator: "\u{0}")
+    }
+}
