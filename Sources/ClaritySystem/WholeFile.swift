@@ -26,13 +26,18 @@ public enum WholeFile {
     /// Returns the bytes that are left at a descriptor.
     static func bytes(from descriptor: Int32, atMost limit: Int) throws(Fault) -> [UInt8] {
         var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16 << 10)
         while true {
-            let count = read(descriptor, &chunk, chunk.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .refused(errno) }
-            if count == 0 { return bytes }
-            bytes += chunk[..<count]
+            var code: Int32 = 0
+            // Not zeroed first, which would cost more than reading a small file.
+            let chunk = [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
+                let result = read(descriptor, buffer.baseAddress, buffer.count)
+                code = result < 0 ? errno : 0
+                count = max(result, 0)
+            }
+            if code == EINTR { continue }
+            guard code == 0 else { throw .refused(code) }
+            if chunk.isEmpty { return bytes }
+            bytes += chunk
             guard bytes.count <= limit else { throw .tooLarge }
         }
     }

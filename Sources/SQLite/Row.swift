@@ -3,21 +3,29 @@ import CSQLite
 /// The columns that a query returns, in their order: one case for each, named as in SQL.
 ///
 /// A decoder names a column by its case, so that a new column in the middle of a query shifts no
-/// other. The raw values are the positions, from 0.
-public protocol RowColumn: RawRepresentable<Int32>, CaseIterable {}
+/// other. An enum of 2 to 256 cases conforms by the raw type `String`.
+public protocol RowColumn: RawRepresentable<String>, CaseIterable {}
 
 extension RowColumn {
+    /// The position of the column, from 0.
+    ///
+    /// Swift stores an enum without payloads as the number of its case (docs/ABI/TypeLayout.rst in
+    /// its repository), so that reading a column costs no search.
+    @inlinable public var position: Int32 { Int32(unsafeBitCast(self, to: UInt8.self)) }
+
     /// The names of the columns, separated by commas, for `SELECT` and `INSERT`.
-    public static var list: String { allCases.map { "\($0)" }.joined(separator: ", ") }
+    @inlinable public static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
     /// A parameter for each column, separated by commas, for the `VALUES` of an `INSERT`.
-    public static var parameters: String { allCases.map { _ in "?" }.joined(separator: ", ") }
+    @inlinable public static var parameters: String {
+        allCases.map { _ in "?" }.joined(separator: ", ")
+    }
 
     /// Returns the assignments of an `ON CONFLICT` clause that replace every column but some by the
     /// value that the `INSERT` has for it.
     public static func replacements(besides kept: [Self]) -> String {
         allCases.filter { column in !kept.contains { $0.rawValue == column.rawValue } }
-            .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+            .map { "\($0.rawValue) = excluded.\($0.rawValue)" }.joined(separator: ", ")
     }
 }
 
@@ -77,28 +85,28 @@ public struct Row: ~Copyable {
 }
 
 extension Row {
-    @inlinable public func isNull(_ column: some RowColumn) -> Bool { isNull(column.rawValue) }
+    @inlinable public func isNull(_ column: some RowColumn) -> Bool { isNull(column.position) }
 
-    @inlinable public func integer(_ column: some RowColumn) -> Int64 { integer(column.rawValue) }
+    @inlinable public func integer(_ column: some RowColumn) -> Int64 { integer(column.position) }
 
-    @inlinable public func real(_ column: some RowColumn) -> Double { real(column.rawValue) }
+    @inlinable public func real(_ column: some RowColumn) -> Double { real(column.position) }
 
-    @inlinable public func text(_ column: some RowColumn) -> String { text(column.rawValue) }
+    @inlinable public func text(_ column: some RowColumn) -> String { text(column.position) }
 
-    @inlinable public func blob(_ column: some RowColumn) -> [UInt8] { blob(column.rawValue) }
+    @inlinable public func blob(_ column: some RowColumn) -> [UInt8] { blob(column.position) }
 
     @inlinable public func optionalInteger(_ column: some RowColumn) -> Int64? {
-        optionalInteger(column.rawValue)
+        optionalInteger(column.position)
     }
 
     @inlinable public func optionalText(_ column: some RowColumn) -> String? {
-        optionalText(column.rawValue)
+        optionalText(column.position)
     }
 
     /// Calls `body` as `withBlob(_:_:)` does.
     @inlinable public func withBlob<Result>(
         _ column: some RowColumn, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
-        withBlob(column.rawValue, body)
+        withBlob(column.position, body)
     }
 }

@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `a decoder names the columns of its query`() throws {
-        enum Column: Int32, RowColumn { case size_bytes, title }
+        enum Column: String, RowColumn { case size_bytes, title }
         let connection = try Connection(path: "")
         try connection.execute("CREATE TABLE files (title TEXT, size_bytes INTEGER)")
         try connection.run("INSERT INTO files VALUES (?, ?)", .text("a"), .integer(7))
@@ -73,6 +73,8 @@ import Testing
 
         #expect(file?.0 == "a")
         #expect(file?.1 == 7)
+        #expect(Column.list == "size_bytes, title")
+        #expect(Column.allCases.map(\.position) == [0, 1])
     }
 
     @Test func `an error undoes its transaction and is thrown on`() throws {

@@ -3,7 +3,7 @@ import SQLite
 
 /// An attempt as a row of `attempts`.
 enum AttemptRow {
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case run_id, number, started_at_ms, finished_at_ms, result, stop_reason, reason, tally
         case peak_memory_bytes
     }
@@ -37,7 +37,7 @@ enum AttemptRow {
 
 /// The output of an attempt's program, as a row of `attempt_outputs`.
 enum OutputRow {
-    enum Column: Int32, RowColumn { case run_id, number, head, left_out_bytes, tail }
+    enum Column: String, RowColumn { case run_id, number, head, left_out_bytes, tail }
 
     /// Writes the attempt's output; without one, changes nothing.
     static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {

@@ -3,7 +3,7 @@ import SQLite
 
 /// A deferral as a row of `deferrals`.
 enum DeferralRow {
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case reason, subject, wanted, measured, source, since_ms, until_ms, run_id
     }
 

@@ -3,7 +3,7 @@ import SQLite
 
 /// A job's record, as a row of `job_records`.
 enum JobRecordRow {
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case job_id, anchor_at_ms, considered_until_ms, era, schedule, schedule_since_ms
         case last_finished_ms, paused_since_ms, paused_until_ms, pause_reason, retry_after_ms
         case revision

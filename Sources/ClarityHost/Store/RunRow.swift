@@ -3,7 +3,7 @@ import SQLite
 
 /// A run as a row of `runs`.
 enum RunRow {
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms
         case is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner
         case started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category
@@ -147,7 +147,7 @@ extension Row {
     }
 
     func optionalInstant(_ column: some RowColumn) -> Instant? {
-        optionalInstant(column.rawValue)
+        optionalInstant(column.position)
     }
 
     func optionalInstant(_ column: Int32) -> Instant? {

@@ -65,7 +65,7 @@ extension KeptAnalysis {
     /// The number of unanswered sends after which a week is not sent again.
     public static let mostSends = 5
 
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case id, form, last_day, known_minutes, state, sends, processing_id, accepted_at_ms
         case asked_count, last_asked_at_ms, last_word
     }
@@ -82,7 +82,7 @@ extension KeptAnalysis {
             sends: Int(row.integer(Column.sends)),
             processingID: row.optionalText(Column.processing_id),
             acceptedAt: row.optionalInstant(Column.accepted_at_ms),
-            questions: Questions(row, at: Column.asked_count.rawValue))
+            questions: Questions(row, at: Column.asked_count.position))
     }
 }
 

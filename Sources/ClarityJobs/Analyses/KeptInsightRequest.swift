@@ -92,7 +92,7 @@ public struct KeptInsightRequest: Hashable, Sendable {
 }
 
 extension KeptInsightRequest {
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case id, analysis_id, state, sends, first_sent_at_ms, last_sent_at_ms, insight_id
         case asked_count, last_asked_at_ms, last_word
     }
@@ -106,7 +106,7 @@ extension KeptInsightRequest {
             firstSentAt: row.optionalInstant(Column.first_sent_at_ms),
             lastSentAt: row.optionalInstant(Column.last_sent_at_ms),
             insightID: row.optionalText(Column.insight_id),
-            questions: Questions(row, at: Column.asked_count.rawValue))
+            questions: Questions(row, at: Column.asked_count.position))
     }
 }
 

@@ -73,7 +73,7 @@ extension Cache {
         return identity
     }
 
-    private enum Column: Int32, RowColumn {
+    private enum Column: String, RowColumn {
         case id, origin, row_id, type, timestamp_ms, archived_at_ms, sealed
     }
 

@@ -172,7 +172,7 @@ public struct Cache: Sendable {
 
     /// A stored row.
     private struct KnownRow {
-        enum Column: Int32, RowColumn {
+        enum Column: String, RowColumn {
             case type, timestamp_ms, digest, sealed
         }
 

@@ -52,7 +52,7 @@ public struct SyncedRow: Sendable, PrivateValue {
     public let row: CachedRow
     public let syncedAt: Instant
 
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case id, type, timestamp_ms, sealed, synced_at_ms
     }
 

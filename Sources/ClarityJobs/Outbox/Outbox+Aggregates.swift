@@ -82,7 +82,7 @@ extension Outbox {
             WHERE batch_id = ? AND state = ? AND as_of_s NOT NULL ORDER BY id
             """, .integer(batch), .text(state)
         ) {
-            (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.rawValue))
+            (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.position))
         }
         var retired: (removed: Int64, setAside: Int64) = (0, 0)
         for (member, tag) in members {

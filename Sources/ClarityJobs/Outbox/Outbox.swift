@@ -71,7 +71,7 @@ public struct Outbox: Sendable {
 
 /// A row of the outbox, as far as it has the sample itself.
 struct SampleRow {
-    enum Column: Int32, RowColumn {
+    enum Column: String, RowColumn {
         case id, kind, start_s, end_s, tag, sealed
     }
 

@@ -40,7 +40,7 @@ extension Row {
         Instant(millisecondsSince1970: integer(column))
     }
 
-    func instant(_ column: some RowColumn) -> Instant { instant(column.rawValue) }
+    func instant(_ column: some RowColumn) -> Instant { instant(column.position) }
 
     /// The column as an instant; `nil` for NULL.
     func optionalInstant(_ column: Int32) -> Instant? {
@@ -48,6 +48,6 @@ extension Row {
     }
 
     func optionalInstant(_ column: some RowColumn) -> Instant? {
-        optionalInstant(column.rawValue)
+        optionalInstant(column.position)
     }
 }
