@@ -81,15 +81,6 @@ extension Sealer {
         return decrypt(sealed, for: row, under: unpaddedKey, into: &plain)
     }
 
-    /// Returns whether the bytes were encrypted for this row without padding, as earlier releases
-    /// did.
-    func isUnpadded(_ sealed: [UInt8], for row: RowIdentity) -> Bool {
-        var plain: [UInt8] = []
-        return sealed.withUnsafeBytes {
-            decrypt($0, for: row.bytes, under: unpaddedKey, into: &plain)
-        }
-    }
-
     private func decrypt(
         _ sealed: UnsafeRawBufferPointer, for row: [UInt8], under key: [UInt8],
         into plain: inout [UInt8]
