@@ -20,17 +20,21 @@ extension JSON {
 ///
 /// Equal calls make equal bytes, so a message that is sent again is the same to the byte.
 public struct JSONWriter {
-    public private(set) var bytes: [UInt8] = []
-    private let isShown: Bool
-    private let isIndented: Bool
-    private var level = 0
-    private var needsComma = false
+    // What makes a message is inlined into its caller: a message has some ten fields a sample.
+    @usableFromInline var buffer: [UInt8] = []
+    @usableFromInline let isShown: Bool
+    @usableFromInline let isIndented: Bool
+    @usableFromInline var level = 0
+    @usableFromInline var needsComma = false
+
+    /// The document so far.
+    public var bytes: [UInt8] { buffer }
 
     /// Creates a writer of a message, with room for `capacity` bytes: without spaces, and with
     /// escapes only where JSON requires them.
-    public init(capacity: Int = 256) {
+    @inlinable public init(capacity: Int = 256) {
         (isShown, isIndented) = (false, false)
-        bytes.reserveCapacity(capacity)
+        buffer.reserveCapacity(capacity)
     }
 
     /// Writes a value that may be shown on a terminal.
@@ -39,42 +43,50 @@ public struct JSONWriter {
         write(value, nil)
     }
 
-    public mutating func object(_ key: String? = nil, _ body: (inout JSONWriter) -> Void) {
+    @inlinable public mutating func object(_ key: String? = nil, _ body: (inout JSONWriter) -> Void)
+    {
         open("{", key)
         body(&self)
         close("}")
     }
 
-    public mutating func array(_ key: String? = nil, _ body: (inout JSONWriter) -> Void) {
+    @inlinable public mutating func array(_ key: String? = nil, _ body: (inout JSONWriter) -> Void)
+    {
         open("[", key)
         body(&self)
         close("]")
     }
 
-    public mutating func field(_ key: String, _ text: String) {
+    @inlinable public mutating func field(_ key: String, _ text: String) {
         start(key)
         string(text)
     }
 
-    public mutating func field(_ key: String, _ flag: Bool) { word(flag ? "true" : "false", key) }
+    @inlinable public mutating func field(_ key: String, _ flag: Bool) {
+        word(flag ? "true" : "false", key)
+    }
 
     /// Writes the shortest digits that read back as the same number; the number must be finite.
-    public mutating func field(_ key: String, number: Double) { word(number.description, key) }
+    @inlinable public mutating func field(_ key: String, number: Double) {
+        word(number.description, key)
+    }
 
-    public mutating func field(_ key: String, number: Int) { word(number.description, key) }
+    @inlinable public mutating func field(_ key: String, number: Int) {
+        word(number.description, key)
+    }
 
-    public mutating func null(_ key: String) { word("null", key) }
+    @inlinable public mutating func null(_ key: String) { word("null", key) }
 
-    public mutating func element(_ number: Int) { word(number.description, nil) }
+    @inlinable public mutating func element(_ number: Int) { word(number.description, nil) }
 
     /// Writes a text that needs no escape; `append` appends its bytes.
     ///
     /// - Parameter key: the name of a member; `nil` for an element.
-    public mutating func plain(_ key: String?, _ append: (inout [UInt8]) -> Void) {
+    @inlinable public mutating func plain(_ key: String?, _ append: (inout [UInt8]) -> Void) {
         start(key)
-        bytes.append(UInt8(ascii: "\""))
-        append(&bytes)
-        bytes.append(UInt8(ascii: "\""))
+        buffer.append(UInt8(ascii: "\""))
+        append(&buffer)
+        buffer.append(UInt8(ascii: "\""))
     }
 
     private mutating func write(_ value: JSON, _ key: String?) {
@@ -97,49 +109,49 @@ public struct JSONWriter {
         }
     }
 
-    private mutating func word(_ word: String, _ key: String?) {
+    @inlinable mutating func word(_ word: String, _ key: String?) {
         start(key)
-        bytes.append(contentsOf: word.utf8)
+        buffer.append(contentsOf: word.utf8)
     }
 
-    private mutating func open(_ bracket: Unicode.Scalar, _ key: String?) {
+    @inlinable mutating func open(_ bracket: Unicode.Scalar, _ key: String?) {
         start(key)
-        bytes.append(UInt8(ascii: bracket))
+        buffer.append(UInt8(ascii: bracket))
         level += 1
         needsComma = false
     }
 
-    private mutating func close(_ bracket: Unicode.Scalar) {
+    @inlinable mutating func close(_ bracket: Unicode.Scalar) {
         level -= 1
         // Nothing stands between the brackets of an empty list or object.
         if needsComma { breakLine() }
-        bytes.append(UInt8(ascii: bracket))
+        buffer.append(UInt8(ascii: bracket))
         needsComma = true
     }
 
-    private mutating func start(_ key: String?) {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    @inlinable mutating func start(_ key: String?) {
+        if needsComma { buffer.append(UInt8(ascii: ",")) }
         needsComma = true
         if level > 0 { breakLine() }
         if let key {
             string(key)
-            bytes.append(UInt8(ascii: ":"))
-            if isIndented { bytes.append(UInt8(ascii: " ")) }
+            buffer.append(UInt8(ascii: ":"))
+            if isIndented { buffer.append(UInt8(ascii: " ")) }
         }
     }
 
-    private mutating func breakLine() {
+    @inlinable mutating func breakLine() {
         guard isIndented else { return }
-        bytes.append(UInt8(ascii: "\n"))
-        bytes += repeatElement(UInt8(ascii: " "), count: level * 2)
+        buffer.append(UInt8(ascii: "\n"))
+        buffer += repeatElement(UInt8(ascii: " "), count: level * 2)
     }
 }
 
 // MARK: - Texts
 
 extension JSONWriter {
-    private mutating func string(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
+    @inlinable mutating func string(_ text: String) {
+        buffer.append(UInt8(ascii: "\""))
         // A variable, which `withUTF8` needs; it shares the storage of the text.
         var text = text
         text.withUTF8 { text in
@@ -147,15 +159,15 @@ extension JSONWriter {
                 var place = 0
                 while place < text.count { place += writeCharacter(text[place...]) }
             } else {
-                bytes.append(contentsOf: text)
+                buffer.append(contentsOf: text)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+        buffer.append(UInt8(ascii: "\""))
     }
 
     /// Whether a byte of `text` may have to be escaped. The loop has no early exit, so that many
     /// bytes are checked in one step.
-    private func needsEscape(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    @inlinable func needsEscape(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         // Every character that only a terminal needs escaped begins at or above U+007F.
         let end: UInt8 = isShown ? 0x7E : 0xFF
         var found = false
@@ -171,13 +183,14 @@ extension JSONWriter {
     /// character needs no escape.
     ///
     /// - Returns: the number of bytes of `rest` that were consumed.
-    private mutating func writeCharacter(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
+    @usableFromInline mutating func writeCharacter(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int
+    {
         let (byte, start) = (rest[rest.startIndex], rest.startIndex)
         switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-        case 0x0A where isShown: bytes += #"\n"#.utf8
-        case 0x0D where isShown: bytes += #"\r"#.utf8
-        case 0x09 where isShown: bytes += #"\t"#.utf8
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): buffer += [UInt8(ascii: "\\"), byte]
+        case 0x0A where isShown: buffer += #"\n"#.utf8
+        case 0x0D where isShown: buffer += #"\r"#.utf8
+        case 0x09 where isShown: buffer += #"\t"#.utf8
         case 0..<0x20: escape(UInt16(byte))
         case 0x7F where isShown: escape(UInt16(byte))
         // U+0080 to U+009F.
@@ -191,12 +204,12 @@ extension JSONWriter {
         case 0xE2 where isShown:
             let code = 0x2000 | UInt16(rest[start + 1] & 0x3F) << 6 | UInt16(rest[start + 2] & 0x3F)
             guard JSONWriter.turns(code) else {
-                bytes += rest.prefix(3)
+                buffer += rest.prefix(3)
                 return 3
             }
             escape(code)
             return 3
-        default: bytes.append(byte)
+        default: buffer.append(byte)
         }
         return 1
     }
@@ -211,6 +224,6 @@ extension JSONWriter {
 
     private mutating func escape(_ code: UInt16) {
         let digits = String(code, radix: 16)
-        bytes += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+        buffer += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
     }
 }
