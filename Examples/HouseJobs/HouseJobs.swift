@@ -4,7 +4,7 @@
 import ClarityHost
 import ClarityScheduler
 
-let litres = OptionDeclaration("litres", .integer(0...500), standard: "5", summary: "of water")
+let litres = OptionDeclaration("litres", .integer(0...500), default: "5", summary: "of water")
 
 /// The kinds, options and sections that a job file of this house may use.
 let house = JobCatalogue(

@@ -16,12 +16,12 @@ public struct CheckDeclaration: Hashable, Sendable {
     public var name: String
     public var question: Question
     /// The time within which an answer must arrive, 100 ms to 5 min.
-    public var timeout = CheckDeclaration.standardTimeout
+    public var timeout = CheckDeclaration.defaultTimeout
     /// The time for which an answer remains valid, 1 s to 1 day.
-    public var validFor = Check.standardValidity
+    public var validFor = Check.defaultValidity
 
     /// The default timeout: 10 s.
-    public static let standardTimeout: Duration = .seconds(10)
+    public static let defaultTimeout: Duration = .seconds(10)
     /// The name of the check that stands for the job file's `probe`.
     public static let probeName = "probe"
 }
@@ -33,7 +33,7 @@ struct CheckDraft: Sendable {
     var timeout: Field<Duration>?
     var validFor: Field<Duration>?
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         CheckDraft(),
         [
             Key(
@@ -45,11 +45,11 @@ struct CheckDraft: Sendable {
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
                 .duration(.milliseconds(100) ... .seconds(300)),
-                standard: spanText(CheckDeclaration.standardTimeout), "how long an answer may take"),
+                default: spanText(CheckDeclaration.defaultTimeout), "how long an answer may take"),
             Key(
                 "valid_for", { swap(&$0.validFor, &$1) },
                 .duration(.seconds(1) ... .seconds(86_400)),
-                standard: spanText(Check.standardValidity), "how long an answer is valid"),
+                default: spanText(Check.defaultValidity), "how long an answer is valid"),
         ])
 
     /// Returns the check with this name; `nil` if its question has a fault.
@@ -59,8 +59,8 @@ struct CheckDraft: Sendable {
         return question.map { question in
             CheckDeclaration(
                 name: name, question: question,
-                timeout: timeout?.value ?? CheckDeclaration.standardTimeout,
-                validFor: validFor?.value ?? Check.standardValidity)
+                timeout: timeout?.value ?? CheckDeclaration.defaultTimeout,
+                validFor: validFor?.value ?? Check.defaultValidity)
         }
     }
 }
@@ -68,24 +68,24 @@ struct CheckDraft: Sendable {
 extension ValueSchema where Value == [NamedField<String, CheckDraft>] {
     /// Reads the checks by their names.
     static var checks: ValueSchema {
-        .entries(named: .checkName, of: .check, place: { name, _ in .check(name) })
+        .entries(named: .checkName, of: .check, path: { name, _ in .check(name) })
     }
 }
 
 extension ValueSchema where Value == CheckDraft {
     /// Reads a command or a URL, and the durations that belong to it.
     fileprivate static var check: ValueSchema {
-        let mapping = ValueSchema.mapping(CheckDraft.shape)
-        return ValueSchema(mapping.description) { node, place, decoding in
-            guard let draft = mapping.decode(node, place, &decoding) else { return nil }
+        let mapping = ValueSchema.mapping(CheckDraft.schema)
+        return ValueSchema(mapping.description) { node, path, decoding in
+            guard let draft = mapping.decode(node, path, &decoding) else { return nil }
             if (draft.command != nil) == (draft.url != nil) {
                 return decoding.fault(
                     node.position,
                     draft.url == nil
-                        ? "\(place.text) has none of `command` and `url`"
-                        : "\(place.text) has `command` and `url`, wanted one of them")
+                        ? "\(path.text) has none of `command` and `url`"
+                        : "\(path.text) has `command` and `url`, wanted one of them")
             }
-            draft.reportShortValidity(place, &decoding)
+            draft.reportShortValidity(path, &decoding)
             return draft
         }
     }
@@ -95,13 +95,13 @@ extension CheckDraft {
     /// Reports a `valid_for` that is shorter than the `timeout` of the same check.
     ///
     /// A job that needs two such checks might never have both answers at the same time.
-    fileprivate func reportShortValidity(_ place: CodingPath, _ decoding: inout Decoding) {
-        let timeout = self.timeout?.value ?? CheckDeclaration.standardTimeout
+    fileprivate func reportShortValidity(_ path: CodingPath, _ decoding: inout Decoding) {
+        let timeout = self.timeout?.value ?? CheckDeclaration.defaultTimeout
         guard let field = validFor, let validFor = field.value, validFor < timeout else { return }
         decoding.report(
             field.position,
-            "\(place.text) has a valid_for of `\(spanText(validFor))`, less than its timeout of "
-                + "`\(spanText(timeout))`", help: "an answer stands as long as one may take to come"
+            "\(path.text) has a valid_for of `\(spanText(validFor))`, less than its timeout of "
+                + "`\(spanText(timeout))`", help: "make `valid_for` at least as long as `timeout`"
         )
     }
 }
@@ -113,7 +113,7 @@ extension ValueSchema where Value == String {
             guard text != CheckDeclaration.probeName else {
                 return decoding.fault(
                     node.position, "check name \(shown(text)) is taken",
-                    help: "that is how the `probe` of `conditions` is called")
+                    help: "`probe` is the check that `conditions: { probe: ... }` declares")
             }
             let isName =
                 (1...64).contains(text.utf8.count)

@@ -14,31 +14,31 @@ struct CommonDraft: Sendable {
     var stall: Field<Duration>?
     var memoryLimitBytes: Field<Int64>?
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         CommonDraft(),
         [
             Key(
-                "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDraft.shape),
+                "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDraft.schema),
                 "conditions that must hold for a run to start"),
             Key(
-                "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDraft.shape),
+                "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDraft.schema),
                 "how a failed run is retried"),
             Key(
                 "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
-                standard: "skip",
+                default: "skip",
                 "what happens to an occurrence during a run of the same job"),
             Key(
-                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp, standard: "latest",
+                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp, default: "latest",
                 "what happens to missed occurrences"),
             Key(
-                "on_lost", { swap(&$0.onLost, &$1) }, .onLost, standard: "stop",
+                "on_lost", { swap(&$0.onLost, &$1) }, .onLost, default: "stop",
                 "what happens to an attempt when a constraint no longer holds"),
             Key(
                 "start_within", { swap(&$0.startWithin, &$1) },
                 .duration(.seconds(60) ... .seconds(366 * 86_400)),
                 "how late a run may start before it expires; without it there is no limit"),
             Key(
-                "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDraft.shape)),
+                "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDraft.schema)),
                 "constraints that a late run drops"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
@@ -49,7 +49,7 @@ struct CommonDraft: Sendable {
                 "how long an attempt may go without progress; without it there is no limit"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
-                standard: sizeText(Job.standardMemoryLimitBytes),
+                default: sizeText(Job.defaultMemoryLimitBytes),
                 "memory that an attempt may use before it is killed"),
         ])
 
@@ -61,10 +61,10 @@ struct CommonDraft: Sendable {
             constraints?.value = own
         }
         if var own = retry?.value, let inherited = defaults.retry?.value {
-            RetryDraft.shape.inherit(&own, from: inherited)
+            RetryDraft.schema.inherit(&own, from: inherited)
             retry?.value = own
         }
-        Self.shape.inherit(&self, from: defaults)
+        Self.schema.inherit(&self, from: defaults)
     }
 }
 
@@ -75,36 +75,36 @@ struct RetryDraft: Sendable {
     var initial: Field<Duration>?
     var maximum: Field<Duration>?
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         RetryDraft(),
         [
             Key(
                 "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
-                standard: "\(RetryPolicy().attempts)",
+                default: "\(RetryPolicy().attempts)",
                 "failed attempts after which the run fails"),
             Key(
                 "backoff", { swap(&$0.backoff, &$1) }, .choice(of: RetryPolicy.Backoff.self),
-                standard: RetryPolicy().backoff.rawValue,
+                default: RetryPolicy().backoff.rawValue,
                 "how the waits between attempts grow"),
             Key(
                 "initial", { swap(&$0.initial, &$1) }, .duration(waits),
-                standard: spanText(RetryPolicy().initial),
+                default: spanText(RetryPolicy().initial),
                 "wait after the first failure"),
             Key(
                 "maximum", { swap(&$0.maximum, &$1) }, .duration(waits),
-                standard: spanText(RetryPolicy().maximum), "longest wait"),
+                default: spanText(RetryPolicy().maximum), "longest wait"),
         ])
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum
 
     /// The policy, with the engine's defaults for missing keys.
     var policy: RetryPolicy {
-        let standard = RetryPolicy()
+        let engine = RetryPolicy()
         return RetryPolicy(
-            attempts: attempts?.value ?? standard.attempts,
-            backoff: backoff?.value ?? standard.backoff,
-            initial: initial?.value ?? standard.initial,
-            maximum: maximum?.value ?? standard.maximum)
+            attempts: attempts?.value ?? engine.attempts,
+            backoff: backoff?.value ?? engine.backoff,
+            initial: initial?.value ?? engine.initial,
+            maximum: maximum?.value ?? engine.maximum)
     }
 
     /// Reports an initial wait that is longer than the maximum wait.
@@ -127,12 +127,12 @@ struct RetryDraft: Sendable {
 extension ValueSchema {
     /// Reads a word, or a mapping for values with numbers.
     static func either(_ word: ValueSchema, or mapping: ValueSchema) -> ValueSchema {
-        ValueSchema(.either(word.description, mapping.description)) { node, place, decoding in
+        ValueSchema(.either(word.description, mapping.description)) { node, path, decoding in
             switch node.content {
-            case .scalar: word.decode(node, place, &decoding)
-            case .mapping: mapping.decode(node, place, &decoding)
+            case .scalar: word.decode(node, path, &decoding)
+            case .mapping: mapping.decode(node, path, &decoding)
             case .sequence:
-                decoding.reportForm(node, place, .either(word.description, .mapping([])))
+                decoding.reportMismatch(node, path, .either(word.description, .mapping([])))
             }
         }
     }
@@ -145,33 +145,33 @@ extension ValueSchema where Value == CatchUpPolicy {
             .choice([
                 ("latest", .latest), ("none", .none), ("all", .all(CatchUpBounds())),
             ]),
-            or: ValueSchema<CatchUpBounds>.mapping(catchUpShape).map { .all($0) })
+            or: ValueSchema<CatchUpBounds>.mapping(catchUpSchema).map { .all($0) })
     }
 }
 
-private let catchUpShape = MappingSchema(
+private let catchUpSchema = MappingSchema(
     CatchUpBounds(),
     [
         Key(
             "at_most", set: { $0.atMost = $1 }, .integer(1...CatchUpBounds.largestCount),
-            standard: "\(CatchUpBounds().atMost)",
+            default: "\(CatchUpBounds().atMost)",
             "maximum number of runs that wait; older occurrences are skipped"),
         Key(
             "within", set: { $0.window = $1 }, .duration(.seconds(60) ... .seconds(366 * 86_400)),
             "age after which a missed occurrence expires; without it there is no limit"),
         Key(
             "spread", set: { $0.spread = $1 }, .duration(.zero...CatchUpBounds.longestSpread),
-            standard: "0s", "time over which the starts are spread"),
+            default: "0s", "time over which the starts are spread"),
     ])
 
 extension ValueSchema where Value == LossPolicy {
     /// Reads `stop`, `finish`, or the duration of `finish_within`.
     static var onLost: ValueSchema {
-        .either(.choice([("stop", .stop), ("finish", .finish)]), or: .mapping(lossShape))
+        .either(.choice([("stop", .stop), ("finish", .finish)]), or: .mapping(lossSchema))
     }
 }
 
-private let lossShape = MappingSchema(
+private let lossSchema = MappingSchema(
     LossPolicy.stop,
     [
         Key(
@@ -192,10 +192,10 @@ extension ValueSchema where Value == Lateness {
         let span = ValueSchema<Duration>.duration(.seconds(1) ... .seconds(366 * 86_400))
         let share = ValueSchema<Int>.percent(1...99)
         return .scalar(.either(span.description, share.description)) {
-            text, node, place, decoding in
+            text, node, path, decoding in
             text.hasSuffix("%")
-                ? share.decode(node, place, &decoding).map { .share(percent: $0) }
-                : span.decode(node, place, &decoding).map { .span($0) }
+                ? share.decode(node, path, &decoding).map { .share(percent: $0) }
+                : span.decode(node, path, &decoding).map { .span($0) }
         }
     }
 }
@@ -208,7 +208,7 @@ struct RelaxationDraft: Sendable {
     var after: Field<Lateness>?
     var drop: Field<String>?
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         RelaxationDraft(),
         [
             Key(

@@ -52,44 +52,44 @@ public struct InterfaceRules: Hashable, Sendable {
     static func matches(_ pattern: String, _ name: String) -> Bool {
         let (pattern, name) = (Array(pattern.utf8), Array(name.utf8))
         let (star, any) = (UInt8(ascii: "*"), UInt8(ascii: "?"))
-        var (place, next) = (0, 0)
+        var (path, next) = (0, 0)
         // The pattern index after the last star, and the end of the star's match so far.
-        var retry: (place: Int, next: Int)?
+        var retry: (path: Int, next: Int)?
         while next < name.count {
-            if place < pattern.count, pattern[place] == star {
-                place += 1
-                retry = (place, next)
-            } else if place < pattern.count, pattern[place] == any || pattern[place] == name[next] {
-                place += 1
+            if path < pattern.count, pattern[path] == star {
+                path += 1
+                retry = (path, next)
+            } else if path < pattern.count, pattern[path] == any || pattern[path] == name[next] {
+                path += 1
                 next += 1
             } else if let last = retry {
-                retry = (last.place, last.next + 1)
-                (place, next) = (last.place, last.next + 1)
+                retry = (last.path, last.next + 1)
+                (path, next) = (last.path, last.next + 1)
             } else {
                 return false
             }
         }
-        return pattern[place...].allSatisfy { $0 == star }
+        return pattern[path...].allSatisfy { $0 == star }
     }
 }
 
 extension ConditionSettings {
     /// `conditions:` of the job file.
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         ConditionSettings(),
         [
             Key(
                 "interfaces", set: { $0.interfaces = $1 }, .interfaceRules,
                 "metering of network interfaces, by name or pattern; the first match counts"),
             Key(
-                "idle", set: { $0.idleLoadBelowPercent = $1 }, .mapping(idleShape),
+                "idle", set: { $0.idleLoadBelowPercent = $1 }, .mapping(idleSchema),
                 "when a machine that nobody is logged in to is idle"),
             Key(
                 "probe", set: { $0.probe = $1 }, .webAddress,
                 "URL that must answer for every `network` constraint"),
         ])
 
-    private static let idleShape = MappingSchema<Int?>(
+    private static let idleSchema = MappingSchema<Int?>(
         nil,
         [
             Key(
@@ -104,8 +104,8 @@ extension ValueSchema where Value == InterfaceRules {
         let entries = ValueSchema<[NamedField<String, InterfaceRules.Nature>]>.entries(
             named: .interfacePattern,
             of: .choice(of: InterfaceRules.Nature.self, noun: "kind of connection"))
-        return ValueSchema(entries.description) { node, place, decoding in
-            guard let entries = entries.decode(node, place, &decoding) else { return nil }
+        return ValueSchema(entries.description) { node, path, decoding in
+            guard let entries = entries.decode(node, path, &decoding) else { return nil }
             var rules = InterfaceRules()
             for entry in entries {
                 guard let pattern = entry.name else { continue }
@@ -116,7 +116,7 @@ extension ValueSchema where Value == InterfaceRules {
                 {
                     decoding.report(
                         entry.keyPosition,
-                        "\(shown(pattern)) of \(place.text) never counts: "
+                        "\(shown(pattern)) of \(path.text) never counts: "
                             + "\(shown(earlier.pattern)) comes before it and matches it")
                 }
                 if let nature = entry.field.value {

@@ -28,16 +28,16 @@ struct ConstraintsDraft: Sendable {
             "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
             "network connection that is required; without it `any` if the kind needs a network"),
         Key(
-            "external_power", { swap(&$0.externalPower, &$1) }, .boolean, standard: "false",
+            "external_power", { swap(&$0.externalPower, &$1) }, .boolean, default: "false",
             "require external power"),
         Key(
-            "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99), standard: "0%",
+            "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99), default: "0%",
             "battery charge above which runs start; 0% requires nothing"),
         Key(
-            "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean, standard: "false",
+            "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean, default: "false",
             "require that the machine saves no power"),
         Key(
-            "idle", { swap(&$0.idle, &$1) }, .boolean, standard: "false",
+            "idle", { swap(&$0.idle, &$1) }, .boolean, default: "false",
             "require that nobody uses the machine"),
         Key(
             "storage_free", { swap(&$0.storageFree, &$1) }, .storageRequirements,
@@ -56,11 +56,11 @@ struct ConstraintsDraft: Sendable {
             "checks that must succeed; an empty list requires nothing"),
     ]
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         ConstraintsDraft(),
         constraintKeys + [
             Key(
-                "unknown", { swap(&$0.unknown, &$1) }, .mapping(UnknownDraft.shape),
+                "unknown", { swap(&$0.unknown, &$1) }, .mapping(UnknownDraft.schema),
                 "whether a run starts or waits while a condition is unknown")
         ])
 
@@ -70,10 +70,10 @@ struct ConstraintsDraft: Sendable {
     /// Inherits every key that this draft lacks from `other`, also within `unknown`.
     mutating func inherit(from other: ConstraintsDraft) {
         if var own = unknown?.value, let inherited = other.unknown?.value {
-            UnknownDraft.shape.inherit(&own, from: inherited)
+            UnknownDraft.schema.inherit(&own, from: inherited)
             unknown?.value = own
         }
-        Self.shape.inherit(&self, from: other)
+        Self.schema.inherit(&self, from: other)
     }
 }
 
@@ -87,7 +87,7 @@ struct UnknownDraft: Sendable {
         "pressure_below", "check",
     ]
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         UnknownDraft(),
         names.map { name in
             Key(
@@ -110,23 +110,23 @@ extension ValueSchema where Value == [StorageRequirement] {
     static var storageRequirements: ValueSchema {
         let size = ValueSchema<Int64>.size(0...(1 << 50))
         let byPath = ValueSchema<[NamedField<String, Int64>]>.entries(named: .path, of: size)
-        return ValueSchema(.either(size.description, byPath.description)) { node, place, decoding in
+        return ValueSchema(.either(size.description, byPath.description)) { node, path, decoding in
             switch node.content {
             case .scalar where !node.isNull:
-                return size.decode(node, place, &decoding).map { [StorageRequirement(bytes: $0)] }
+                return size.decode(node, path, &decoding).map { [StorageRequirement(bytes: $0)] }
             case .mapping:
-                guard let entries = byPath.decode(node, place, &decoding) else { return nil }
-                var paths: Set<String> = []
+                guard let entries = byPath.decode(node, path, &decoding) else { return nil }
+                var folders: Set<String> = []
                 return entries.compactMap { entry in
-                    guard let path = entry.name else { return nil }
-                    guard paths.insert(path).inserted else {
+                    guard let folder = entry.name else { return nil }
+                    guard folders.insert(folder).inserted else {
                         return decoding.fault(
-                            entry.keyPosition, "\(place.text) has \(shown(path)) twice")
+                            entry.keyPosition, "\(path.text) has \(shown(folder)) twice")
                     }
-                    return entry.field.value.map { StorageRequirement(path: path, bytes: $0) }
+                    return entry.field.value.map { StorageRequirement(path: folder, bytes: $0) }
                 }
             case .scalar, .sequence:
-                return decoding.reportForm(node, place, .either(size.description, .mapping([])))
+                return decoding.reportMismatch(node, path, .either(size.description, .mapping([])))
             }
         }
     }
@@ -173,7 +173,7 @@ struct KnownChecks: Sendable {
 
     /// Reports names that no check has.
     func report(
-        unknownIn constraints: Field<ConstraintsDraft>?, of place: CodingPath,
+        unknownIn constraints: Field<ConstraintsDraft>?, of path: CodingPath,
         _ decoding: inout Decoding
     ) {
         guard isRead else { return }
@@ -181,12 +181,12 @@ struct KnownChecks: Sendable {
             guard let name = field.value, validity[name] == nil else { continue }
             let isProbe = name == CheckDeclaration.probeName
             decoding.reportUnknown(
-                "check", name, in: place.text, at: field.position, known: isProbe ? [] : names,
+                "check", name, in: path.text, at: field.position, known: isProbe ? [] : names,
                 help: isProbe
                     ? "jobs with a `network` constraint ask the `probe` of `conditions` by "
                         + "themselves"
                     : names.isEmpty
-                        ? "the file declares none; `checks` is the place for it"
+                        ? "the file declares none; declare it under `checks`"
                         : "the file declares \(listed(names, "and"))")
         }
     }

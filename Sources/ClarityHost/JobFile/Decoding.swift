@@ -47,7 +47,7 @@ indirect enum CodingPath: Sendable {
         }
     }
 
-    /// The whole path, for messages about the form of a value.
+    /// The whole path, for messages about a whole value.
     var text: String {
         switch self {
         case .file: "the job file"
@@ -67,7 +67,7 @@ struct Decoding: Sendable {
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
     /// The schemas of the options of the kinds that came before.
-    private var optionsShapes: [JobKind: MappingSchema<OptionsDraft>] = [:]
+    private var optionsSchemas: [JobKind: MappingSchema<OptionsDraft>] = [:]
 
     /// The number of faults after which messages suggest no similar names: nobody reads that far,
     /// and the search takes time.
@@ -100,11 +100,11 @@ struct Decoding: Sendable {
     }
 
     /// Returns the schema of a kind's options, which is made once for each kind that the file has.
-    mutating func optionsShape(of kind: JobKindDeclaration) -> MappingSchema<OptionsDraft> {
-        if let shape = optionsShapes[kind.kind] { return shape }
-        let shape = OptionsDraft.shape(kind.options)
-        optionsShapes[kind.kind] = shape
-        return shape
+    mutating func optionsSchema(of kind: JobKindDeclaration) -> MappingSchema<OptionsDraft> {
+        if let schema = optionsSchemas[kind.kind] { return schema }
+        let schema = OptionsDraft.schema(kind.options)
+        optionsSchemas[kind.kind] = schema
+        return schema
     }
 
     /// Records faults that another step found.
@@ -112,12 +112,12 @@ struct Decoding: Sendable {
 
     /// Records that a name is not one of `known`, and suggests the nearest one.
     mutating func reportUnknown(
-        _ what: String, _ name: String, in place: String? = nil, at position: YAMLNode.Position,
+        _ what: String, _ name: String, in path: String? = nil, at position: YAMLNode.Position,
         known: [String], help: String
     ) {
         let suggestion =
             faults.count < Self.mostFaultsWithSuggestions ? nearest(to: name, among: known) : nil
-        let message = "unknown \(what) \(shown(name))" + (place.map { " in \($0)" } ?? "")
+        let message = "unknown \(what) \(shown(name))" + (path.map { " in \($0)" } ?? "")
         if let suggestion {
             report(position, "\(message); did you mean \(shown(suggestion))?")
         } else {

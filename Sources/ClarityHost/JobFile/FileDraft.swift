@@ -14,14 +14,14 @@ struct FileDraft: Sendable {
     /// Returns the schema of job files with the kinds and sections of `catalogue`.
     ///
     /// - Parameter needsSections: whether required sections must be present.
-    static func shape(
+    static func schema(
         _ catalogue: JobCatalogue, needsSections: Bool = true
     ) -> MappingSchema<FileDraft> {
         var empty = FileDraft()
         for section in catalogue.sections {
-            guard case .mapping(let options) = section.form else { continue }
+            guard case .mapping(let options) = section.content else { continue }
             for option in options {
-                empty.settings["\(section.key).\(option.key)"] = option.standard
+                empty.settings["\(section.key).\(option.key)"] = option.defaultValue
             }
         }
         let sections = catalogue.sections.map { section in
@@ -34,19 +34,19 @@ struct FileDraft: Sendable {
                 "version", set: { _, _ in }, .version, isRequired: true,
                 "version of the file format"),
             Key(
-                "store", set: { $0.store = $1 }, .mapping(StoreSettings.shape),
+                "store", set: { $0.store = $1 }, .mapping(StoreSettings.schema),
                 "where the state is kept, and how much of the history"),
             Key(
-                "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
+                "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.schema),
                 "defaults of all jobs; a job's own key wins"),
             Key(
-                "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.shape),
+                "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.schema),
                 "how to measure this machine's conditions"),
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
                 "commands and URLs that jobs can require, by name"),
             Key(
-                "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.form(catalogue)),
+                "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.listed(catalogue)),
                 isRequired: true, "the jobs; `list` shows them in this order"),
         ]
         return MappingSchema(empty, own + sections)
@@ -58,39 +58,39 @@ struct StoreSettings: Sendable {
     var directory: String?
     var retention = RetentionPolicy()
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         StoreSettings(),
         [
             Key(
                 "directory", set: { $0.directory = $1 }, .path,
                 "state directory; without it `~/.local/state/clarity-jobs`"),
             Key(
-                "history", set: { $0.retention = $1 }, .mapping(historyShape),
+                "history", set: { $0.retention = $1 }, .mapping(historySchema),
                 "how much of the history is kept"),
         ])
 }
 
-private let historyShape = MappingSchema(
-    standardRetention,
+private let historySchema = MappingSchema(
+    defaultRetention,
     [
         Key(
             "keep_runs", set: { $0.runs = $1 }, .integer(1...1_000_000),
-            standard: "\(standardRetention.runs)",
+            default: "\(defaultRetention.runs)",
             "finished runs to keep for each job, and ten times as many failed ones"),
         Key(
             "keep_for", set: { $0.age = $1 }, .duration(retentionSpans),
-            standard: spanText(standardRetention.age), "how long to keep a run after its end"),
+            default: spanText(defaultRetention.age), "how long to keep a run after its end"),
         Key(
             "keep_failures_for", set: { $0.failureAge = $1 }, .duration(retentionSpans),
-            standard: spanText(standardRetention.failureAge),
+            default: spanText(defaultRetention.failureAge),
             "how long to keep a failed run after its end"),
         Key(
             "max_size", set: { $0.bytes = $1 }, .size((1 << 20)...(1 << 40)),
-            standard: sizeText(standardRetention.bytes),
+            default: sizeText(defaultRetention.bytes),
             "maximum size of the history; the oldest runs are deleted first"),
     ])
 
-private let standardRetention = RetentionPolicy()
+private let defaultRetention = RetentionPolicy()
 private let retentionSpans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
 
 /// `defaults:` as written in the file.
@@ -99,22 +99,22 @@ struct DefaultsDraft: Sendable {
     var timeZone: Field<Zone>?
     var common = CommonDraft()
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         DefaultsDraft(),
         [
             Key(
-                "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), standard: "2",
+                "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), default: "2",
                 "maximum number of attempts at the same time"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "time zone of `cron`, `calendar` and `window`; without it the machine's"),
-        ] + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } })
+        ] + CommonDraft.schema.keys.map { Key($0) { $1(&$0.common) } })
 }
 
 extension ValueSchema where Value == Int {
     /// Reads the version of the file format.
     static var version: ValueSchema {
-        ValueSchema(.integer(1...1)) { node, place, decoding in
+        ValueSchema(.integer(1...1)) { node, path, decoding in
             guard case .scalar("1", isPlain: true) = node.content else {
                 return decoding.fault(
                     node.position, "version \(shown(node.text ?? node.noun)) is not supported",
@@ -125,30 +125,30 @@ extension ValueSchema where Value == Int {
     }
 }
 
-/// The options of one kind or section, in the form in which workers receive them.
+/// The options of one kind or section, as workers receive them.
 struct OptionsDraft: Sendable {
     var values: [String: String] = [:]
 
     /// Returns the schema for a catalogue's declarations; the draft starts with their default
     /// values.
-    static func shape(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
-        var standards = OptionsDraft()
-        for option in options { standards.values[option.key] = option.standard }
+    static func schema(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
+        var defaults = OptionsDraft()
+        for option in options { defaults.values[option.key] = option.defaultValue }
         return MappingSchema(
-            standards,
+            defaults,
             options.map { option in
                 Key(
-                    option.key, set: { $0.values[option.key] = $1 }, .option(option.form),
+                    option.key, set: { $0.values[option.key] = $1 }, .option(option.type),
                     isRequired: option.isRequired,
-                    standard: option.standard, option.summary)
+                    default: option.defaultValue, option.summary)
             })
     }
 }
 
 extension ValueSchema where Value == String {
-    /// Reads an option of a form; the value is the text that workers receive.
-    static func option(_ form: OptionDeclaration.Form) -> ValueSchema {
-        switch form {
+    /// Reads an option of a type; the value is the text that workers receive.
+    static func option(_ type: OptionDeclaration.ValueType) -> ValueSchema {
+        switch type {
         case .text: .text
         case .texts:
             ValueSchema<[Field<String>]>.list(of: .line).map { fields in
@@ -174,10 +174,10 @@ extension ValueSchema where Value == String {
 extension ValueSchema where Value == [String: String] {
     /// Reads a section; the value is flattened: `backend.url`, `sources.0.path`.
     static func section(_ section: SectionDeclaration) -> ValueSchema {
-        switch section.form {
+        switch section.content {
         case .mapping(let options):
-            let shape = OptionsDraft.shape(options)
-            return ValueSchema<OptionsDraft>.mapping(shape).map { draft in
+            let schema = OptionsDraft.schema(options)
+            return ValueSchema<OptionsDraft>.mapping(schema).map { draft in
                 draft.values.prefixingKeys(with: section.key)
             }
         case .list(let kinds):
@@ -198,26 +198,26 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
     static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
             "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the source")
-        let shapes = kinds.mapValues { OptionsDraft.shape([kindKey] + $0) }
-        let unknownKind = OptionsDraft.shape([kindKey])
-        let description = FormDescription.variants(
-            by: "kind", shapes.mapValues(\.descriptions))
-        let entry = ValueSchema<OptionsDraft>(description) { node, place, decoding in
-            if let shape = node["kind"]?.text.flatMap({ shapes[$0] }) {
-                return shape.decode(node, in: place, &decoding)
+        let schemas = kinds.mapValues { OptionsDraft.schema([kindKey] + $0) }
+        let unknownKind = OptionsDraft.schema([kindKey])
+        let description = ValueDescription.variants(
+            by: "kind", schemas.mapValues(\.descriptions))
+        let entry = ValueSchema<OptionsDraft>(description) { node, path, decoding in
+            if let schema = node["kind"]?.text.flatMap({ schemas[$0] }) {
+                return schema.decode(node, in: path, &decoding)
             }
             // Without a known kind, only the kind itself can be checked.
             var only = node
             if case .mapping(let entries) = node.content {
                 only.content = .mapping(entries.filter { $0.key == "kind" })
             }
-            return unknownKind.decode(only, in: place, &decoding)
+            return unknownKind.decode(only, in: path, &decoding)
         }
         let list = ValueSchema.list(of: entry)
         let shared = Set(kinds.values.joined().filter(\.isShared).map(\.key)).sorted()
-        return ValueSchema(list.description) { node, place, decoding in
-            let fields = list.decode(node, place, &decoding)
-            for key in shared { fields?.reportDifference(in: key, place, &decoding) }
+        return ValueSchema(list.description) { node, path, decoding in
+            let fields = list.decode(node, path, &decoding)
+            for key in shared { fields?.reportDifference(in: key, path, &decoding) }
             return fields
         }
     }
@@ -226,7 +226,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
 extension [Field<OptionsDraft>] {
     /// Reports each entry whose value of `key` differs from that of the first entry that has one.
     fileprivate func reportDifference(
-        in key: String, _ place: CodingPath, _ decoding: inout Decoding
+        in key: String, _ path: CodingPath, _ decoding: inout Decoding
     ) {
         var first: (number: Int, value: String)?
         for (index, field) in enumerated() {
@@ -238,7 +238,7 @@ extension [Field<OptionsDraft>] {
             guard value != first.value else { continue }
             decoding.report(
                 field.position,
-                "\(CodingPath.entry(index + 1, of: place).text) has the `\(key)` \(shown(value)), and "
+                "\(CodingPath.entry(index + 1, of: path).text) has the `\(key)` \(shown(value)), and "
                     + "entry \(first.number) has \(shown(first.value)); all entries have the same")
         }
     }

@@ -20,7 +20,7 @@ struct JobAssembly {
             common.retry?.value?.check(given: own, &decoding)
         }
         checks.report(
-            unknownIn: draft.common.constraints, of: .value(key: "constraints", of: entry.place),
+            unknownIn: draft.common.constraints, of: .value(key: "constraints", of: entry.path),
             &decoding)
         let schedule = draft.schedule?.value
         let hasWindows = common.constraints?.value?.windows?.value?.isEmpty == false
@@ -42,7 +42,7 @@ struct JobAssembly {
             overlap: common.overlap?.value ?? .skip, catchUp: common.catchUp?.value ?? .latest,
             timeout: common.timeout?.value, warning: draft.warning?.value,
             stall: common.stall?.value,
-            memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.standardMemoryLimitBytes,
+            memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.defaultMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,
             emits: kinds[kind]?.events ?? [],
             then: (draft.then?.value?.succeeded?.value ?? []).compactMap(\.value),
@@ -95,16 +95,16 @@ extension JobAssembly {
         _ decoding: inout Decoding
     ) -> Schedule? {
         guard let draft = field.value else { return nil }
-        let place = CodingPath.value(key: "schedule", of: entry.place)
+        let path = CodingPath.value(key: "schedule", of: entry.path)
         let given = draft.givenRules
         guard given.count == 1 else {
             return decoding.fault(
                 field.position,
                 given.isEmpty
-                    ? "\(place.text) has none of \(listed(ScheduleDraft.rules, "and"))"
-                    : "\(place.text) has \(listed(given, "and")), wanted one of them")
+                    ? "\(path.text) has none of \(listed(ScheduleDraft.rules, "and"))"
+                    : "\(path.text) has \(listed(given, "and")), wanted one of them")
         }
-        reportIdleKeys(of: draft, place, hasWindows: hasWindows, &decoding)
+        reportIdleKeys(of: draft, path, hasWindows: hasWindows, &decoding)
         reportLongSpans(of: draft, &decoding)
         guard !draft.startsAtBoot, areBoundsInOrder(draft, &decoding),
             let rule = rule(draft, &decoding)
@@ -120,14 +120,14 @@ extension JobAssembly {
                 draft.notBefore.map { _ in "not_before" }, draft.notAfter.map { _ in "not_after" },
             ].compactMap(\.self)
             decoding.report(
-                bound.position, "\(place.text) names nothing within \(listed(bounds, "and"))")
+                bound.position, "\(path.text) names nothing within \(listed(bounds, "and"))")
         }
         return schedule
     }
 
     /// Reports keys that have no effect without a rule that the draft lacks.
     private func reportIdleKeys(
-        of draft: ScheduleDraft, _ place: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
+        of draft: ScheduleDraft, _ path: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
     ) {
         let needsZone = draft.cron != nil || draft.calendar != nil || hasWindows
         guard !draft.startsAtBoot else {
@@ -140,7 +140,7 @@ extension JobAssembly {
             ]
             for case (let key, let position?) in keys {
                 decoding.report(
-                    position, "\(shown(key)) of \(place.text) has no effect on `@reboot`")
+                    position, "\(shown(key)) of \(path.text) has no effect on `@reboot`")
             }
             return
         }
@@ -151,7 +151,7 @@ extension JobAssembly {
         ]
         for case (let key, let position?, false, let rules) in keys {
             decoding.report(
-                position, "\(shown(key)) of \(place.text) has no \(listed(rules, "or")) to serve")
+                position, "\(shown(key)) of \(path.text) has no \(listed(rules, "or")) to serve")
         }
     }
 

@@ -12,13 +12,13 @@ struct JobDraft: Sendable {
     var warning: Field<Duration>?
     var isEnabled = true
     var priority = Job.Priority.normal
-    /// The options of the job's kind, in the form in which workers receive them.
+    /// The options of the job's kind, as workers receive them.
     var options: [String: String] = [:]
     var common = CommonDraft()
 
-    /// Returns the keys of a job; `options` is read separately, because its form depends on the
+    /// Returns the keys of a job; `options` is read separately, because its keys depend on the
     /// kind.
-    private static func shape(_ catalogue: JobCatalogue) -> MappingSchema<JobDraft> {
+    private static func schema(_ catalogue: JobCatalogue) -> MappingSchema<JobDraft> {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
         let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
             (name: $0.rawValue, value: $0)
@@ -30,7 +30,7 @@ struct JobDraft: Sendable {
                     by: "kind",
                     Dictionary(
                         catalogue.kinds.map {
-                            ($0.kind.rawValue, OptionsDraft.shape($0.options).descriptions)
+                            ($0.kind.rawValue, OptionsDraft.schema($0.options).descriptions)
                         }, uniquingKeysWith: { first, _ in first }))
             ) { _, _, _ in nil }, "options of the kind")
         let own: [Key<JobDraft>] = [
@@ -42,17 +42,17 @@ struct JobDraft: Sendable {
                 "what the job does"),
             Key(
                 "class", set: { $0.jobClass = $1 }, .choice(of: Job.Class.self),
-                standard: "processing",
+                default: "processing",
                 "whether the job is short or long; decides the default `timeout`"),
             Key(
                 "priority", set: { $0.priority = $1 }, .choice(of: Job.Priority.self),
-                standard: "normal",
+                default: "normal",
                 "which of the waiting runs starts first"),
             Key(
-                "enabled", set: { $0.isEnabled = $1 }, .boolean, standard: "true",
+                "enabled", set: { $0.isEnabled = $1 }, .boolean, default: "true",
                 "whether the job is planned at all"),
             Key(
-                "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.shape),
+                "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.schema),
                 "when the job runs; without it only by event, after another job or by hand"),
             Key(
                 "on", { swap(&$0.events, &$1) }, .list(of: .choice(events, noun: "event")),
@@ -66,32 +66,33 @@ struct JobDraft: Sendable {
                     + "`timeout`, at most 10s"),
         ]
         return MappingSchema(
-            JobDraft(), own + CommonDraft.shape.keys.map { Key($0) { $1(&$0.common) } } + [options])
+            JobDraft(), own + CommonDraft.schema.keys.map { Key($0) { $1(&$0.common) } } + [options]
+        )
     }
 
     /// Reads a job with the kinds and options of `catalogue`.
-    static func form(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
-        let shape = shape(catalogue)
-        return ValueSchema<Listed>(.mapping(shape.descriptions)) { node, place, decoding in
-            let place = node["id"]?.text.map { .job($0) } ?? place
-            guard var draft = shape.decode(node, in: place, &decoding) else { return nil }
+    static func listed(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
+        let schema = schema(catalogue)
+        return ValueSchema<Listed>(.mapping(schema.descriptions)) { node, path, decoding in
+            let path = node["id"]?.text.map { .job($0) } ?? path
+            guard var draft = schema.decode(node, in: path, &decoding) else { return nil }
             // Without a known kind, the options cannot be checked.
             let kind = node["kind"]?.text
             if let kind = catalogue.kinds.first(where: { $0.kind.rawValue == kind }) {
                 // An empty mapping gets the default values, and has no required option.
                 let options =
                     node["options"] ?? YAMLNode(position: node.position, content: .mapping([]))
-                let place = CodingPath.value(key: "options", of: place)
-                let taken = decoding.optionsShape(of: kind).decode(options, in: place, &decoding)
+                let path = CodingPath.value(key: "options", of: path)
+                let taken = decoding.optionsSchema(of: kind).decode(options, in: path, &decoding)
                 draft.options = taken?.values ?? [:]
             }
-            return Listed(place: place, position: node.position, draft: draft)
+            return Listed(path: path, position: node.position, draft: draft)
         }
     }
 
     /// A job in the list, and the path that messages use for it.
     struct Listed: Sendable {
-        var place: CodingPath
+        var path: CodingPath
         var position: YAMLNode.Position
         var draft: JobDraft
     }

@@ -83,8 +83,8 @@ public struct JobFileReader: Sendable {
 
     /// Returns the contents of the tree; `nil` only if it is not a mapping, which is reported.
     private func file(_ root: YAMLNode, _ decoding: inout Decoding) -> JobFile? {
-        let shape = FileDraft.shape(catalogue, needsSections: needsSections(root))
-        guard let draft = shape.decode(root, in: .file, &decoding) else { return nil }
+        let schema = FileDraft.schema(catalogue, needsSections: needsSections(root))
+        guard let draft = schema.decode(root, in: .file, &decoding) else { return nil }
         let defaults = draft.defaults?.value ?? DefaultsDraft()
         if let retry = defaults.common.retry?.value { retry.check(given: retry, &decoding) }
         let checks = KnownChecks(draft)

@@ -30,7 +30,7 @@ struct JobGraph {
             for next in job.draft.then?.value?.all ?? [] {
                 guard let id = next.value, places[id] == nil else { continue }
                 decoding.reportUnknown(
-                    "job", id.rawValue, in: "`then` of \(job.place.text)", at: next.position,
+                    "job", id.rawValue, in: "`then` of \(job.path.text)", at: next.position,
                     known: ids,
                     help: "no job of this file has that id")
             }
@@ -104,7 +104,7 @@ struct ThenDraft: Sendable {
     var succeeded: Field<[Field<JobID>]>?
     var failed: Field<[Field<JobID>]>?
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         ThenDraft(),
         [
             Key(
@@ -123,11 +123,11 @@ extension ValueSchema where Value == ThenDraft {
     /// Reads the jobs that run after a success, or a mapping with lists for success and failure.
     static var then: ValueSchema {
         let list = ValueSchema<[Field<JobID>]>.list(of: .jobID)
-        let mapping = ValueSchema.mapping(ThenDraft.shape)
+        let mapping = ValueSchema.mapping(ThenDraft.schema)
         return ValueSchema(.either(list.description, mapping.description)) {
-            node, place, decoding in
-            if case .mapping = node.content { return mapping.decode(node, place, &decoding) }
-            return list.decode(node, place, &decoding).map {
+            node, path, decoding in
+            if case .mapping = node.content { return mapping.decode(node, path, &decoding) }
+            return list.decode(node, path, &decoding).map {
                 ThenDraft(succeeded: Field(position: node.position, value: $0))
             }
         }

@@ -54,7 +54,7 @@ struct JobWarnings {
         else { return }
         decoding.warn(
             entry.position,
-            "nothing starts \(entry.place.text): it has no `schedule` and no `on`, and no job names "
+            "nothing starts \(entry.path.text): it has no `schedule` and no `on`, and no job names "
                 + "it in `then`")
     }
 

@@ -15,30 +15,30 @@ struct MappingSchema<Draft: Sendable>: Sendable {
     /// The descriptions of the keys.
     var descriptions: [KeyDescription] { keys.map(\.description) }
 
-    /// Reads a mapping, which messages call `place`, and reports each fault in it.
+    /// Reads a mapping, which messages call `path`, and reports each fault in it.
     ///
     /// Returns `nil` if the node is not a mapping.
     func decode(
-        _ node: YAMLNode, in place: CodingPath, _ decoding: inout Decoding
+        _ node: YAMLNode, in path: CodingPath, _ decoding: inout Decoding
     ) -> Draft? {
         guard case .mapping(let entries) = node.content else {
-            return decoding.reportForm(node, place, .mapping([]))
+            return decoding.reportMismatch(node, path, .mapping([]))
         }
         var draft = empty
         for entry in entries {
             guard let key = keys.first(where: { $0.name == entry.key }) else {
                 let names = keys.map(\.name)
                 decoding.reportUnknown(
-                    "key", entry.key, in: place.text, at: entry.keyPosition, known: names,
+                    "key", entry.key, in: path.text, at: entry.keyPosition, known: names,
                     help: names.isEmpty
-                        ? "\(place.text) has no keys" : "its keys are \(listed(names, "and"))")
+                        ? "\(path.text) has no keys" : "its keys are \(listed(names, "and"))")
                 continue
             }
-            let at = CodingPath.value(key: entry.key, of: place)
+            let at = CodingPath.value(key: entry.key, of: path)
             key.store(entry.value, at, &draft, &decoding)
         }
         for key in keys where key.isRequired && !entries.contains(where: { $0.key == key.name }) {
-            decoding.report(node.position, "\(place.text) has no \(shown(key.name))")
+            decoding.report(node.position, "\(path.text) has no \(shown(key.name))")
         }
         return draft
     }
@@ -49,9 +49,9 @@ struct MappingSchema<Draft: Sendable>: Sendable {
     }
 }
 
-/// A key of a mapping, declared once: its name, its form and the destination of its value.
+/// A key of a mapping, declared once: its name, the schema of its value and where the value goes.
 ///
-/// The form is made only for a file that has the key, because most files have few of the keys.
+/// The schema is made only for a file that has the key, because most files have few of the keys.
 struct Key<Draft: Sendable>: Sendable {
     let name: String
     let isRequired: Bool
@@ -67,12 +67,13 @@ struct Key<Draft: Sendable>: Sendable {
     /// dozen keys.
     init<Value>(
         _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
-        _ form: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
+        _ schema: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
         isRequired: Bool = false,
-        standard: @autoclosure @escaping @Sendable () -> String? = nil, _ summary: String
+        default defaultValue: @autoclosure @escaping @Sendable () -> String? = nil,
+        _ summary: String
     ) {
         self.init(
-            name, form, isRequired, standard, summary,
+            name, schema, isRequired, defaultValue, summary,
             take: { draft, value in
                 var field: Field<Value>? = value
                 exchange(&draft, &field)
@@ -92,12 +93,13 @@ struct Key<Draft: Sendable>: Sendable {
     /// inherited.
     init<Value>(
         _ name: String, set: @escaping @Sendable (inout Draft, Value) -> Void,
-        _ form: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
+        _ schema: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
         isRequired: Bool = false,
-        standard: @autoclosure @escaping @Sendable () -> String? = nil, _ summary: String
+        default defaultValue: @autoclosure @escaping @Sendable () -> String? = nil,
+        _ summary: String
     ) {
         self.init(
-            name, form, isRequired, standard, summary,
+            name, schema, isRequired, defaultValue, summary,
             take: { draft, field in
                 if let value = field.value { set(&draft, value) }
             },
@@ -105,8 +107,8 @@ struct Key<Draft: Sendable>: Sendable {
     }
 
     private init<Value>(
-        _ name: String, _ form: @escaping @Sendable () -> ValueSchema<Value>, _ isRequired: Bool,
-        _ standard: @escaping @Sendable () -> String?, _ summary: String,
+        _ name: String, _ schema: @escaping @Sendable () -> ValueSchema<Value>, _ isRequired: Bool,
+        _ defaultValue: @escaping @Sendable () -> String?, _ summary: String,
         take: @escaping @Sendable (inout Draft, Field<Value>) -> Void,
         inherit: @escaping @Sendable (inout Draft, Draft) -> Void
     ) {
@@ -114,11 +116,11 @@ struct Key<Draft: Sendable>: Sendable {
         self.isRequired = isRequired
         describe = {
             KeyDescription(
-                name: name, form: form().description, isRequired: isRequired,
-                standard: standard(), summary: summary)
+                name: name, value: schema().description, isRequired: isRequired,
+                defaultValue: defaultValue(), summary: summary)
         }
-        store = { node, place, draft, decoding in
-            let value = form().decode(node, place, &decoding)
+        store = { node, path, draft, decoding in
+            let value = schema().decode(node, path, &decoding)
             take(&draft, Field(position: node.position, value: value))
         }
         self.inherit = inherit
@@ -133,8 +135,8 @@ struct Key<Draft: Sendable>: Sendable {
         name = inner.name
         isRequired = inner.isRequired
         describe = { inner.description }
-        store = { node, place, outer, decoding in
-            reach(&outer) { draft in inner.store(node, place, &draft, &decoding) }
+        store = { node, path, outer, decoding in
+            reach(&outer) { draft in inner.store(node, path, &draft, &decoding) }
         }
         inherit = { _, _ in }
     }
@@ -147,8 +149,8 @@ extension ValueSchema {
     static func mapping(
         _ schema: @autoclosure @escaping @Sendable () -> MappingSchema<Value>
     ) -> ValueSchema {
-        ValueSchema(.mapping(schema().descriptions)) { node, place, decoding in
-            schema().decode(node, in: place, &decoding)
+        ValueSchema(.mapping(schema().descriptions)) { node, path, decoding in
+            schema().decode(node, in: path, &decoding)
         }
     }
 }

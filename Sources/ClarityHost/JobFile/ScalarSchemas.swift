@@ -13,17 +13,17 @@ struct TextFault: Error {
 }
 
 extension ValueSchema {
-    /// Returns a form for scalars that depend on their text alone.
+    /// Returns a schema for scalars that depend on their text alone.
     static func text(
-        _ description: @autoclosure @escaping @Sendable () -> FormDescription,
+        _ description: @autoclosure @escaping @Sendable () -> ValueDescription,
         read: @escaping @Sendable (String) throws(TextFault) -> Value
     ) -> ValueSchema {
-        .scalar(description()) { text, node, place, decoding in
+        .scalar(description()) { text, node, path, decoding in
             do throws(TextFault) {
                 return try read(text)
             } catch {
                 return decoding.fault(
-                    node.position, "\(place.key) \(shown(text)) \(error.reason)", help: error.help)
+                    node.position, "\(path.key) \(shown(text)) \(error.reason)", help: error.help)
             }
         }
     }
@@ -35,10 +35,10 @@ extension ValueSchema where Value == String {
 
     /// Reads a single line that is not empty.
     static var line: ValueSchema {
-        .scalar(.text) { text, node, place, decoding in
+        .scalar(.text) { text, node, path, decoding in
             guard !text.isEmpty, !text.contains(where: \.isNewline) else {
                 return decoding.fault(
-                    node.position, "\(place.text) is empty or has a line break, wanted one line")
+                    node.position, "\(path.text) is empty or has a line break, wanted one line")
             }
             return text
         }
@@ -61,13 +61,13 @@ extension ValueSchema where Value == String {
 extension ValueSchema where Value == Bool {
     /// Reads `true` or `false` without quotes.
     static var boolean: ValueSchema {
-        .scalar(.boolean) { text, node, place, decoding in
+        .scalar(.boolean) { text, node, path, decoding in
             switch node.content {
             case .scalar("true", isPlain: true): return true
             case .scalar("false", isPlain: true): return false
             default:
                 return decoding.fault(
-                    node.position, "\(place.key) \(shown(text)) is not a boolean",
+                    node.position, "\(path.key) \(shown(text)) is not a boolean",
                     help: "write `true` or `false`, without quotes; YAML 1.2 has no others")
             }
         }
@@ -77,15 +77,15 @@ extension ValueSchema where Value == Bool {
 extension ValueSchema where Value == Int {
     /// Reads a whole number without quotes.
     static func integer(_ range: ClosedRange<Int>) -> ValueSchema {
-        .scalar(.integer(range)) { text, node, place, decoding in
+        .scalar(.integer(range)) { text, node, path, decoding in
             guard case .scalar(_, isPlain: true) = node.content, isWholeNumber(text) else {
                 return decoding.fault(
-                    node.position, "\(place.key) \(shown(text)) is not a whole number",
+                    node.position, "\(path.key) \(shown(text)) is not a whole number",
                     help: "write it in digits, without quotes")
             }
             return ValueSchema.text(.integer(range)) { text throws(TextFault) in
                 try checked(Int(text), in: range) { "\($0)" }
-            }.decode(node, place, &decoding)
+            }.decode(node, path, &decoding)
         }
     }
 
@@ -172,10 +172,10 @@ extension ValueSchema {
         _ choices: [(name: String, value: Value)], noun: String? = nil
     ) -> ValueSchema {
         let names = choices.map(\.name)
-        return .scalar(.choice(names)) { text, node, place, decoding in
+        return .scalar(.choice(names)) { text, node, path, decoding in
             if let choice = choices.first(where: { $0.name == text }) { return choice.value }
             decoding.reportUnknown(
-                noun ?? place.key, text, at: node.position, known: names,
+                noun ?? path.key, text, at: node.position, known: names,
                 help: names.isEmpty ? "there is none" : "write \(listed(names, "or"))")
             return nil
         }

@@ -15,7 +15,7 @@ struct ScheduleDraft: Sendable {
     var randomizedDelay: Field<Duration>?
     var earliestBegin: Field<Duration>?
 
-    static let shape = MappingSchema(
+    static let schema = MappingSchema(
         ScheduleDraft(),
         [
             Key(
@@ -35,7 +35,7 @@ struct ScheduleDraft: Sendable {
                 "offset of `every` from whole periods, counted in UTC; without it from when the "
                     + "job was first seen"),
             Key(
-                "flex", { swap(&$0.flex, &$1) }, .duration(.zero...year), standard: "0s",
+                "flex", { swap(&$0.flex, &$1) }, .duration(.zero...year), default: "0s",
                 "how early before `every` a run may start"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
@@ -48,12 +48,12 @@ struct ScheduleDraft: Sendable {
                 "last time of the schedule"),
             Key(
                 "randomized_delay", { swap(&$0.randomizedDelay, &$1) },
-                .duration(.zero ... .seconds(86_400)), standard: "0s",
+                .duration(.zero ... .seconds(86_400)), default: "0s",
                 "delays every occurrence by a fixed part of this, different for each machine "
                     + "and job"),
             Key(
                 "earliest_begin", { swap(&$0.earliestBegin, &$1) }, .duration(.zero...year),
-                standard: "0s", "least time between the end of a run and the start of the next"),
+                default: "0s", "least time between the end of a run and the start of the next"),
         ])
 
     /// Whether the job runs after the machine has started, and at no time that is known in advance.
@@ -147,10 +147,10 @@ extension Decoding {
         guard let bytes = zones.tzif(for: identifier) else {
             let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
             let question = near.map { "; did you mean \(shown($0))?" } ?? ""
-            let standard = near == nil ? "write it as `Europe/London` or `UTC`" : nil
+            let example = near == nil ? "write it as `Europe/London` or `UTC`" : nil
             return fault(
                 position, "unknown time zone \(shown(identifier))\(question)",
-                help: help ?? standard)
+                help: help ?? example)
         }
         do throws(ZoneError) {
             return try Zone(identifier: identifier, tzif: bytes)

@@ -1,47 +1,47 @@
 import ClarityScheduler
 import ClaritySystem
 
-/// The form of a value in a job file: the code that reads it, and a description as data.
+/// How a value of a job file is written: the code that reads it, and a description as data.
 struct ValueSchema<Value: Sendable>: Sendable {
-    private let describe: @Sendable () -> FormDescription
+    private let describe: @Sendable () -> ValueDescription
     /// Decodes a node; reports a fault and returns `nil` if it cannot.
     let decode: @Sendable (YAMLNode, CodingPath, inout Decoding) -> Value?
 
     /// - Parameter description: made only when it is asked for: a file without faults needs none.
     init(
-        _ description: @autoclosure @escaping @Sendable () -> FormDescription,
+        _ description: @autoclosure @escaping @Sendable () -> ValueDescription,
         decode: @escaping @Sendable (YAMLNode, CodingPath, inout Decoding) -> Value?
     ) {
         describe = description
         self.decode = decode
     }
 
-    /// The form of the value, for messages and other descriptions of job files.
-    var description: FormDescription { describe() }
+    /// What the value looks like, for messages and references.
+    var description: ValueDescription { describe() }
 
-    /// Returns the same form for a value that is derived from this one.
+    /// Returns the schema for a value that is derived from this one.
     func map<Other>(_ transform: @escaping @Sendable (Value) -> Other) -> ValueSchema<Other> {
-        ValueSchema<Other>(description) { node, place, decoding in
-            decode(node, place, &decoding).map(transform)
+        ValueSchema<Other>(description) { node, path, decoding in
+            decode(node, path, &decoding).map(transform)
         }
     }
 
-    /// Returns a form for scalars; `read` decodes the text, and reports its faults.
+    /// Returns a schema for scalars; `read` decodes the text, and reports its faults.
     static func scalar(
-        _ description: @autoclosure @escaping @Sendable () -> FormDescription,
+        _ description: @autoclosure @escaping @Sendable () -> ValueDescription,
         read: @escaping @Sendable (String, YAMLNode, CodingPath, inout Decoding) -> Value?
     ) -> ValueSchema {
-        ValueSchema(description()) { node, place, decoding in
+        ValueSchema(description()) { node, path, decoding in
             guard let text = node.text else {
-                return decoding.reportForm(node, place, description())
+                return decoding.reportMismatch(node, path, description())
             }
-            return read(text, node, place, &decoding)
+            return read(text, node, path, &decoding)
         }
     }
 }
 
-/// The form that a value in a job file may have.
-indirect enum FormDescription: Hashable, Sendable {
+/// What a value in a job file may look like.
+indirect enum ValueDescription: Hashable, Sendable {
     case text
     case boolean
     case integer(ClosedRange<Int>)
@@ -70,12 +70,12 @@ indirect enum FormDescription: Hashable, Sendable {
     case checkName
     /// The name of a network interface, or a pattern with `*` and `?`.
     case interfacePattern
-    case list(of: FormDescription)
+    case list(of: ValueDescription)
     case mapping([KeyDescription])
     /// A mapping whose keys the file chooses, at most 100.
-    case entries(named: FormDescription, of: FormDescription)
-    /// One form or the other.
-    case either(FormDescription, FormDescription)
+    case entries(named: ValueDescription, of: ValueDescription)
+    /// One or the other.
+    case either(ValueDescription, ValueDescription)
     /// A mapping whose keys depend on the value of `by`, a key of its own or one beside it.
     case variants(by: String, [String: [KeyDescription]])
 
@@ -106,21 +106,21 @@ indirect enum FormDescription: Hashable, Sendable {
 /// A key that a mapping of the job file may have.
 struct KeyDescription: Hashable, Sendable {
     var name: String
-    var form: FormDescription
+    var value: ValueDescription
     var isRequired: Bool
     /// The value that counts if the file lacks the key, as the file would write it, or, for an
-    /// option, in the form in which it is passed on; `nil` if the summary says what happens then.
-    var standard: String?
+    /// option, as it is passed on; `nil` if the summary says what happens then.
+    var defaultValue: String?
     /// One line for people.
     var summary: String
 }
 
 extension Decoding {
-    /// Records that a node does not have its required form, and returns `nil`.
-    mutating func reportForm<Value>(
-        _ node: YAMLNode, _ place: CodingPath, _ wanted: FormDescription, help: String? = nil
+    /// Records that a node is not what its key requires, and returns `nil`.
+    mutating func reportMismatch<Value>(
+        _ node: YAMLNode, _ path: CodingPath, _ wanted: ValueDescription, help: String? = nil
     ) -> Value? {
-        fault(node.position, "\(place.text) is \(node.noun), wanted \(wanted.noun)", help: help)
+        fault(node.position, "\(path.text) is \(node.noun), wanted \(wanted.noun)", help: help)
     }
 }
 
@@ -129,38 +129,38 @@ extension ValueSchema {
     ///
     /// Entries with a fault are included without their value.
     static func list<Element>(
-        of form: ValueSchema<Element>, repeats: Bool = false
+        of schema: ValueSchema<Element>, repeats: Bool = false
     ) -> ValueSchema where Value == [Field<Element>] {
-        ValueSchema(.list(of: form.description)) { node, place, decoding in
+        ValueSchema(.list(of: schema.description)) { node, path, decoding in
             guard case .sequence(let nodes) = node.content else {
-                return decoding.reportForm(
-                    node, place, .list(of: .text),
+                return decoding.reportMismatch(
+                    node, path, .list(of: .text),
                     help: node.text.flatMap(bracketed).map { "write `\($0)`" })
             }
-            return decoding.fields(nodes, of: form, in: place, repeats: repeats)
+            return decoding.fields(nodes, of: schema, in: path, repeats: repeats)
         }
     }
 
     /// Reads one value, or a list of at most `most` values; a duplicate text is a fault.
     static func oneOrMore<Element>(
-        _ form: ValueSchema<Element>, atMost most: Int
+        _ schema: ValueSchema<Element>, atMost most: Int
     ) -> ValueSchema where Value == [Field<Element>] {
-        ValueSchema(.either(form.description, .list(of: form.description))) {
-            node, place, decoding in
+        ValueSchema(.either(schema.description, .list(of: schema.description))) {
+            node, path, decoding in
             switch node.content {
             case .sequence(let nodes) where nodes.count > most:
                 return decoding.fault(
                     node.position,
-                    "\(place.text) has \(nodes.count) entries, wanted at most \(most)")
+                    "\(path.text) has \(nodes.count) entries, wanted at most \(most)")
             case .sequence(let nodes):
-                return decoding.fields(nodes, of: form, in: place, repeats: false)
+                return decoding.fields(nodes, of: schema, in: path, repeats: false)
             case .scalar where !node.isNull:
                 return [
-                    Field(position: node.position, value: form.decode(node, place, &decoding))
+                    Field(position: node.position, value: schema.decode(node, path, &decoding))
                 ]
             case .scalar, .mapping:
-                return decoding.reportForm(
-                    node, place, .either(form.description, .list(of: .text)))
+                return decoding.reportMismatch(
+                    node, path, .either(schema.description, .list(of: .text)))
             }
         }
     }
@@ -169,15 +169,15 @@ extension ValueSchema {
 extension Decoding {
     /// Decodes the entries of a list, one by one.
     fileprivate mutating func fields<Element>(
-        _ nodes: [YAMLNode], of form: ValueSchema<Element>, in place: CodingPath, repeats: Bool
+        _ nodes: [YAMLNode], of schema: ValueSchema<Element>, in path: CodingPath, repeats: Bool
     ) -> [Field<Element>] {
         var fields: [Field<Element>] = []
         var seen: Set<String> = []
         for (index, node) in nodes.enumerated() {
-            let entryPlace = CodingPath.entry(index + 1, of: place)
-            let value = form.decode(node, entryPlace, &self)
+            let entryPath = CodingPath.entry(index + 1, of: path)
+            let value = schema.decode(node, entryPath, &self)
             if !repeats, value != nil, let text = node.text, !seen.insert(text).inserted {
-                report(node.position, "\(place.text) has \(shown(text)) twice")
+                report(node.position, "\(path.text) has \(shown(text)) twice")
             }
             fields.append(Field(position: node.position, value: value))
         }
@@ -216,16 +216,16 @@ extension ValueSchema {
     /// Entries with a fault are included, without the decoded name or value.
     ///
     /// - Parameters:
-    ///   - place: returns the path that messages use for the value of a key, from the mapping's own
+    ///   - path: returns the path that messages use for the value of a key, from the mapping's own
     ///     path.
     static func entries<Name, Element>(
-        named keys: ValueSchema<Name>, of form: ValueSchema<Element>,
-        place: @escaping @Sendable (String, CodingPath) -> CodingPath = { .value(key: $0, of: $1) }
+        named keys: ValueSchema<Name>, of schema: ValueSchema<Element>,
+        path: @escaping @Sendable (String, CodingPath) -> CodingPath = { .value(key: $0, of: $1) }
     ) -> ValueSchema where Value == [NamedField<Name, Element>] {
-        ValueSchema(.entries(named: keys.description, of: form.description)) {
+        ValueSchema(.entries(named: keys.description, of: schema.description)) {
             node, owner, decoding in
             guard case .mapping(let entries) = node.content else {
-                return decoding.reportForm(node, owner, .mapping([]))
+                return decoding.reportMismatch(node, owner, .mapping([]))
             }
             guard entries.count <= mostEntries else {
                 return decoding.fault(
@@ -237,7 +237,7 @@ extension ValueSchema {
                 let key = YAMLNode(
                     position: entry.keyPosition, content: .scalar(entry.key, isPlain: false))
                 let name = keys.decode(key, owner, &decoding)
-                let value = form.decode(entry.value, place(entry.key, owner), &decoding)
+                let value = schema.decode(entry.value, path(entry.key, owner), &decoding)
                 return NamedField(
                     key: entry.key, keyPosition: entry.keyPosition, name: name,
                     field: Field(position: entry.value.position, value: value))

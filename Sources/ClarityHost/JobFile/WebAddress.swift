@@ -3,9 +3,9 @@ import ClaritySystem
 extension ValueSchema where Value == String {
     /// Reads the path of a file or folder; `~/` and relative paths become absolute.
     static var path: ValueSchema {
-        .scalar(.path) { text, node, place, decoding in
+        .scalar(.path) { text, node, path, decoding in
             guard !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
-                return decoding.fault(node.position, "\(place.key) \(shown(text)) is not a path")
+                return decoding.fault(node.position, "\(path.key) \(shown(text)) is not a path")
             }
             let context = decoding.context
             if text.hasPrefix("/") { return text }
@@ -14,7 +14,7 @@ extension ValueSchema where Value == String {
             guard !text.hasPrefix("~") else {
                 return decoding.fault(
                     node.position,
-                    "\(place.key) \(shown(text)) starts with another user's home folder",
+                    "\(path.key) \(shown(text)) starts with another user's home folder",
                     help: "write the whole path; only `~/` is understood")
             }
             return join(context.folder, text[...])
@@ -23,13 +23,13 @@ extension ValueSchema where Value == String {
 
     /// Reads an https address, or an http address on this machine.
     static var url: ValueSchema {
-        .scalar(.url) { text, node, place, decoding in
+        .scalar(.url) { text, node, path, decoding in
             switch WebAddress.parse(text) {
             case .success(let address):
                 guard address.isSecure || address.isLoopback else {
                     return decoding.fault(
                         node.position,
-                        "\(place.key) leads to \(shown(address.host)) over http, where anybody on "
+                        "\(path.key) leads to \(shown(address.host)) over http, where anybody on "
                             + "the way can read it",
                         help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
                 }
@@ -37,17 +37,17 @@ extension ValueSchema where Value == String {
             case .failure(let fault):
                 // Do not show the address itself: it may contain a password.
                 return decoding.fault(
-                    node.position, "\(place.key) \(fault.message)", help: fault.help)
+                    node.position, "\(path.key) \(fault.message)", help: fault.help)
             }
         }
     }
 
     /// Reads an http or https URL to any host: it receives no secrets.
     static var webAddress: ValueSchema {
-        .scalar(.webAddress) { text, node, place, decoding in
+        .scalar(.webAddress) { text, node, path, decoding in
             guard text.utf8.count <= 2000 else {
                 return decoding.fault(
-                    node.position, "\(place.key) has more than 2000 characters, the most of a url")
+                    node.position, "\(path.key) has more than 2000 characters, the most of a url")
             }
             switch WebAddress.parse(text, allowsQuery: true) {
             case .success:
@@ -55,7 +55,7 @@ extension ValueSchema where Value == String {
             case .failure(let fault):
                 // Do not show the address itself: it may contain a password.
                 return decoding.fault(
-                    node.position, "\(place.key) \(fault.message)", help: fault.help)
+                    node.position, "\(path.key) \(fault.message)", help: fault.help)
             }
         }
     }

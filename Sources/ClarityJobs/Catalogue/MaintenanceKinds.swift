@@ -23,7 +23,7 @@ public struct CleanupOptions: DeclaredOptions {
     public init() {}
 
     public mutating func declare(in fields: inout OptionFields) {
-        let spans = OptionDeclaration.Form.duration(days(1)...days(36_600))
+        let spans = OptionDeclaration.ValueType.duration(days(1)...days(36_600))
         fields.add(
             "retain", spans, &retain,
             "how long values that the backend has confirmed stay readable here")

@@ -62,7 +62,7 @@ extension SectionDeclaration {
                     summary: "maximum time since the profile was fetched"),
             ]), summary: "how old the newest data may be; `status` checks it")
 
-    private static let span = OptionDeclaration.Form.duration(.seconds(60)...days(3660))
+    private static let span = OptionDeclaration.ValueType.duration(.seconds(60)...days(3660))
 }
 
 /// The keys of the section `backend`.

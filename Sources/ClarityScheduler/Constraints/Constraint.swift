@@ -69,11 +69,11 @@ public struct Check: Hashable, Sendable {
     public var subject: String
 
     /// The default of `validFor`: one minute.
-    public static let standardValidity: Duration = .seconds(60)
+    public static let defaultValidity: Duration = .seconds(60)
 
     /// Creates a check.
     public init(
-        name: String, validFor: Duration = Check.standardValidity, subject: String = "check"
+        name: String, validFor: Duration = Check.defaultValidity, subject: String = "check"
     ) {
         self.name = name
         self.validFor = validFor

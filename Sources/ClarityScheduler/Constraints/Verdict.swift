@@ -38,7 +38,7 @@ extension Constraint {
     /// can leave it unknown. A check makes it wait because it is in the job file for a reason. A
     /// window is never unknown, and an unknown login or source counts as missing. All others let
     /// the job run: a server has no way to know the answer, and its jobs would never run.
-    public var standardUnknownRule: UnknownRule {
+    public var defaultUnknownRule: UnknownRule {
         switch self {
         case .connected, .storageFree, .externalPower, .check, .window, .login, .source: .wait
         case .unmetered, .notRoaming, .batteryAbove, .notLowPower, .idle, .pressureBelow: .run
@@ -53,7 +53,7 @@ extension Constraint {
     public func verdict(
         in conditions: Conditions, at now: Instant, unknown: UnknownRule? = nil
     ) -> Verdict {
-        let judge = Judge(constraint: self, unknown: unknown ?? standardUnknownRule)
+        let judge = Judge(constraint: self, unknown: unknown ?? defaultUnknownRule)
         switch self {
         case .connected:
             // It can always be measured whether there is a connection, so the job's rule does not

@@ -101,7 +101,7 @@ public struct Window: Hashable, Sendable {
             }
         }
         guard words.count == 1, let ends = words.first?.ends(around: "-") else {
-            throw ExpressionError(.window, got: text, wanted: Window.form)
+            throw ExpressionError(.window, got: text, wanted: Window.syntax)
         }
         guard let start = Window.minute(ends.0), let end = Window.minute(ends.1) else {
             throw ExpressionError(.window, got: text, wanted: "two times from `00:00` to `24:00`")
@@ -129,7 +129,7 @@ public struct Window: Hashable, Sendable {
             || weekdays.contains(yesterday) && minute < end
     }
 
-    static var form: String { "a time of day such as `22:00-06:00` or `Mon..Fri 09:00-17:00`" }
+    static var syntax: String { "a time of day such as `22:00-06:00` or `Mon..Fri 09:00-17:00`" }
 
     /// Returns the minute of the day of a text `HH:MM`, 0 to 1440; `nil` for any other text.
     private static func minute(_ text: Substring) -> Int? {

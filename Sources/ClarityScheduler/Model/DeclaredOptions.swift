@@ -20,7 +20,7 @@ extension DeclaredOptions {
         return fields.declarations
     }
 
-    /// Reads options in the form in which a job and its orders carry them.
+    /// Reads options as a job and its orders carry them.
     ///
     /// - Parameter prefix: what comes before each key, such as `backend.`.
     /// - Throws: `Failure` for a value that does not fit its declaration. The job file reader passes
@@ -49,26 +49,26 @@ public struct OptionFields {
 
     /// Declares an option whose default value is that of its field.
     public mutating func add<Value: OptionValue>(
-        _ key: String, _ form: OptionDeclaration.Form, _ field: inout Value, _ summary: String
+        _ key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value, _ summary: String
     ) {
-        let standard = values == nil ? field.optionText : nil
-        if let value: Value = take(key, form, standard: standard, summary) { field = value }
+        let defaultValue = values == nil ? field.optionText : nil
+        if let value: Value = take(key, type, default: defaultValue, summary) { field = value }
     }
 
     /// Declares an option that may be absent. In an order, an empty value counts as absent.
     public mutating func add<Value: OptionValue>(
-        _ key: String, _ form: OptionDeclaration.Form, _ field: inout Value?, _ summary: String
+        _ key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value?, _ summary: String
     ) {
-        if !isEmpty(key) { field = take(key, form, summary) }
+        if !isEmpty(key) { field = take(key, type, summary) }
     }
 
     /// Declares an option that a job file must have.
     public mutating func add<Value: OptionValue>(
-        required key: String, _ form: OptionDeclaration.Form, _ field: inout Value,
+        required key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value,
         ifMissing complaint: String? = nil, _ summary: String
     ) {
         guard !isEmpty(key) else { return refuse(complaint ?? "`\(prefix)\(key)` is missing") }
-        if let value: Value = take(key, form, isRequired: true, summary) { field = value }
+        if let value: Value = take(key, type, isRequired: true, summary) { field = value }
     }
 
     /// Declares an option that is one of the words of an enumeration.
@@ -103,18 +103,18 @@ public struct OptionFields {
 
     /// Collects a declaration, or returns the option's value; `nil` if it has none.
     private mutating func take<Value: OptionValue>(
-        _ key: String, _ form: OptionDeclaration.Form, standard: String? = nil,
+        _ key: String, _ type: OptionDeclaration.ValueType, default defaultValue: String? = nil,
         isRequired: Bool = false, _ summary: String
     ) -> Value? {
         guard let values else {
             declarations.append(
                 OptionDeclaration(
-                    key, form, standard: standard, isRequired: isRequired, summary: summary))
+                    key, type, default: defaultValue, isRequired: isRequired, summary: summary))
             return nil
         }
         guard let text = values[prefix + key] else { return nil }
-        guard let value = Value(optionText: text), form.admits(value) else {
-            refuse("\(name(key)) \(form.complaint)")
+        guard let value = Value(optionText: text), type.admits(value) else {
+            refuse("\(name(key)) \(type.complaint)")
             return nil
         }
         return value
@@ -130,8 +130,8 @@ public struct OptionFields {
     }
 }
 
-extension OptionDeclaration.Form {
-    /// Whether a value is in the range of a form that has one.
+extension OptionDeclaration.ValueType {
+    /// Whether a value is in the range of a type that has one.
     fileprivate func admits<Value>(_ value: Value) -> Bool {
         switch (self, value) {
         case (.integer(let range), let number as Int): range.contains(number)
@@ -151,12 +151,12 @@ extension OptionDeclaration.Form {
         case .size: "is not a number of bytes"
         case .boolean: "is neither `true` nor `false`"
         case .variables: "has an entry without `=`"
-        default: "does not have its form"
+        default: "is not understood"
         }
     }
 }
 
-/// A value of an option, in the form in which a job and its orders carry it.
+/// A value of an option, as a job and its orders carry it.
 public protocol OptionValue: Sendable {
     init?(optionText: String)
     var optionText: String { get }

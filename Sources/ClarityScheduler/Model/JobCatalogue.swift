@@ -1,7 +1,7 @@
 /// The declaration of one option: enough to validate it, document it and pass it to a worker.
 public struct OptionDeclaration: Hashable, Sendable {
-    /// The form of an option's value.
-    public enum Form: Hashable, Sendable {
+    /// The type of an option's value.
+    public enum ValueType: Hashable, Sendable {
         case text
         /// A list of distinct texts without line breaks; passed on with one text on each line.
         case texts
@@ -28,23 +28,24 @@ public struct OptionDeclaration: Hashable, Sendable {
     }
 
     public var key: String
-    public var form: Form
-    /// The default value, in the form in which it is passed on.
-    public var standard: String?
+    public var type: ValueType
+    /// The default value, as it is passed on.
+    public var defaultValue: String?
     public var isRequired: Bool
     /// Whether all list entries that set the option must give it the same value.
     public var isShared: Bool
     /// One line for people.
     public var summary: String
 
-    /// Declares an option; without `standard`, an option that is not required may be absent.
+    /// Declares an option; without `defaultValue`, an option that is not required may be absent.
     public init(
-        _ key: String, _ form: Form, standard: String? = nil, isRequired: Bool = false,
+        _ key: String, _ type: ValueType, default defaultValue: String? = nil,
+        isRequired: Bool = false,
         isShared: Bool = false, summary: String
     ) {
         self.key = key
-        self.form = form
-        self.standard = standard
+        self.type = type
+        self.defaultValue = defaultValue
         self.isRequired = isRequired
         self.isShared = isShared
         self.summary = summary
@@ -113,7 +114,7 @@ public struct EventDeclaration: Hashable, Sendable {
 /// A section of the job file that the engine only validates and passes to workers.
 public struct SectionDeclaration: Hashable, Sendable {
     /// Whether the section is one mapping, or a list of mappings distinguished by their `kind`.
-    public enum Form: Hashable, Sendable {
+    public enum Content: Hashable, Sendable {
         case mapping([OptionDeclaration])
         case list(kinds: [String: [OptionDeclaration]])
     }
@@ -121,18 +122,18 @@ public struct SectionDeclaration: Hashable, Sendable {
     /// The section's key at the top level of the job file. Its options are passed on as
     /// `key.option`, those of a list as `key.0.option` with `key.0.kind`.
     public var key: String
-    public var form: Form
+    public var content: Content
     public var isRequired: Bool
     /// One line for people.
     public var summary: String
 
     /// Declares a section.
     public init(
-        _ key: String, _ form: Form, isRequired: Bool = false,
+        _ key: String, _ content: Content, isRequired: Bool = false,
         summary: String = "settings of the jobs' work"
     ) {
         self.key = key
-        self.form = form
+        self.content = content
         self.isRequired = isRequired
         self.summary = summary
     }

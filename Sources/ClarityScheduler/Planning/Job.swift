@@ -8,7 +8,7 @@ public struct Job: Hashable, Sendable {
         case processing
 
         /// The timeout of an attempt if the job sets none.
-        public var standardTimeout: Duration {
+        public var defaultTimeout: Duration {
             switch self {
             case .appRefresh: .seconds(30)
             case .processing: .seconds(15 * 60)
@@ -45,7 +45,7 @@ public struct Job: Hashable, Sendable {
     /// The `constraints` that the job's kind implies and the job file does not name.
     public var impliedConstraints: Set<Constraint>
     /// The rules for unknown answers, by the names of constraints; the default is
-    /// `Constraint.standardUnknownRule`.
+    /// `Constraint.defaultUnknownRule`.
     public var unknownRules: [String: UnknownRule]
     /// The constraints that a late run drops, in the order in which it drops them.
     public var relaxations: [Relaxation]
@@ -84,7 +84,7 @@ public struct Job: Hashable, Sendable {
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
-        memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes,
+        memoryLimitBytes: Int64 = Job.defaultMemoryLimitBytes,
         heedsConditions: Bool = false, emits: Set<EventName> = [], then: [JobID] = [],
         thenFailed: [JobID] = [], options: [String: String] = [:]
     ) {
@@ -104,7 +104,7 @@ public struct Job: Hashable, Sendable {
         self.retry = retry
         self.overlap = overlap
         self.catchUp = catchUp
-        let timeout = timeout ?? jobClass.standardTimeout
+        let timeout = timeout ?? jobClass.defaultTimeout
         self.timeout = timeout
         self.warning = warning ?? min(.seconds(10), timeout / 5)
         self.stall = stall
@@ -151,7 +151,7 @@ public struct Job: Hashable, Sendable {
     }
 
     /// The limit on an attempt's resident memory if the job names no `memory_limit`: 256 MiB.
-    public static var standardMemoryLimitBytes: Int64 { 256 << 20 }
+    public static var defaultMemoryLimitBytes: Int64 { 256 << 20 }
 }
 
 /// The jobs to plan for, indexed by id and by the events that they wait for.

@@ -34,7 +34,9 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
         if words.count == 1, let meaning = words.first.flatMap({ Self.names[$0.lowercased()] }) {
             words = meaning.split(separator: " ")[...]
         }
-        guard !words.isEmpty else { throw ExpressionError(.calendar, got: text, wanted: Self.form) }
+        guard !words.isEmpty else {
+            throw ExpressionError(.calendar, got: text, wanted: Self.syntax)
+        }
         var weekdays = NumberSet(0..<7)
         var date = CalendarDate()
         var time = CalendarTime()
@@ -50,7 +52,9 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
             time = try CalendarTime(word)
             words.removeFirst()
         }
-        guard words.isEmpty else { throw ExpressionError(.calendar, got: text, wanted: Self.form) }
+        guard words.isEmpty else {
+            throw ExpressionError(.calendar, got: text, wanted: Self.syntax)
+        }
         let dates = ClockDates(
             years: date.years, months: date.months, days: date.days,
             countsFromMonthEnd: date.countsFromMonthEnd, weekdays: weekdays)
@@ -76,8 +80,8 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The expected form, for error messages.
-    static var form: String { "weekdays, a date and a time, such as `Mon..Fri *-*-* 06:00`" }
+    /// The expected syntax, for error messages.
+    static var syntax: String { "weekdays, a date and a time, such as `Mon..Fri *-*-* 06:00`" }
 
     private static var names: [String: String] {
         [
@@ -105,7 +109,7 @@ struct CalendarDate {
         // Only the day can count from the end of the month.
         let isLast = tilde.map { !word[$0...].dropFirst().contains { "-~".contains($0) } } ?? true
         guard (2...3).contains(parts.count), isLast else {
-            throw ExpressionError(.calendar, got: text, wanted: CalendarExpression.form)
+            throw ExpressionError(.calendar, got: text, wanted: CalendarExpression.syntax)
         }
         if parts.count == 3 { years = try ExpressionError.Field.year.values(parts[0])?.sorted() }
         if let months = try ExpressionError.Field.month.values(parts[parts.count - 2]) {

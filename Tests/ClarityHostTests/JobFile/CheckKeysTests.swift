@@ -144,7 +144,7 @@ struct CheckKeysTests {
             job: "constraints: { check: nas }",
             """
             jobs.yaml:6:27: unknown check `nas` in `constraints` of job `a`
-            help: the file declares none; `checks` is the place for it
+            help: the file declares none; declare it under `checks`
             """),
         MessageCase(
             job: "constraints: { check: probe }",
@@ -158,7 +158,7 @@ struct CheckKeysTests {
             job: "", top: "  - { id: b, kind: cleanup }\ndefaults: { constraints: { check: nas } }",
             """
             jobs.yaml:8:35: unknown check `nas` in `constraints` of `defaults`
-            help: the file declares none; `checks` is the place for it
+            help: the file declares none; declare it under `checks`
             """),
         MessageCase(
             job: "constraints: { check: [nas, nas] }", top: "checks: { nas: { command: [a] } }",
@@ -205,7 +205,7 @@ struct CheckKeysTests {
             "probe: { command: [a] }",
             """
             11: check name `probe` is taken
-            help: that is how the `probe` of `conditions` is called
+            help: `probe` is the check that `conditions: { probe: ... }` declares
             """
         ),
         (
@@ -260,7 +260,7 @@ struct CheckKeysTests {
             "n: { command: [a], valid_for: 9s }",
             """
             41: check `n` has a valid_for of `9s`, less than its timeout of `10s`
-            help: an answer stands as long as one may take to come
+            help: make `valid_for` at least as long as `timeout`
             """
         ),
         (

@@ -4,12 +4,13 @@ import Testing
 
 @Suite struct JobFileKeysTests {
     /// Returns all keys at and below a form with their paths, such as `jobs[].retry.attempts`.
-    private func keys(of form: FormDescription, at path: String) -> [(path: String, KeyDescription)]
-    {
-        switch form {
+    private func keys(of value: ValueDescription, at path: String) -> [(
+        path: String, KeyDescription
+    )] {
+        switch value {
         case .mapping(let keys):
             keys.flatMap { key in
-                [(path + key.name, key)] + self.keys(of: key.form, at: path + key.name + ".")
+                [(path + key.name, key)] + self.keys(of: key.value, at: path + key.name + ".")
             }
         case .list(let element):
             keys(of: element, at: path.dropLast() + "[].")
@@ -27,9 +28,9 @@ import Testing
     }
 
     @Test func `the declarations describe every key that a file may have`() {
-        let shape = FileDraft.shape(JobFileSamples.catalogue)
+        let schema = FileDraft.schema(JobFileSamples.catalogue)
 
-        let keys = keys(of: .mapping(shape.descriptions), at: "")
+        let keys = keys(of: .mapping(schema.descriptions), at: "")
 
         let paths = keys.map(\.path)
         #expect(
@@ -64,7 +65,7 @@ import Testing
                 "sources[]<spool>.path",
             ])
         #expect(
-            keys.filter { if case .entries = $0.1.form { true } else { false } }.map(\.path)
+            keys.filter { if case .entries = $0.1.value { true } else { false } }.map(\.path)
                 == ["conditions.interfaces", "checks"])
         #expect(keys.allSatisfy { !$0.1.summary.isEmpty })
         #expect(Set(paths).count == paths.count)

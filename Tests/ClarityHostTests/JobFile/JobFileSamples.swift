@@ -9,7 +9,7 @@ enum JobFileSamples {
                 JobKind("refresh"), summary: "pulls",
                 options: [
                     OptionDeclaration(
-                        "page_size", .integer(1...500), standard: "100", summary: "rows at once"),
+                        "page_size", .integer(1...500), default: "100", summary: "rows at once"),
                     OptionDeclaration("full", .boolean, summary: "whether all is pulled"),
                     OptionDeclaration("label", .text, summary: "a word for the log"),
                     OptionDeclaration("depth", .choice(["day", "week"]), summary: "how far back"),
@@ -24,7 +24,7 @@ enum JobFileSamples {
                 options: [
                     OptionDeclaration(
                         "retain", .duration(.seconds(86_400) ... .seconds(365 * 86_400)),
-                        standard: "7776000000", summary: "how long values stay")
+                        default: "7776000000", summary: "how long values stay")
                 ]),
             JobKindDeclaration(
                 JobKind("command"), summary: "runs a program",
@@ -38,7 +38,7 @@ enum JobFileSamples {
                 .mapping([
                     OptionDeclaration("url", .url, isRequired: true, summary: "the address"),
                     OptionDeclaration(
-                        "dialect", .choice(["auto", "blueprint", "loop"]), standard: "auto",
+                        "dialect", .choice(["auto", "blueprint", "loop"]), default: "auto",
                         summary: "the contract"),
                 ]), isRequired: true),
             SectionDeclaration(
@@ -53,14 +53,14 @@ enum JobFileSamples {
                     "spool": [
                         OptionDeclaration("path", .path, isRequired: true, summary: "the folder"),
                         OptionDeclaration(
-                            "recursive", .boolean, standard: "false", summary: "with subfolders"),
+                            "recursive", .boolean, default: "false", summary: "with subfolders"),
                     ],
                 ])),
             SectionDeclaration(
                 "limits",
                 .mapping([
                     OptionDeclaration(
-                        "requests", .integer(1...1000), standard: "60", summary: "an hour"),
+                        "requests", .integer(1...1000), default: "60", summary: "an hour"),
                     OptionDeclaration("names", .texts, summary: "whose they are"),
                 ])),
         ],

@@ -35,13 +35,13 @@ import Testing
         kind: String, key: String, standard: String?
     ) {
         #expect(options(kind)[key] != nil)
-        #expect(options(kind)[key]?.standard == standard)
+        #expect(options(kind)[key]?.defaultValue == standard)
     }
 
     @Test func `every standard value is one that its form allows`() {
         for declaration in clarityCatalogue.kinds.flatMap(\.options) {
-            guard let standard = declaration.standard else { continue }
-            switch declaration.form {
+            guard let standard = declaration.defaultValue else { continue }
+            switch declaration.type {
             case .integer(let range): #expect(Int(standard).map(range.contains) == true)
             case .duration(let range):
                 #expect(
@@ -57,7 +57,7 @@ import Testing
 
     @Test func `the backend's dialects are those that are spoken`() throws {
         let backend = try #require(clarityCatalogue.sections.first { $0.key == "backend" })
-        guard case .mapping(let options) = backend.form else {
+        guard case .mapping(let options) = backend.content else {
             Issue.record("not a mapping")
             return
         }
@@ -66,17 +66,17 @@ import Testing
         #expect(backend.isRequired)
         #expect(options.map(\.key) == ["url", "dialect", "retry_wait", "ca_bundle", "pins"])
         #expect(options.first?.isRequired == true)
-        #expect(dialect?.form == .choice(["auto", "blueprint", "loop"]))
+        #expect(dialect?.type == .choice(["auto", "blueprint", "loop"]))
     }
 
     @Test func `the audit log goes nowhere unless a place is named`() {
         #expect(options("audit-upload")["url"]?.isRequired == true)
-        #expect(options("audit-upload")["url"]?.standard == nil)
+        #expect(options("audit-upload")["url"]?.defaultValue == nil)
     }
 
     @Test func `a source is one of three kinds, each with what decides on its reading`() throws {
         let sources = try #require(clarityCatalogue.sections.first { $0.key == "sources" })
-        guard case .list(let kinds) = sources.form else {
+        guard case .list(let kinds) = sources.content else {
             Issue.record("not a list")
             return
         }
@@ -89,6 +89,6 @@ import Testing
         #expect(
             kinds.values.allSatisfy { $0.filter(\.isRequired).map(\.key) == ["path"] })
         #expect(
-            kinds["apple-health-export"]?.map(\.form) == [.path, .timeZone, .texts, .dateOrInstant])
+            kinds["apple-health-export"]?.map(\.type) == [.path, .timeZone, .texts, .dateOrInstant])
     }
 }

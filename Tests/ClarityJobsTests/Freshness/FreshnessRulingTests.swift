@@ -179,13 +179,13 @@ import Testing
 
     @Test func `the job file takes a goal for each kind of sample, the insights and the profile`() {
         let section = clarityCatalogue.sections.first { $0.key == "fresh" }
-        guard case .mapping(let options) = section?.form else {
+        guard case .mapping(let options) = section?.content else {
             Issue.record("`fresh` is no mapping")
             return
         }
 
         #expect(
             options.map(\.key) == SampleKind.allCases.map(\.rawValue) + ["insights", "profile"])
-        #expect(options.allSatisfy { $0.standard == nil && !$0.isRequired })
+        #expect(options.allSatisfy { $0.defaultValue == nil && !$0.isRequired })
     }
 }

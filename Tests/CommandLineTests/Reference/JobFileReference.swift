@@ -27,12 +27,12 @@ struct JobFileReference {
 
     init(_ catalogue: JobCatalogue) {
         var collector = Collector(kinds: catalogue.kinds)
-        let top = FileDraft.shape(catalogue).descriptions
+        let top = FileDraft.schema(catalogue).descriptions
         collector.sections = [Section(title: "Keys of the file", places: [], keys: top)]
         // The keys of jobs come first: they are what most readers look up.
         let first = top.filter { $0.name == "jobs" }
         let order = first + top.filter { $0.name != "jobs" }
-        for key in order { collector.collect(key.form, named: key.name, at: key.name) }
+        for key in order { collector.collect(key.value, named: key.name, at: key.name) }
         sections = collector.sections
         listOnce()
     }
@@ -70,7 +70,7 @@ struct JobFileReference {
         var rows: [(names: [String], rest: String)] = []
         for key in keys {
             let rest =
-                "\(form(key.form, named: key.name)) | \(standard(key)) | \(key.summary) |\n"
+                "\(text(key.value, named: key.name)) | \(defaultValue(key)) | \(key.summary) |\n"
             if let last = rows.indices.last, rows[last].rest == rest {
                 rows[last].names.append("`\(key.name)`")
             } else {
@@ -80,13 +80,13 @@ struct JobFileReference {
         return rows.map { "| \($0.names.joined(separator: ", ")) | \($0.rest)" }
     }
 
-    /// Gathers the mappings at and below a form.
+    /// Gathers the mappings at and below a value.
     private struct Collector {
         let kinds: [JobKindDeclaration]
         var sections: [Section] = []
 
-        mutating func collect(_ form: FormDescription, named name: String, at place: String) {
-            switch form {
+        mutating func collect(_ value: ValueDescription, named name: String, at place: String) {
+            switch value {
             case .mapping(let keys):
                 add(
                     Section(
@@ -127,14 +127,14 @@ struct JobFileReference {
             sections.append(section)
             for key in section.keys {
                 let place = section.places.first.map { "\($0)." } ?? ""
-                collect(key.form, named: key.name, at: place + key.name)
+                collect(key.value, named: key.name, at: place + key.name)
             }
         }
     }
 
-    /// Returns a form for people; a mapping is a link to its section.
-    private func form(_ form: FormDescription, named name: String) -> String {
-        switch form {
+    /// Returns a value for people; a mapping is a link to its section.
+    private func text(_ value: ValueDescription, named name: String) -> String {
+        switch value {
         case .text: "text"
         case .boolean: "`true` or `false`"
         case .integer(1...1): "`1`"
@@ -161,32 +161,32 @@ struct JobFileReference {
         case .list(.variants): "list of mappings, see below"
         case .list(.jobID): "list of job ids"
         case .list(.text): "list of texts"
-        case .list(let element): "list of: \(self.form(element, named: name))"
+        case .list(let element): "list of: \(self.text(element, named: name))"
         case .mapping: "[mapping](#keys-of-\(name))"
         case .entries(let key, .mapping):
-            "[mapping](#keys-of-\(name)) of each \(self.form(key, named: name))"
+            "[mapping](#keys-of-\(name)) of each \(self.text(key, named: name))"
         case .entries(let key, let element):
-            "mapping of \(self.form(key, named: name)) to \(self.form(element, named: name))"
+            "mapping of \(self.text(key, named: name)) to \(self.text(element, named: name))"
         case .either(let one, .list(let element)) where one == element:
-            "\(self.form(one, named: name)), or a list of them"
+            "\(self.text(one, named: name)), or a list of them"
         case .either(let one, let other):
-            "\(self.form(one, named: name)); or \(self.form(other, named: name))"
+            "\(self.text(one, named: name)); or \(self.text(other, named: name))"
         case .variants(let key, _): "mapping, by `\(key)`, see below"
         }
     }
 
     /// Returns the default of a key, in the form in which the file would have it.
-    private func standard(_ key: KeyDescription) -> String {
-        JobFileReference.standard(key).map { "`\($0)`" } ?? (key.isRequired ? "required" : "")
+    private func defaultValue(_ key: KeyDescription) -> String {
+        JobFileReference.defaultValue(key).map { "`\($0)`" } ?? (key.isRequired ? "required" : "")
     }
 
     /// Returns the default of a key as the file would write it; `nil` if there is none.
-    static func standard(_ key: KeyDescription) -> String? {
-        guard let standard = key.standard else { return nil }
-        switch (key.form, Int64(standard)) {
+    static func defaultValue(_ key: KeyDescription) -> String? {
+        guard let defaultValue = key.defaultValue else { return nil }
+        switch (key.value, Int64(defaultValue)) {
         case (.duration, let milliseconds?): return spanText(.milliseconds(milliseconds))
         case (.size, let bytes?): return sizeText(bytes)
-        default: return standard
+        default: return defaultValue
         }
     }
 

@@ -61,7 +61,7 @@ struct JobFileReferenceTests {
 
         for section in reference.sections {
             for key in section.keys {
-                guard let standard = JobFileReference.standard(key) else { continue }
+                guard let defaultValue = JobFileReference.defaultValue(key) else { continue }
                 let file = try #require(Self.file(of: section.title), "no file: \(section.title)")
                 let read = { (text: String) throws in
                     var read = try reader.read(
@@ -70,8 +70,8 @@ struct JobFileReferenceTests {
                     return read
                 }
                 #expect(
-                    try read("\(key.name): \(standard)") == read(""),
-                    "\(section.title) \(key.name): \(standard)")
+                    try read("\(key.name): \(defaultValue)") == read(""),
+                    "\(section.title) \(key.name): \(defaultValue)")
                 count += 1
             }
         }
