@@ -46,11 +46,8 @@ public struct CommandWorker: Worker {
 
     public func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
-        progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+        progress: @escaping ProgressHandler
     ) async -> AttemptEnd {
-        guard !Task.isCancelled else {
-            return AttemptEnd(.broke(.notStarted("cancelled before it started")))
-        }
         do throws(Failure) {
             return try await run(CommandPlan(order.options), order, signals, progress)
         } catch {
@@ -60,7 +57,7 @@ public struct CommandWorker: Worker {
 
     private func run(
         _ plan: CommandPlan, _ order: AttemptOrder, _ signals: AsyncStream<AttemptSignal>,
-        _ progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+        _ progress: @escaping ProgressHandler
     ) async throws(Failure) -> AttemptEnd {
         let all = plan.environment(over: environment, order, startedAt: clock.now)
         guard let program = plan.program(in: all) else {

@@ -6,20 +6,23 @@ import Synchronization
 
 extension ProcessAttempt {
     /// Starts a process, watches it on a thread of its own, passes signals on to it, and returns
-    /// when it has been reaped; cancelling the task kills it.
+    /// when it has been reaped; cancelling the task kills it. A task that is cancelled already
+    /// starts none.
     ///
     /// The parameters are those of `init`.
     ///
     /// - Throws: `SystemError` if the process cannot be started or watched.
     static func run(
         _ text: [UInt8], memoryLimitBytes: Int64, _ listener: Listener,
-        _ signals: AsyncStream<AttemptSignal>,
-        _ progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void,
+        _ signals: AsyncStream<AttemptSignal>, _ progress: @escaping ProgressHandler,
         start:
             @escaping @Sendable (
                 _ reads: borrowing Descriptor, _ writes: borrowing Descriptor
             ) throws(SystemError) -> pid_t
     ) async throws(SystemError) -> AttemptEnd {
+        guard !Task.isCancelled else {
+            return AttemptEnd(.broke(.notStarted("cancelled before it started")))
+        }
         let requests = try AttemptRequests()
         defer { requests.end() }
         return try await withTaskCancellationHandler {

@@ -6,8 +6,6 @@ import Glibc
 ///
 /// One thread does all the work: no state is shared, and it waits only in poll(2).
 struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
-    typealias Progress = (_ done: Int64, _ total: Int64) -> Void
-
     /// The interval at which memory is sampled.
     private static var memoryInterval: Duration { .milliseconds(200) }
 
@@ -69,12 +67,12 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
     }
 
     /// Watches the process until it ends, and reaps it.
-    consuming func run(_ requests: AttemptRequests, _ progress: Progress) -> AttemptEnd {
+    consuming func run(_ requests: AttemptRequests, _ progress: ProgressHandler) -> AttemptEnd {
         watch(requests, progress)
         return finish(progress)
     }
 
-    private mutating func watch(_ requests: AttemptRequests, _ progress: Progress) {
+    private mutating func watch(_ requests: AttemptRequests, _ progress: ProgressHandler) {
         let ready = Int16(POLLIN | POLLHUP | POLLERR)
         while true {
             // Leave out a finished pipe: poll(2) would report its end again and again.
@@ -128,7 +126,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
 
     /// Reads at most one buffer from the pipe, and returns whether there may be more.
     @discardableResult
-    private mutating func listen(_ progress: Progress) -> Bool {
+    private mutating func listen(_ progress: ProgressHandler) -> Bool {
         let count = read(listenPipe.number, &buffer, buffer.count)
         if count < 0 { return errno == EINTR }
         guard count > 0 else {
@@ -160,7 +158,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         killGroup()
     }
 
-    private consuming func finish(_ progress: Progress) -> AttemptEnd {
+    private consuming func finish(_ progress: ProgressHandler) -> AttemptEnd {
         var status: Int32 = 0
         var usage = rusage()
         while wait4(group.leader, &status, 0, &usage) < 0, errno == EINTR {}

@@ -42,11 +42,8 @@ public struct ProcessWorker: Worker {
 
     public func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
-        progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+        progress: @escaping ProgressHandler
     ) async -> AttemptEnd {
-        guard !Task.isCancelled else {
-            return AttemptEnd(.broke(.notStarted("cancelled before it started")))
-        }
         let text = Array(order.lines.map { $0 + "\n" }.joined().utf8)
         do throws(SystemError) {
             return try await ProcessAttempt.run(
@@ -100,7 +97,7 @@ public final class WorkerByKind: Worker {
 
     public func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
-        progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+        progress: @escaping ProgressHandler
     ) async -> AttemptEnd {
         change(by: 1)
         defer { change(by: -1) }

@@ -78,6 +78,9 @@ public protocol ConditionMonitor: Sendable {
     func changes() -> AsyncStream<Void>
 }
 
+/// Receives how many of how many units an attempt has done.
+public typealias ProgressHandler = @Sendable (_ done: Int64, _ total: Int64) -> Void
+
 /// Does a job's work, one attempt at a time.
 public protocol Worker: Sendable {
     /// Runs one attempt to its end.
@@ -88,7 +91,7 @@ public protocol Worker: Sendable {
     /// nothing.
     func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
-        progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+        progress: @escaping ProgressHandler
     ) async -> AttemptEnd
 }
 
