@@ -70,10 +70,21 @@ public struct SourceReport: Hashable, Sendable {
     public var bytesRead: Int64 = 0
 
     /// Creates an empty report.
-    public init() {}
+    package init() {}
 
     /// Notes that a record is in the future until `instant`.
     mutating func note(due instant: Instant) { dueAt = min(dueAt ?? instant, instant) }
+
+    /// Counts a sample that is passed on. An aggregate is a record into which another program has
+    /// folded many readings.
+    mutating func count(_ sample: Sample, _ nature: SampleNature) {
+        switch nature {
+        case .measurement: samplesByKind[sample.kind, default: 0] += 1
+        case .aggregate:
+            folded += 1
+            made[sample.kind, default: 0] += 1
+        }
+    }
 
     /// The number of measurements that were passed on.
     public var samples: Int64 { samplesByKind.values.reduce(0, +) }
@@ -93,14 +104,7 @@ public struct SourceBreak: Hashable, Sendable {
     /// The reason, as a fragment: `the file ends inside a tag`.
     public var reason: String
     /// Whether the disk failed to deliver the bytes; otherwise the source is at fault.
-    public var isOfDisk: Bool
-
-    /// Creates a break.
-    public init(byteOffset: Int64, reason: String, isOfDisk: Bool = false) {
-        self.byteOffset = byteOffset
-        self.reason = reason
-        self.isOfDisk = isOfDisk
-    }
+    public var isOfDisk = false
 }
 
 /// The progress of a reading.
@@ -110,12 +114,40 @@ public struct SourceProgress: Hashable, Sendable {
     /// The bytes of the whole text, if the source says so.
     public var bytesTotal: Int64?
     /// The records read so far.
-    public var recordsRead: Int64
+    public var recordsRead: Int64 = 0
+}
 
-    /// Creates a progress.
-    public init(bytesRead: Int64, bytesTotal: Int64?, recordsRead: Int64 = 0) {
-        self.bytesRead = bytesRead
-        self.bytesTotal = bytesTotal
-        self.recordsRead = recordsRead
+/// Receives a sample from a source, and how it relates to others of the same kind and times.
+package typealias SampleHandler = (Sample, SampleNature) throws -> Void
+
+/// Receives the progress of a reading from time to time; an error that it throws ends the reading.
+package typealias ProgressHandler = (SourceProgress) throws -> Void
+
+extension [String: Int64] {
+    /// Adds to the count of a name. If that is one name more than `limit`, counts it as `other`.
+    package mutating func add(
+        _ count: Int64 = 1, to name: String, atMost limit: Int, else other: String
+    ) {
+        let isKnown = self[name] != nil || self.count < limit
+        self[isKnown ? name : other, default: 0] += count
+    }
+
+    /// The counts with the largest first, then by name.
+    package var ranked: [(name: String, count: Int64)] {
+        sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+    }
+}
+
+extension String {
+    /// Whether it has the form of a name: at most `length` ASCII letters, digits and underscores.
+    /// In a malformed file a name could be anything, and reports are not encrypted.
+    package func isPlainName(atMost length: Int = 80) -> Bool {
+        utf8.count <= length
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
+                default: false
+                }
+            }
     }
 }

@@ -1,5 +1,5 @@
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// An Apple Health export: the zip archive that the phone makes, the folder in it, or its xml file.
 ///
@@ -7,26 +7,19 @@ public import ClarityScheduler
 /// plus the longest tag, some 15 MB for 65,536 blood pressures and some 15 MB for ten years of days
 /// and nights. Measurements come in the order of the text, which may hold the same sample more than
 /// once. Blood pressures, days and nights come last, because their parts are spread over the text.
-public struct AppleHealthExport: Sendable {
-    private let path: String
-    private let now: Instant
-    private let rules: FoldingRules
-
-    /// Creates a reader of an export; nothing is opened yet.
-    ///
-    /// - Parameters:
-    ///   - path: The file or folder.
-    ///   - now: The instant after which no sample can have begun.
-    ///   - rules: How days and nights are made.
-    public init(path: String, now: Instant, rules: FoldingRules = FoldingRules()) {
-        self.path = path
-        self.now = now
-        self.rules = rules
-    }
+struct AppleHealthExport: Sendable {
+    /// The file or folder.
+    let path: String
+    /// The instant after which no sample can have begun.
+    let now: Instant
+    /// How days and nights are made.
+    var rules = FoldingRules()
+    /// The earliest start of a wanted sample; `nil` means any.
+    var since: Instant?
 
     /// Returns the file that is read for the export at `path`: the one in the folder there,
     /// otherwise `path` itself, whatever it is.
-    public static func file(at path: String) -> String {
+    static func file(at path: String) -> String {
         do throws(SourceError) { return try ExportSource.file(at: path) } catch { return path }
     }
 
@@ -40,10 +33,7 @@ public struct AppleHealthExport: Sendable {
     ///   - each: Called for each sample.
     /// - Throws: `SourceError` if there is nothing to read; the errors of `progress` and `each`,
     ///   which stop the reading.
-    public func read(
-        progress: ((SourceProgress) throws -> Void)? = nil,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport {
+    func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
         var reading = ExportReading(
             source: try ExportSource.open(path: path), mapper: RecordMapper(now: now, rules: rules),
             progress: progress)
@@ -61,14 +51,14 @@ let longestTag = 16 << 20
 struct ExportReading<Mapper: ExportHandler> {
     private let source: any ByteSource
     private let tagLimit: Int
-    private let progress: ((SourceProgress) throws -> Void)?
+    private let progress: ProgressHandler?
     private var scanner: ExportScanner<Mapper>
     private var window: ByteWindow
     private var bytesRead: Int64 = 0
 
     init(
         source: any ByteSource, mapper: Mapper, windowSize: Int = 1 << 18,
-        tagLimit: Int = longestTag, progress: ((SourceProgress) throws -> Void)? = nil
+        tagLimit: Int = longestTag, progress: ProgressHandler? = nil
     ) {
         self.source = source
         self.tagLimit = tagLimit
@@ -80,7 +70,7 @@ struct ExportReading<Mapper: ExportHandler> {
     /// Reads to the end of the source, or to where it breaks off.
     ///
     /// - Throws: the errors of `progress` and `each`, unchanged, and nothing else.
-    mutating func run(_ each: SampleTaker) throws -> SourceReport {
+    mutating func run(_ each: SampleHandler) throws -> SourceReport {
         var broken: ByteSourceBreak?
         var unfinished = 0
         reading: while true {

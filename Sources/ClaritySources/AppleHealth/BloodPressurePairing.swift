@@ -61,7 +61,7 @@ struct BloodPressurePairing {
     }
 
     /// Passes the samples to `each` and forgets all readings.
-    mutating func resolve(_ each: SampleTaker) rethrows -> Counts {
+    mutating func resolve(_ each: SampleHandler) rethrows -> Counts {
         var counts = Counts()
         var places: [Reading: [Int]] = [:]
         // In reverse, so that the earliest one is last and `popLast` returns it first.

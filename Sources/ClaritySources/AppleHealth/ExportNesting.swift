@@ -25,7 +25,7 @@ struct ExportNesting<Handler: ExportHandler> {
     @inline(__always)
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, at offset: Int64,
-        _ each: SampleTaker
+        _ each: SampleHandler
     ) throws {
         if inCorrelation {
             handler.nestedRecord(bytes, fields)
@@ -38,7 +38,7 @@ struct ExportNesting<Handler: ExportHandler> {
 
     /// Passes on a record whose tag cannot be read.
     mutating func unreadableRecord(
-        _ bytes: Bytes, _ refusal: RecordMapper.Refusal, at offset: Int64, _ each: SampleTaker
+        _ bytes: Bytes, _ refusal: RecordRefusal, at offset: Int64, _ each: SampleHandler
     ) throws {
         if inCorrelation {
             handler.nestedRecord(bytes, nil)
@@ -56,7 +56,7 @@ struct ExportNesting<Handler: ExportHandler> {
 
     /// Opens an element that is neither a record nor part of one.
     mutating func open(
-        _ element: ExportElement, isEmptyElement: Bool, at offset: Int64, _ each: SampleTaker
+        _ element: ExportElement, isEmptyElement: Bool, at offset: Int64, _ each: SampleHandler
     ) throws {
         switch element {
         case .correlation:
@@ -90,7 +90,7 @@ struct ExportNesting<Handler: ExportHandler> {
 
     /// Handles an end tag.
     mutating func close(
-        _ element: ExportElement, at offset: Int64, _ each: SampleTaker
+        _ element: ExportElement, at offset: Int64, _ each: SampleHandler
     ) throws {
         switch element {
         case .record:
@@ -108,7 +108,7 @@ struct ExportNesting<Handler: ExportHandler> {
 
     /// Closes what is open at the end of the text, and passes on the samples that waited for it.
     mutating func finish(
-        _ report: inout SourceReport, isWhole: Bool, _ each: SampleTaker
+        _ report: inout SourceReport, isWhole: Bool, _ each: SampleHandler
     ) throws {
         if inRecord { try handler.endRecord(each) }
         if inCorrelation { closeCorrelation() }
@@ -119,7 +119,7 @@ struct ExportNesting<Handler: ExportHandler> {
     }
 
     @inline(__always)
-    private mutating func endUnclosedRecord(_ offset: Int64, _ each: SampleTaker) throws {
+    private mutating func endUnclosedRecord(_ offset: Int64, _ each: SampleHandler) throws {
         guard inRecord else { return }
         inRecord = false
         tally.note(.unclosedRecord, at: offset)

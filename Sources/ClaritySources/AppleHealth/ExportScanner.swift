@@ -35,7 +35,7 @@ struct ExportScanner<Handler: ExportHandler> {
     /// passed again, with more behind it.
     ///
     /// - Throws: the errors of `each`.
-    mutating func consume(_ bytes: Bytes, _ each: SampleTaker) throws -> Int {
+    mutating func consume(_ bytes: Bytes, _ each: SampleHandler) throws -> Int {
         var index = 0
         while index < bytes.count, let next = try step(bytes, index, each) { index = next }
         position += Int64(index)
@@ -46,7 +46,7 @@ struct ExportScanner<Handler: ExportHandler> {
     /// the tag is skipped as it comes.
     ///
     /// - Throws: the errors of `each`.
-    mutating func abandonTag(_ bytes: Bytes, _ each: SampleTaker) throws {
+    mutating func abandonTag(_ bytes: Bytes, _ each: SampleHandler) throws {
         note(.oversizedTag, 0)
         let nameEnd = bytes.firstIndex { $0.endsName } ?? bytes.count
         let element = ExportElement(bytes, 1, nameEnd)
@@ -65,7 +65,7 @@ struct ExportScanner<Handler: ExportHandler> {
     ///   - isBroken: Whether the source broke off before its end.
     /// - Throws: the errors of `each`.
     mutating func finish(
-        rest: Int, isBroken: Bool, _ each: SampleTaker
+        rest: Int, isBroken: Bool, _ each: SampleHandler
     ) throws -> SourceReport {
         let start = position
         position += Int64(rest)
@@ -101,7 +101,7 @@ struct ExportScanner<Handler: ExportHandler> {
     /// Processes one token at `index` and returns its end; `nil` if it does not end in these bytes.
     @inline(__always)
     private mutating func step(
-        _ bytes: Bytes, _ index: Int, _ each: SampleTaker
+        _ bytes: Bytes, _ index: Int, _ each: SampleHandler
     ) throws -> Int? {
         switch state {
         case .body: try body(bytes, index, each)
@@ -134,7 +134,7 @@ struct ExportScanner<Handler: ExportHandler> {
     }
 
     private mutating func body(
-        _ bytes: Bytes, _ start: Int, _ each: SampleTaker
+        _ bytes: Bytes, _ start: Int, _ each: SampleHandler
     ) throws -> Int? {
         if bytes[start] != .lessThan { return text(bytes, start) }
         guard start + 1 < bytes.count else { return nil }
@@ -196,7 +196,7 @@ struct ExportScanner<Handler: ExportHandler> {
     }
 
     private mutating func startTag(
-        _ bytes: Bytes, _ start: Int, _ each: SampleTaker
+        _ bytes: Bytes, _ start: Int, _ each: SampleHandler
     ) throws -> Int? {
         guard let (element, nameEnd) = name(bytes, start) else { return nil }
         switch element {
@@ -224,7 +224,7 @@ struct ExportScanner<Handler: ExportHandler> {
     /// Processes the tag of an element that is rare, and reads all of its attributes.
     private mutating func rareTag(
         _ bytes: Bytes, _ start: Int, _ element: ExportElement, _ nameEnd: Int,
-        _ each: SampleTaker
+        _ each: SampleHandler
     ) throws -> Int? {
         var lexer = TagLexer<AttributeList>()
         let end = lexer.lex(bytes, from: nameEnd)
@@ -242,7 +242,7 @@ struct ExportScanner<Handler: ExportHandler> {
     }
 
     private mutating func unclosedTag(
-        _ bytes: Bytes, _ start: Int, _ element: ExportElement, _ end: TagEnd, _ each: SampleTaker
+        _ bytes: Bytes, _ start: Int, _ element: ExportElement, _ end: TagEnd, _ each: SampleHandler
     ) throws -> Int? {
         guard case .unclosed(let next) = end else { return nil }
         audit(bytes, start, next)
@@ -275,7 +275,7 @@ struct ExportScanner<Handler: ExportHandler> {
     }
 
     private mutating func endTag(
-        _ bytes: Bytes, _ start: Int, _ each: SampleTaker
+        _ bytes: Bytes, _ start: Int, _ each: SampleHandler
     ) throws -> Int? {
         if bytes.hasPrefix("</Record>", at: start) {
             try nesting.close(.record, at: position + Int64(start), each)
@@ -295,7 +295,7 @@ struct ExportScanner<Handler: ExportHandler> {
     }
 
     private mutating func skipOversized(
-        _ bytes: Bytes, _ start: Int, _ each: SampleTaker
+        _ bytes: Bytes, _ start: Int, _ each: SampleHandler
     ) throws -> Int {
         guard case .oversized(var quote, var last, let element) = state else { return start }
         for index in start..<bytes.count {
@@ -326,9 +326,6 @@ struct ExportScanner<Handler: ExportHandler> {
     }
 }
 
-/// Receives a sample from a source, and how it relates to others of the same kind and times.
-typealias SampleTaker = (Sample, SampleNature) throws -> Void
-
 /// Receives the elements that the scanner finds.
 ///
 /// The scanner is in charge of the text: tags, malformations, and the number of elements of each
@@ -342,14 +339,14 @@ protocol ExportHandler {
     ///
     /// - Parameter isOpen: Whether its metadata may follow; `endRecord` then follows too.
     mutating func record(
-        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker) throws
+        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler) throws
 
     /// Receives metadata of the open record of the top level.
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange)
 
     /// Ends the open record of the top level, at its end tag or at an element that cannot be inside
     /// it.
-    mutating func endRecord(_ each: SampleTaker) throws
+    mutating func endRecord(_ each: SampleHandler) throws
 
     /// Receives a record inside a correlation; `fields` is `nil` if its tag could not be read.
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?)
@@ -358,7 +355,7 @@ protocol ExportHandler {
     mutating func closeCorrelation()
 
     /// Counts a record of the top level whose tag could not be read.
-    mutating func refuse(_ refusal: RecordMapper.Refusal)
+    mutating func refuse(_ refusal: RecordRefusal)
 
     /// Receives the summary of a day.
     mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields)
@@ -366,7 +363,7 @@ protocol ExportHandler {
     /// Passes on the samples that waited for the end.
     ///
     /// - Parameter isWhole: Whether the text is complete, so that nothing of it can be missing.
-    mutating func finish(isWhole: Bool, _ each: SampleTaker) throws
+    mutating func finish(isWhole: Bool, _ each: SampleHandler) throws
 
     /// Adds the counts to `report`.
     func write(to report: inout SourceReport)

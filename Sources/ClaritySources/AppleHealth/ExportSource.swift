@@ -9,9 +9,8 @@ enum ExportSource {
     static func open(path: String) throws(SourceError) -> any ByteSource {
         let file = try OpenFile(path: path)
         if file.isFolder { return try inFolder(path) }
-        guard file.isRegular else { throw .notAFile(path: path) }
-        guard file.size > 0 else { throw .empty(path: path) }
-        let head = try file.head(path: path)
+        try file.checkHasContents()
+        let head = try file.head(ExportSignature.length)
         if head.withUnsafeBufferPointer(ExportSignature.isZip) {
             return ReadAheadSource(try ArchiveSource(file, path: path))
         }
@@ -51,7 +50,7 @@ enum ExportSource {
         do throws(SourceError) {
             let file = try OpenFile(path: path)
             guard file.isRegular, file.size > 0 else { return nil }
-            let isExport = try file.head(path: path)
+            let isExport = try file.head(ExportSignature.length)
                 .withUnsafeBufferPointer(ExportSignature.isExport)
             return isExport ? file : nil
         } catch {

@@ -21,18 +21,11 @@ enum HealthKitDate {
     /// Parses `2024-01-21` into the days since 1970-01-01; returns `nil` for anything else and for
     /// a year before 1900.
     static func day(_ bytes: Bytes) -> Int? {
-        guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") else {
-            return nil
-        }
-        var parts = [0, 0, 0]
-        for (index, byte) in bytes.enumerated() where index != 4 && index != 7 {
-            guard byte &- 0x30 <= 9 else { return nil }
-            let part = index < 4 ? 0 : index < 7 ? 1 : 2
-            parts[part] = parts[part] * 10 + Int(byte - 0x30)
-        }
-        let date = CivilTime(year: parts[0], month: parts[1], day: parts[2])
-        guard date.year >= 1900, date.isValid else { return nil }
-        return CivilTime.daysSince1970(year: date.year, month: date.month, day: date.day)
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard bytes.count == 10, let midnight = Instant(rfc3339: "\(text)T00:00:00Z"),
+            CivilTime(midnight.millisecondsSince1970).year >= 1900
+        else { return nil }
+        return Int(midnight.secondsSince1970 / 86_400)
     }
 
     @inline(__always)

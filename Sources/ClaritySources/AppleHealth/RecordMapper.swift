@@ -4,29 +4,7 @@ import ClarityScheduler
 /// Makes samples from records, and counts what became of every record. `RecordFolding` takes the
 /// records of days and nights.
 struct RecordMapper: ExportHandler {
-    /// Why a record cannot become a sample; the raw value is the reason in the report.
-    enum Refusal: String, Error {
-        case noType = "no type"
-        case noDate = "no date"
-        case badDate = "bad date"
-        case endBeforeStart = "end before start"
-        case inFuture = "in the future"
-        case noValue = "no value"
-        case badValue = "bad value"
-        case negativeValue = "negative value"
-        case noUnit = "no unit"
-        case unknownUnit = "unknown unit"
-        case unclosedTag = "unclosed tag"
-        case oversizedTag = "oversized tag"
-        case unpaired = "blood pressure without its other half"
-        case tooManyWaiting = "too many blood pressures"
-        case tooLong = "longer than a record of its type can be"
-        case tooManyDays = "too many records of days"
-        case tooManyStages = "too many stages of sleep"
-        case unknownStage = "unknown stage of sleep"
-    }
-
-    /// Stands for types whose identifier is not a name, and for those beyond the 1,024 that are
+    /// Stands for types whose identifier is not a plain name, and for those beyond the 1,024 that are
     /// distinguished; no export has a tenth of that.
     static let otherTypes = "(other types)"
 
@@ -69,7 +47,7 @@ struct RecordMapper: ExportHandler {
     private var outcome = RecordFolding.Outcome()
     /// Whether the open record is a stage of sleep, whose time zone may follow.
     private var isStageOpen = false
-    private var refused: [Refusal: Int64] = [:]
+    private var refused: [RecordRefusal: Int64] = [:]
     /// The earliest start of a record in the future.
     private var firstInFuture: Int64?
 
@@ -89,7 +67,7 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func record(
-        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
+        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler
     ) throws {
         recordsRead += 1
         isStageOpen = false
@@ -106,24 +84,22 @@ struct RecordMapper: ExportHandler {
             try each(sample, .measurement)
         case .activity(let value, let interval, let quantity):
             noteDevice(bytes, fields, source)
-            let verdict = folding.add(
-                value, quantity, source: source, start: interval.start, end: interval.end)
-            switch verdict {
-            case .taken: folded += 1
-            case .tooLong: refused[.tooLong, default: 0] += 1
-            case .tooLarge: refused[.badValue, default: 0] += 1
-            case .tooMany: refused[.tooManyDays, default: 0] += 1
-            }
+            count(
+                folding.add(
+                    value, quantity, source: source, start: interval.start, end: interval.end))
         case .stage(let stage, let interval):
             noteDevice(bytes, fields, source)
-            switch folding.add(stage, source: source, start: interval.start, end: interval.end) {
-            case .taken:
-                folded += 1
-                isStageOpen = isOpen
-            case .tooLong: refused[.tooLong, default: 0] += 1
-            case .tooMany: refused[.tooManyStages, default: 0] += 1
-            }
+            let refusal = folding.add(
+                stage, source: source, start: interval.start, end: interval.end)
+            count(refusal)
+            isStageOpen = isOpen && refusal == nil
         }
+    }
+
+    /// Counts a record of a day or night as refused, or as taken.
+    @inline(__always)
+    private mutating func count(_ refusal: RecordRefusal?) {
+        if let refusal { refused[refusal, default: 0] += 1 } else { folded += 1 }
     }
 
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
@@ -133,9 +109,9 @@ struct RecordMapper: ExportHandler {
         folding.setZoneOfStage(Reference.text(bytes.slice(value)))
     }
 
-    mutating func endRecord(_ each: SampleTaker) throws { isStageOpen = false }
+    mutating func endRecord(_ each: SampleHandler) throws { isStageOpen = false }
 
-    mutating func refuse(_ refusal: Refusal) {
+    mutating func refuse(_ refusal: RecordRefusal) {
         recordsRead += 1
         isStageOpen = false
         sourceCounts[RecordMapper.noSource] += 1
@@ -176,7 +152,7 @@ struct RecordMapper: ExportHandler {
             day: day, energy: energy, exercise: number(bytes, fields.exercise))
     }
 
-    mutating func finish(isWhole: Bool, _ each: SampleTaker) throws {
+    mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
         let counts = try pairing.resolve(each)
         pairedPartners = counts.pairs
         nestedTaken = counts.takenFromCorrelations
@@ -198,7 +174,9 @@ struct RecordMapper: ExportHandler {
             case .quantity(let kind), .interval(let kind):
                 report.samplesByKind[kind, default: 0] += type.count
             case .systolic, .diastolic, .sleepStage: break
-            case nil: report.unmapped[RecordMapper.name(type.identifier), default: 0] += type.count
+            case nil:
+                let name = type.identifier.isPlainName() ? type.identifier : RecordMapper.otherTypes
+                report.unmapped[name, default: 0] += type.count
             }
         }
         if otherUnmapped > 0 {
@@ -225,24 +203,10 @@ struct RecordMapper: ExportHandler {
         }
     }
 
-    /// Returns `identifier` if it has the form of HealthKit's names, else `otherTypes`: in a
-    /// malformed file it could be anything, and reports are not encrypted.
-    private static func name(_ identifier: String) -> String {
-        let isName =
-            identifier.utf8.count <= 80
-            && identifier.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-                default: false
-                }
-            }
-        return isName ? identifier : otherTypes
-    }
-
     private enum Result {
         /// The index of its type; `nil` for a type that is not distinguished.
         case unmapped(Int?)
-        case refused(Refusal)
+        case refused(RecordRefusal)
         case reading(Reading)
         /// A sample, and the index of its type.
         case sample(Sample, Int)
@@ -264,7 +228,7 @@ struct RecordMapper: ExportHandler {
             return type
         }
         guard let place, let meaning = types.values[place].meaning else { return .unmapped(place) }
-        do throws(Refusal) {
+        do throws(RecordRefusal) {
             let interval = try interval(bytes, fields)
             switch meaning {
             case .sleepStage: return .stage(try stage(bytes, fields), interval)
@@ -312,7 +276,7 @@ struct RecordMapper: ExportHandler {
         if let sort { folding.note(sort, of: source) }
     }
 
-    private func stage(_ bytes: Bytes, _ fields: RecordFields) throws(Refusal) -> SleepStage {
+    private func stage(_ bytes: Bytes, _ fields: RecordFields) throws(RecordRefusal) -> SleepStage {
         guard fields.hasValue else { throw .noValue }
         guard fields.value.end - fields.value.start <= InternTable<String>.longest,
             let stage = SleepStage(
@@ -344,7 +308,7 @@ struct RecordMapper: ExportHandler {
 
     private mutating func interval(
         _ bytes: Bytes, _ fields: RecordFields
-    ) throws(Refusal) -> Interval {
+    ) throws(RecordRefusal) -> Interval {
         guard fields.has(.start), fields.has(.end) else { throw .noDate }
         let start = try seconds(bytes.slice(fields.start))
         let end = try seconds(bytes.slice(fields.end))
@@ -356,7 +320,7 @@ struct RecordMapper: ExportHandler {
         return Interval(start: start, end: end)
     }
 
-    private func seconds(_ bytes: Bytes) throws(Refusal) -> Int64 {
+    private func seconds(_ bytes: Bytes) throws(RecordRefusal) -> Int64 {
         guard let seconds = decoded(bytes, HealthKitDate.seconds) else { throw .badDate }
         return seconds
     }
@@ -368,7 +332,7 @@ struct RecordMapper: ExportHandler {
 
     private mutating func value(
         _ bytes: Bytes, _ fields: RecordFields, _ type: Int, _ kind: SampleKind
-    ) throws(Refusal) -> Double {
+    ) throws(RecordRefusal) -> Double {
         guard fields.hasValue else { throw .noValue }
         guard let number = decoded(bytes.slice(fields.value), DecimalNumber.parse) else {
             throw .badValue

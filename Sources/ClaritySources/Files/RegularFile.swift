@@ -24,8 +24,7 @@ final class RegularFile {
     }
 
     let stamp: Stamp
-    private let descriptor: Int32
-    private let path: String
+    private let file: OpenFile
 
     var size: Int64 { stamp.size }
     /// When its contents were last written, according to the file system.
@@ -35,45 +34,25 @@ final class RegularFile {
     ///
     /// - Throws: `SourceError.missing`, `noPermission`, `notAFile`, `empty`, `unreadable`.
     convenience init(path: String) throws(SourceError) {
-        try self.init(
-            descriptor: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path: path)
+        try self.init(try OpenFile(path: path))
     }
 
-    /// Opens the file `name` of a folder, unless it is a symbolic link.
-    convenience init(_ name: String, in folder: OpenFolder) throws(SourceError) {
-        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
-        try self.init(
-            descriptor: openat(folder.descriptor, name, flags), path: "\(folder.path)/\(name)")
+    /// Creates the reader of an open file.
+    ///
+    /// - Throws: `SourceError.notAFile`, `empty`.
+    init(_ file: OpenFile) throws(SourceError) {
+        try file.checkHasContents()
+        self.file = file
+        stamp = Stamp(file.status)
     }
-
-    private init(descriptor: Int32, path: String) throws(SourceError) {
-        guard descriptor >= 0 else { throw SourceError(opening: path, errno) }
-        var status = stat()
-        let code = fstat(descriptor, &status) == 0 ? 0 : errno
-        guard code == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else {
-            close(descriptor)
-            if code != 0 { throw SourceError(opening: path, code) }
-            guard status.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path: path) }
-            throw .empty(path: path)
-        }
-        self.descriptor = descriptor
-        self.path = path
-        stamp = Stamp(status)
-    }
-
-    deinit { close(descriptor) }
 
     /// Reads the next bytes into `bytes` from `start` on, as many as fit, and returns how many; 0
     /// only at the end of the file.
     func read(into bytes: inout [UInt8], from start: Int = 0) throws(SourceError) -> Int {
-        let (count, code) = bytes.withUnsafeMutableBytes { buffer in
-            while true {
-                let room = UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
-                let count = Glibc.read(descriptor, room.baseAddress, room.count)
-                if count >= 0 || errno != EINTR { return (count, errno) }
-            }
+        let count = bytes.withUnsafeMutableBytes {
+            file.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
         }
-        guard count >= 0 else { throw SourceError(opening: path, code) }
+        guard count >= 0 else { throw SourceError(opening: file.path, errno) }
         return count
     }
 
@@ -81,7 +60,7 @@ final class RegularFile {
     ///
     /// - Throws: `SourceError.tooLarge`, `unreadable`.
     func bytes(atMost limit: Int) throws(SourceError) -> [UInt8] {
-        guard size <= limit else { throw .tooLarge(path: path, limit: limit) }
+        guard size <= limit else { throw .tooLarge(path: file.path, limit: limit) }
         var bytes = [UInt8](repeating: 0, count: Int(size) + 1)
         var count = 0
         while count < bytes.count {
@@ -91,27 +70,9 @@ final class RegularFile {
         }
         // The file has grown in the meantime, because somebody is still writing it.
         guard count < bytes.count else {
-            throw .unreadable(path: path, reason: "it grows while it is read")
+            throw .unreadable(path: file.path, reason: "it grows while it is read")
         }
         bytes.removeLast(bytes.count - count)
         return bytes
     }
-}
-
-extension SourceError {
-    /// Creates the error for the system's refusal to open or read a file.
-    init(opening path: String, _ code: Int32) {
-        switch code {
-        case ENOENT, ENOTDIR: self = .missing(path: path)
-        case EACCES, EPERM: self = .noPermission(path: path)
-        default:
-            self = .unreadable(path: path, reason: String(cString: strerror(code)).lowercased())
-        }
-    }
-}
-
-/// The part at the beginning of a file that shows its kind.
-enum SourceSignature {
-    /// The number of bytes that show a file's kind.
-    static let length = 4096
 }

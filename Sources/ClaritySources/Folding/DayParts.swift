@@ -6,16 +6,6 @@ import ClarityJobs
 /// distance from the one before. A record is kept in every period that it touches, so a day can be
 /// made from its own period and the two beside it.
 struct DayParts: Hashable, Sendable {
-    enum Verdict: Equatable {
-        case taken
-        /// The record is longer than `DayQuantity.longest`.
-        case tooLong
-        /// The record's value is too large to be counted.
-        case tooLarge
-        /// There is no room for the record.
-        case tooMany
-    }
-
     /// The records of one quantity, period and source.
     struct Key: Hashable, Comparable, Sendable {
         let bits: UInt64
@@ -88,36 +78,39 @@ struct DayParts: Hashable, Sendable {
     static func period(of seconds: Int64) -> Int { Int(LocalDays.quotient(seconds, period)) }
 
     /// Adds a record; `value` is in the quantity's unit and not negative.
+    ///
+    /// - Returns: Why it is not taken, otherwise `nil`: it is longer than `DayQuantity.longest`, its
+    ///   value is too large to be counted, or there is no room for it.
     @inline(__always)
     mutating func add(
         _ value: Double, _ quantity: DayQuantity, source: Int, start: Int64, end: Int64
-    ) -> Verdict {
+    ) -> RecordRefusal? {
         guard end &- start <= DayQuantity.longest else { return .tooLong }
         let scaled = value * quantity.scale
-        guard scaled < 4e9 else { return .tooLarge }
+        guard scaled < 4e9 else { return .badValue }
         let part = DayPart(start: start, end: end, amount: Int64(scaled + 0.5))
         let period = DayParts.period(of: start)
         if end > Int64(period + 1) * DayParts.period {
             return addToAll(part, quantity, source, period)
         }
         let key = Key(quantity: quantity.place, period: period, source: source)
-        guard let place = room(for: key) else { return .tooMany }
+        guard let place = room(for: key) else { return .tooManyDays }
         append(part, to: place)
-        return .taken
+        return nil
     }
 
     /// Adds a record to all the periods that it touches, or to none.
     private mutating func addToAll(
         _ part: DayPart, _ quantity: DayQuantity, _ source: Int, _ first: Int
-    ) -> Verdict {
+    ) -> RecordRefusal? {
         var places: [Int] = []
         for period in first...DayParts.period(of: part.end - 1) {
             let key = Key(quantity: quantity.place, period: period, source: source)
-            guard let place = room(for: key) else { return .tooMany }
+            guard let place = room(for: key) else { return .tooManyDays }
             places.append(place)
         }
         for place in places { append(part, to: place) }
-        return .taken
+        return nil
     }
 
     /// The series that have records, by quantity, period and source.

@@ -1,5 +1,5 @@
 import ClarityJobs
-public import ClarityScheduler
+import ClarityScheduler
 
 /// Folds records into days, nights and minutes, whatever source they come from.
 ///
@@ -58,13 +58,13 @@ struct RecordFolding {
     @inline(__always)
     mutating func add(
         _ value: Double, _ quantity: DayQuantity, source: Int, start: Int64, end: Int64
-    ) -> DayParts.Verdict {
+    ) -> RecordRefusal? {
         parts.add(value, quantity, source: source, start: start, end: end)
     }
 
     mutating func add(
         _ stage: SleepStage, source: Int, start: Int64, end: Int64
-    ) -> SleepFolding.Verdict {
+    ) -> RecordRefusal? {
         sleep.add(stage, source: source, start: start, end: end)
     }
 
@@ -103,16 +103,16 @@ struct RecordFolding {
     ) rethrows -> Outcome {
         let nature = SampleNature.aggregate(asOf: Instant(secondsSince1970: self.until))
         let until = isWhole ? until : .min
-        let order = SourceRank.order(names, sorts: sorts, preferred: rules.preferred)
+        let sources = names.enumerated().map { index, name in
+            DaySource(
+                name: name, sort: index < sorts.count ? sorts[index] : nil,
+                preferred: rules.preferred)
+        }
+        let order = SourceRank.order(of: sources)
         var outcome = Outcome()
         outcome.copies = parts.settle()
         outcome.nights = try sleep.resolve(order: order, until: until) { night in
-            let name = names[night.source]
-            let sample = Sample(
-                kind: .sleep, start: Instant(secondsSince1970: night.start),
-                end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
-                source: name.isEmpty ? nil : name)
-            try each(sample, nature)
+            try each(night.sample(ofSource: names[night.source]), nature)
         }
         guard isWhole else { return outcome }
         if let steps = DayQuantity(.steps) {
@@ -123,11 +123,6 @@ struct RecordFolding {
                 }.sorted(by: RankedPart.comesBefore)
             }
         }
-        let sources = names.enumerated().map { index, name in
-            DaySource(
-                name: name, sort: index < sorts.count ? sorts[index] : nil,
-                preferred: rules.preferred)
-        }
         outcome.days = DayRecords(
             parts: parts, sources: sources, totals: totals, zeroSummaries: zeroSummaries,
             asOf: until, isAll: true)
@@ -135,23 +130,39 @@ struct RecordFolding {
     }
 }
 
-/// The rules by which days and nights are made from records.
-public struct FoldingRules: Sendable {
+/// The rules by which days and nights are made from records; by default days are in UTC, and no
+/// source is preferred.
+struct FoldingRules: Sendable {
     /// The time zone that days follow.
-    public var zone: Zone
+    var zone = Zone.utc
     /// Finds a zone by its name in the tz database; returns `nil` for a name that is not there.
-    public var zoneNamed: @Sendable (String) -> Zone?
+    var zoneNamed: @Sendable (String) -> Zone? = { _ in nil }
     /// The names of the sources that come before all others, the first before the second. Case, and
     /// the form of apostrophes and spaces, do not matter.
-    public var preferred: [String]
+    var preferred: [String] = []
+}
 
-    /// Creates rules; by default days are in UTC, and no source is preferred.
-    public init(
-        zone: Zone = .utc, zoneNamed: @escaping @Sendable (String) -> Zone? = { _ in nil },
-        preferred: [String] = []
-    ) {
-        self.zone = zone
-        self.zoneNamed = zoneNamed
-        self.preferred = preferred
-    }
+/// Why a record or a point cannot become a sample; the raw value is the reason in the report.
+enum RecordRefusal: String, Error {
+    case noJSON = "no JSON"
+    case noPoint = "no object"
+    case noType = "no type"
+    case noDate = "no date"
+    case badDate = "bad date"
+    case endBeforeStart = "end before start"
+    case inFuture = "in the future"
+    case noValue = "no value"
+    case badValue = "bad value"
+    case negativeValue = "negative value"
+    case noUnit = "no unit"
+    case unknownUnit = "unknown unit"
+    case unclosedTag = "unclosed tag"
+    case oversizedTag = "oversized tag"
+    case unpaired = "blood pressure without its other half"
+    case tooManyWaiting = "too many blood pressures"
+    case otherSource = "another source's point of the same time"
+    case tooLong = "longer than a record of its type can be"
+    case tooManyDays = "too many records of days"
+    case tooManyStages = "too many stages of sleep"
+    case unknownStage = "unknown stage of sleep"
 }

@@ -8,14 +8,6 @@ import ClarityScheduler
 /// precedes one with only time in bed; otherwise the rank decides. A session between morning and
 /// evening is a nap, and gives way only to what it overlaps.
 struct SleepFolding {
-    enum Verdict: Equatable {
-        case taken
-        /// The record is longer than a day, or is time in bed of more than 16 h.
-        case tooLong
-        /// There is no room for another record.
-        case tooMany
-    }
-
     /// The counts of nights made from the stages.
     struct Outcome: Equatable {
         var made: Int64 = 0
@@ -31,6 +23,14 @@ struct SleepFolding {
         var end: Int64
         var source: Int
         var sleep: SleepNight
+
+        /// Returns the night as a sample of the source with a name; an empty one is no name.
+        func sample(ofSource name: String) -> Sample {
+            Sample(
+                kind: .sleep, start: Instant(secondsSince1970: start),
+                end: Instant(secondsSince1970: end), value: .sleep(sleep),
+                source: name.isEmpty ? nil : name)
+        }
     }
 
     /// The time that separates two nights: 2 h.
@@ -54,15 +54,21 @@ struct SleepFolding {
         self.capacity = capacity
     }
 
-    mutating func add(_ stage: SleepStage, source: Int, start: Int64, end: Int64) -> Verdict {
+    /// Adds a stage.
+    ///
+    /// - Returns: Why it is not taken, otherwise `nil`: it is longer than a day, or time in bed of
+    ///   more than 16 h, or there is no room for it.
+    mutating func add(
+        _ stage: SleepStage, source: Int, start: Int64, end: Int64
+    ) -> RecordRefusal? {
         let longest = stage == .inBed ? SleepFolding.longestInBed : SleepFolding.longest
         guard end - start <= longest else { return .tooLong }
-        guard records.count < capacity else { return .tooMany }
+        guard records.count < capacity else { return .tooManyStages }
         records.append(
             SleepRecord(
                 start: start, seconds: UInt32(clamping: end - start),
                 source: UInt16(clamping: source), stage: stage))
-        return .taken
+        return nil
     }
 
     /// Notes the time zone of the last record; at most 255 names are looked up.

@@ -100,10 +100,7 @@ struct SleepSession {
     static func end(ofNight night: Int, in zone: Zone) -> Int64 {
         let date = CivilTime.date(daysSince1970: night + 1)
         let noon = CivilTime(year: date.year, month: date.month, day: date.day, hour: 12)
-        switch zone.resolve(noon) {
-        case .once(let instant), .twice(let instant, _), .skipped(let instant):
-            return instant.secondsSince1970
-        }
+        return zone.first(noon).secondsSince1970
     }
 
     /// Whether the session lies between 8 in the morning and 8 in the evening of one day.
@@ -112,5 +109,15 @@ struct SleepSession {
         let last = LocalDays.clock(at: end, in: zone)
         let morning = LocalDays.quotient(first, 86_400) * 86_400 + 28_800
         return first >= morning && last <= morning + 43_200
+    }
+}
+
+extension Zone {
+    /// Returns the first instant at which the zone's clock shows a time, or goes on after skipping
+    /// it.
+    func first(_ time: CivilTime) -> Instant {
+        switch resolve(time) {
+        case .once(let instant), .twice(let instant, _), .skipped(let instant): instant
+        }
     }
 }

@@ -56,10 +56,6 @@ struct SourceRank: Comparable {
         name = source.name
     }
 
-    init(name: String, sort: SourceSort?, preferred: [String]) {
-        self.init(DaySource(name: name, sort: sort, preferred: preferred))
-    }
-
     static func < (a: SourceRank, b: SourceRank) -> Bool {
         (a.preference, a.isTotal ? 1 : 0, a.sort.rawValue, a.simplified, a.name)
             < (b.preference, b.isTotal ? 1 : 0, b.sort.rawValue, b.simplified, b.name)
@@ -81,16 +77,9 @@ struct SourceRank: Comparable {
     }
 
     /// Returns the position of each source in the ranking, by its index.
-    ///
-    /// - Parameter sorts: what the devices show each source to be; it may be shorter than `names`.
-    static func order(
-        _ names: [String], sorts: [SourceSort?], preferred: [String]
-    ) -> [Int] {
-        let ranks = names.enumerated().map { index, name in
-            SourceRank(
-                name: name, sort: index < sorts.count ? sorts[index] : nil, preferred: preferred)
-        }
-        var order = [Int](repeating: 0, count: names.count)
+    static func order(of sources: [DaySource]) -> [Int] {
+        let ranks = sources.map(SourceRank.init)
+        var order = [Int](repeating: 0, count: ranks.count)
         let sorted = ranks.indices.sorted { (ranks[$0], $0) < (ranks[$1], $1) }
         for (place, index) in sorted.enumerated() { order[index] = place }
         return order

@@ -1,3 +1,4 @@
+import ClarityJobs
 import ClarityScheduler
 import JSON
 
@@ -75,23 +76,13 @@ struct AutoExportDate: Hashable {
 }
 
 extension Zone {
-    /// Returns the first instant at which the zone's clock shows a time, or goes on after skipping
-    /// it.
-    func first(_ time: CivilTime) -> Instant {
-        switch resolve(time) {
-        case .once(let instant), .twice(let instant, _), .skipped(let instant): instant
-        }
-    }
-
     /// Returns the end of the day that begins at `midnight`: the zone's next midnight if `midnight`
     /// is one of the zone's, else 24 hours later.
     func endOfDay(from midnight: Instant) -> Instant {
         let day = CivilTime((midnight + offset(at: midnight)).millisecondsSince1970)
         guard day.hour == 0, day.minute == 0 else { return midnight + .seconds(86_400) }
-        let next = CivilTime.date(
-            daysSince1970: CivilTime.daysSince1970(year: day.year, month: day.month, day: day.day)
-                + 1)
-        return first(CivilTime(year: next.year, month: next.month, day: next.day))
+        let date = CivilTime.daysSince1970(year: day.year, month: day.month, day: day.day)
+        return CivilDay(daysSince1970: date + 1).start(in: self)
     }
 }
 

@@ -1,90 +1,93 @@
 import ClarityJobs
 import ClarityScheduler
 
+/// The sources of a file, each with an index.
+struct AutoExportNames {
+    /// The most sources that are distinguished; further ones count as one without a name.
+    private static let most = 512
+
+    private(set) var sources: [DaySource] = []
+    private var places: [String: Int] = [:]
+    private let preferred: [String]
+    private let isTotal: Bool
+
+    /// - Parameter isTotal: Whether the records of the sources are totals that an app has made.
+    init(preferred: [String], isTotal: Bool = false) {
+        self.preferred = preferred
+        self.isTotal = isTotal
+    }
+
+    /// Returns the index of a source, which is new if the name was not added before.
+    mutating func add(_ name: String?) -> Int {
+        let isKnown = places[name ?? ""] != nil || sources.count < AutoExportNames.most
+        let name = isKnown ? name ?? "" : ""
+        if let place = places[name] { return place }
+        places[name] = sources.count
+        sources.append(DaySource(name: name, preferred: preferred, isTotal: isTotal))
+        return sources.count - 1
+    }
+
+    /// Returns the index of a source that was added.
+    func place(of name: String?) -> Int { places[name ?? ""] ?? places[""] ?? 0 }
+}
+
 /// Collects the points of a file that are parts of a day.
 ///
 /// They are totals that the app has made, so they rank behind the records of an export.
 struct AutoExportDays {
-    /// The most sources that are distinguished; further ones count as one without a name.
-    private static let mostSources = 512
-
-    private let preferred: [String]
     private var records = DayRecords()
-    private var places: [String: Int] = [:]
+    private var names: AutoExportNames
 
-    init(preferred: [String]) { self.preferred = preferred }
+    init(preferred: [String]) { names = AutoExportNames(preferred: preferred, isTotal: true) }
 
-    mutating func add(_ sample: Sample, _ quantity: DayQuantity) -> DayParts.Verdict {
-        guard case .single(let value) = sample.value else { return .tooLarge }
+    /// Adds a point; returns why it is not taken.
+    mutating func add(_ sample: Sample, _ quantity: DayQuantity) -> RecordRefusal? {
+        guard case .single(let value) = sample.value else { return .badValue }
         return records.parts.add(
-            value, quantity, source: place(of: sample.source ?? ""),
+            value, quantity, source: names.add(sample.source),
             start: sample.start.secondsSince1970, end: sample.end.secondsSince1970)
     }
 
     /// Returns the records, or `nil` if there are none, and the number of exact copies among them.
     mutating func finish(asOf: Instant) -> (records: DayRecords?, copies: Int64) {
         let copies = records.parts.settle()
+        records.sources = names.sources
         records.asOf = asOf.secondsSince1970
         return (records.parts.keys.isEmpty ? nil : records, copies)
-    }
-
-    private mutating func place(of name: String) -> Int {
-        let isKnown = places[name] != nil || places.count < AutoExportDays.mostSources
-        let name = isKnown ? name : ""
-        if let place = places[name] { return place }
-        places[name] = records.sources.count
-        records.sources.append(DaySource(name: name, preferred: preferred, isTotal: true))
-        return records.sources.count - 1
     }
 }
 
 /// Collects the stages of sleep of a file that has them one by one, and makes nights from them as
 /// from those of an Apple Health export.
 struct AutoExportNights {
-    /// The most sources that are distinguished; further ones count as one without a name.
-    private static let mostSources = 512
-
-    private let rules: FoldingRules
     private var folding: SleepFolding
-    private var names: [String] = []
-    private var places: [String: Int] = [:]
+    private var names: AutoExportNames
 
     init(_ rules: FoldingRules) {
-        self.rules = rules
+        names = AutoExportNames(preferred: rules.preferred)
         folding = SleepFolding(zone: rules.zone)
     }
 
+    /// Adds a stage; returns why it is not taken.
     mutating func add(
         _ stage: SleepStage, from start: Instant, to end: Instant, source: String?
-    ) -> SleepFolding.Verdict {
+    ) -> RecordRefusal? {
         folding.add(
-            stage, source: place(of: source ?? ""), start: start.secondsSince1970,
+            stage, source: names.add(source), start: start.secondsSince1970,
             end: end.secondsSince1970)
     }
 
     /// Passes on the nights that were over at `until`; with `nil`, none is known to be complete.
     mutating func finish(
-        until: Instant?, _ each: (Sample, SampleNature) throws -> Void
+        until: Instant?, _ each: SampleHandler
     ) rethrows -> SleepFolding.Outcome {
-        let (names, rules) = (names, rules)
-        let order = SourceRank.order(names, sorts: [], preferred: rules.preferred)
+        let sources = names.sources
+        let order = SourceRank.order(of: sources)
         return try folding.resolve(order: order, until: until?.secondsSince1970 ?? .min) { night in
-            let name = names[night.source]
-            let sample = Sample(
-                kind: .sleep, start: Instant(secondsSince1970: night.start),
-                end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
-                source: name.isEmpty ? nil : name)
+            let sample = night.sample(ofSource: sources[night.source].name)
             // `until` is not `nil` here: without it, no night is over.
             try each(sample, .aggregate(asOf: until ?? sample.end))
         }
-    }
-
-    private mutating func place(of name: String) -> Int {
-        let name = places[name] != nil || names.count < AutoExportNights.mostSources ? name : ""
-        if let place = places[name] { return place }
-        names.append(name)
-        places[name] = names.count - 1
-        return names.count - 1
     }
 }
 

@@ -6,26 +6,6 @@ import JSON
 
 /// Makes a sample from a point of Health Auto Export, or says why it is none.
 struct AutoExportPoint {
-    /// Why a point cannot become a sample; the raw value is the reason in the report.
-    enum Refusal: String, Error {
-        case noJSON = "no JSON"
-        case noPoint = "no object"
-        case noDate = "no date"
-        case badDate = "bad date"
-        case endBeforeStart = "end before start"
-        case inFuture = "in the future"
-        case noValue = "no value"
-        case badValue = "bad value"
-        case negativeValue = "negative value"
-        case noUnit = "no unit"
-        case unknownUnit = "unknown unit"
-        case unknownStage = "unknown stage of sleep"
-        case tooLong = "longer than a record of its type can be"
-        case otherSource = "another source's point of the same time"
-        case tooManyDays = "too many records of days"
-        case tooManyStages = "too many stages of sleep"
-    }
-
     /// The content of a point.
     enum Content: Hashable {
         case sample(Sample, SampleNature)
@@ -48,7 +28,7 @@ struct AutoExportPoint {
     /// app sums or averages over a minute, an hour or a day. Three kinds are measurements, which no
     /// other one replaces, unless they cover a whole day: blood pressure, blood glucose, and a
     /// heart rate whose minimum and maximum are the same.
-    func read(_ point: JSON) throws(Refusal) -> Content {
+    func read(_ point: JSON) throws(RecordRefusal) -> Content {
         guard case .object = point else { throw .noPoint }
         switch metric.field {
         case .quantity(let kind):
@@ -77,8 +57,8 @@ struct AutoExportPoint {
     }
 
     /// Reads a point like `read`, without throwing.
-    func outcome(of point: JSON) -> Result<Content, Refusal> {
-        do throws(Refusal) {
+    func outcome(of point: JSON) -> Result<Content, RecordRefusal> {
+        do throws(RecordRefusal) {
             return .success(try read(point))
         } catch {
             return .failure(error)
@@ -114,7 +94,7 @@ struct AutoExportPoint {
     /// seconds.
     private func interval(
         _ point: JSON, span: Int64 = 0
-    ) throws(Refusal) -> (start: Instant, end: Instant) {
+    ) throws(RecordRefusal) -> (start: Instant, end: Instant) {
         let date = try date(point, "date")
         let end =
             metric.isDaily || date.isDay
@@ -138,7 +118,7 @@ struct AutoExportPoint {
         return nil
     }
 
-    private func date(_ point: JSON, _ key: String) throws(Refusal) -> AutoExportDate {
+    private func date(_ point: JSON, _ key: String) throws(RecordRefusal) -> AutoExportDate {
         switch point[key] {
         case nil, .null, .string(""): throw .noDate
         case let json?:
@@ -152,7 +132,7 @@ struct AutoExportPoint {
     /// Returns the value in the kind's unit, and whether it is a single reading.
     private func quantity(
         _ point: JSON, _ kind: SampleKind
-    ) throws(Refusal) -> (value: Double, isReading: Bool) {
+    ) throws(RecordRefusal) -> (value: Double, isReading: Bool) {
         var isReading = kind == .bloodGlucose
         let number: Double
         if let average = try self.number(point, "Avg") {
@@ -167,7 +147,7 @@ struct AutoExportPoint {
         return (try converted(number, kind), isReading)
     }
 
-    private func converted(_ number: Double, _ kind: SampleKind) throws(Refusal) -> Double {
+    private func converted(_ number: Double, _ kind: SampleKind) throws(RecordRefusal) -> Double {
         guard number >= 0 else { throw .negativeValue }
         guard !metric.unit.isEmpty else { throw .noUnit }
         guard let conversion = metric.conversion(to: kind) else { throw .unknownUnit }
@@ -176,7 +156,7 @@ struct AutoExportPoint {
         return value
     }
 
-    private func pressure(_ point: JSON, _ key: String) throws(Refusal) -> Int {
+    private func pressure(_ point: JSON, _ key: String) throws(RecordRefusal) -> Int {
         guard let number = try number(point, key) else { throw .noValue }
         let value = try converted(number, .bloodPressure).rounded()
         guard value < 1e6 else { throw .badValue }
@@ -184,7 +164,7 @@ struct AutoExportPoint {
     }
 
     /// Returns a number; `nil` if there is none. The app capitalises the keys of heart rates.
-    private func number(_ point: JSON, _ key: String) throws(Refusal) -> Double? {
+    private func number(_ point: JSON, _ key: String) throws(RecordRefusal) -> Double? {
         switch point[key] ?? point[key.lowercased()] {
         case .integer(let number): return Double(number)
         case .number(let number): return number
@@ -195,7 +175,7 @@ struct AutoExportPoint {
 
     // MARK: Nights
 
-    private func stage(_ point: JSON, _ word: String) throws(Refusal) -> Content {
+    private func stage(_ point: JSON, _ word: String) throws(RecordRefusal) -> Content {
         guard let stage = SleepStage(autoExportValue: word) else { throw .unknownStage }
         let start = try date(point, "startDate").instant
         let end = try date(point, "endDate").instant
@@ -209,12 +189,12 @@ struct AutoExportPoint {
     /// Since version 7, `totalSleep` is all of the sleep, and `asleep` the part without a stage;
     /// before, `asleep` was all of it. If a band reports no stages, all of them are 0 and the sleep
     /// counts as light.
-    private func night(_ point: JSON) throws(Refusal) -> Sample {
+    private func night(_ point: JSON) throws(RecordRefusal) -> Sample {
         let start = try date(point, "sleepStart").instant
         let end = try date(point, "sleepEnd").instant
         guard start < end else { throw .endBeforeStart }
         guard end <= now else { throw .inFuture }
-        func minutes(_ key: String) throws(Refusal) -> Double {
+        func minutes(_ key: String) throws(RecordRefusal) -> Double {
             let hours = try number(point, key) ?? 0
             guard hours >= 0 else { throw .negativeValue }
             guard hours <= 48 else { throw .badValue }

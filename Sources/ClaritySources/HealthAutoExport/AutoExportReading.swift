@@ -15,7 +15,7 @@ struct AutoExportReading {
     private let zone: Zone
     private let preferred: [String]
     private let total: Int64
-    private let progress: ((SourceProgress) throws -> Void)?
+    private let progress: ProgressHandler?
     private let writtenAt: Instant
     private var nights: AutoExportNights
     private var days: AutoExportDays
@@ -24,7 +24,7 @@ struct AutoExportReading {
     /// - Parameter writtenAt: when the file was written; what was going on then is not over.
     init(
         _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: FoldingRules,
-        progress: ((SourceProgress) throws -> Void)? = nil
+        progress: ProgressHandler? = nil
     ) {
         cursor = JSONParser(bytes)
         total = Int64(bytes.count)
@@ -40,7 +40,7 @@ struct AutoExportReading {
     /// Reads to the end of the text, or to where it is not JSON.
     ///
     /// - Throws: the errors of `progress` and `each`, unchanged, and nothing else.
-    mutating func run(_ each: (Sample, SampleNature) throws -> Void) throws -> SourceReport {
+    mutating func run(_ each: SampleHandler) throws -> SourceReport {
         do {
             try cursor.enter("{")
             while let name = try cursor.nextName() {
@@ -69,7 +69,7 @@ struct AutoExportReading {
         return report
     }
 
-    private mutating func sections(_ each: (Sample, SampleNature) throws -> Void) throws {
+    private mutating func sections(_ each: SampleHandler) throws {
         try cursor.enter("{")
         while let section = try cursor.nextName() {
             guard cursor.next == UInt8(ascii: "[") else {
@@ -86,10 +86,10 @@ struct AutoExportReading {
     }
 
     /// Reads one metric, whose points may come before its name and its unit.
-    private mutating func metric(_ each: (Sample, SampleNature) throws -> Void) throws {
+    private mutating func metric(_ each: SampleHandler) throws {
         guard cursor.next == UInt8(ascii: "{") else {
             report.recordsRead += 1
-            count(AutoExportPoint.Refusal.noPoint.rawValue)
+            count(.noPoint)
             return try cursor.skip()
         }
         var (name, unit): (String?, String?)
@@ -119,7 +119,7 @@ struct AutoExportReading {
     }
 
     private mutating func points(
-        _ name: String, _ unit: String, _ each: (Sample, SampleNature) throws -> Void
+        _ name: String, _ unit: String, _ each: SampleHandler
     ) throws {
         var metric = AutoExportMetric(name: name, unit: unit, isDaily: false)
         guard metric.field != nil else { return try countElements(as: name) }
@@ -133,79 +133,55 @@ struct AutoExportReading {
             report.recordsRead += 1
             if report.recordsRead % AutoExportReading.stride == 0 { try tellProgress() }
             guard case .success(let point) = piece else {
-                count(AutoExportPoint.Refusal.noJSON.rawValue)
+                count(.noJSON)
                 continue
             }
             if let source = AutoExportPoint.source(point) {
-                AutoExportReading.add(1, to: source, in: &report.bySource, other: "(other sources)")
+                report.bySource.add(
+                    to: source, atMost: AutoExportReading.mostNames, else: "(other sources)")
             }
             switch reader.outcome(of: point) {
             case .success(.stage(let stage, let start, let end)):
                 let source = AutoExportPoint.source(point)
-                switch nights.add(stage, from: start, to: end, source: source) {
-                case .taken: report.folded += 1
-                case .tooLong: count(AutoExportPoint.Refusal.tooLong.rawValue)
-                case .tooMany: count(AutoExportPoint.Refusal.tooManyStages.rawValue)
-                }
+                fold(nights.add(stage, from: start, to: end, source: source))
             case .success(.sample(let sample, let nature)):
                 if let quantity = DayQuantity(sample.kind) {
-                    switch days.add(sample, quantity) {
-                    case .taken: report.folded += 1
-                    case .tooMany: count(AutoExportPoint.Refusal.tooManyDays.rawValue)
-                    case .tooLarge, .tooLong: count(AutoExportPoint.Refusal.badValue.rawValue)
-                    }
+                    let refusal = days.add(sample, quantity)
+                    fold(refusal == .tooLong ? .badValue : refusal)
                     continue
                 }
                 guard choice.takes(sample) else {
-                    count(AutoExportPoint.Refusal.otherSource.rawValue)
+                    count(.otherSource)
                     continue
                 }
-                try handOver(sample, nature, each)
+                report.count(sample, nature)
+                try each(sample, nature)
             case .failure(let refusal):
-                count(refusal.rawValue)
+                count(refusal)
                 if refusal == .inFuture, let end = reader.end(of: point) { report.note(due: end) }
             }
         }
     }
 
-    private mutating func handOver(
-        _ sample: Sample, _ nature: SampleNature,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws {
-        // An aggregate is a point into which the app has folded many readings.
-        switch nature {
-        case .measurement: report.samplesByKind[sample.kind, default: 0] += 1
-        case .aggregate:
-            report.folded += 1
-            report.made[sample.kind, default: 0] += 1
-        }
-        try each(sample, nature)
+    /// Counts a part of a day or night as refused, or as taken.
+    private mutating func fold(_ refusal: RecordRefusal?) {
+        if let refusal { count(refusal) } else { report.folded += 1 }
     }
 
     /// Returns whether all dates of the points that follow are midnights, and otherwise the seconds
     /// that a point covers.
     private func granularity(_ start: JSONParser) -> (isDaily: Bool, span: Int64) {
-        var cursor = start
         var (dates, isDaily, span) = (0, true, Int64(3600))
         var ofHour: Int64?
-        do throws(JSONFault) {
-            try cursor.enter("[")
-            while try cursor.nextElement() {
-                guard case .success(let point) = try cursor.piece(),
-                    let date = AutoExportDate(point["date"] ?? .null, zone: zone)
-                else { continue }
-                dates += 1
-                isDaily = isDaily && date.isMidnight
-                let seconds = date.instant.secondsSince1970
-                // Full hours of some zones are half or quarter hours in UTC.
-                ofHour = ofHour ?? seconds % 3600
-                if span == 3600, ofHour != seconds % 3600 || !seconds.isMultiple(of: 900) {
-                    span = 60
-                }
-                if !seconds.isMultiple(of: 60) { span = 0 }
-            }
-        } catch {
-            // The fault is found again, and reported, when the points are read.
+        start.eachElement { point in
+            guard let date = AutoExportDate(point["date"] ?? .null, zone: zone) else { return }
+            dates += 1
+            isDaily = isDaily && date.isMidnight
+            let seconds = date.instant.secondsSince1970
+            // Full hours of some zones are half or quarter hours in UTC.
+            ofHour = ofHour ?? seconds % 3600
+            if span == 3600, ofHour != seconds % 3600 || !seconds.isMultiple(of: 900) { span = 60 }
+            if !seconds.isMultiple(of: 60) { span = 0 }
         }
         return (dates > 0 && isDaily, span)
     }
@@ -215,32 +191,14 @@ struct AutoExportReading {
         while try cursor.nextElement() {
             try cursor.skip()
             report.recordsRead += 1
-            count(unmapped: name)
+            report.unmapped.add(
+                to: name.isPlainName() ? name : AutoExportReading.otherNames,
+                atMost: AutoExportReading.mostNames, else: AutoExportReading.otherNames)
         }
     }
 
-    private mutating func count(_ refusal: String) { report.refused[refusal, default: 0] += 1 }
-
-    /// Counts an element without a field; by name only if it is one, as reports are not encrypted.
-    private mutating func count(unmapped name: String) {
-        let isName =
-            name.utf8.count <= 80
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-                default: false
-                }
-            }
-        AutoExportReading.add(
-            1, to: isName ? name : AutoExportReading.otherNames, in: &report.unmapped,
-            other: AutoExportReading.otherNames)
-    }
-
-    private static func add(
-        _ count: Int64, to name: String, in counts: inout [String: Int64], other: String
-    ) {
-        let isKnown = counts[name] != nil || counts.count < mostNames
-        counts[isKnown ? name : other, default: 0] += count
+    private mutating func count(_ refusal: RecordRefusal) {
+        report.refused[refusal.rawValue, default: 0] += 1
     }
 
     private func tellProgress() throws {

@@ -1,5 +1,5 @@
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 import JSON
 
 /// A file of the app Health Auto Export: JSON with metrics, each with its points.
@@ -7,24 +7,19 @@ import JSON
 /// A file has at most 64 MiB and is read into memory; one point at a time becomes a value. What it
 /// has beside metrics (workouts, states of mind, medications, symptoms and the like) is counted by
 /// its name.
-public struct HealthAutoExport: Sendable {
+struct HealthAutoExport: Sendable {
     /// The most bytes of a file.
-    public static let largestFile = 64 << 20
+    static let largestFile = 64 << 20
 
-    private let path: String
-    private let now: Instant
-    private let rules: FoldingRules
-
-    /// Creates a reader of a file; nothing is opened yet.
-    ///
-    /// - Parameters:
-    ///   - now: The instant after which nothing can have happened.
-    ///   - rules: The time zone of dates without an offset, and how nights are made from stages.
-    public init(path: String, now: Instant, rules: FoldingRules) {
-        self.path = path
-        self.now = now
-        self.rules = rules
-    }
+    let path: String
+    /// The instant after which nothing can have happened.
+    let now: Instant
+    /// The time zone of dates without an offset, and how nights are made from stages.
+    let rules: FoldingRules
+    /// The folder that the job file names, if the file is one of several in it.
+    var folder: String?
+    /// The earliest start of a wanted sample; `nil` means any.
+    var since: Instant?
 
     /// Passes on each point that is a sample, and returns the report of all points.
     ///
@@ -32,13 +27,10 @@ public struct HealthAutoExport: Sendable {
     /// `SourceReport.brokeAt` says where it broke off.
     ///
     /// - Throws: `SourceError` if there is nothing to read; the errors of `progress` and `each`.
-    public func read(
-        progress: ((SourceProgress) throws -> Void)? = nil,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport {
+    func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
         let file = try RegularFile(path: path)
         let bytes = try file.bytes(atMost: HealthAutoExport.largestFile)
-        guard HealthAutoExport.isOne(bytes.prefix(SourceSignature.length)) else {
+        guard HealthAutoExport.isOne(bytes.prefix(OpenFile.headLength)) else {
             throw SourceError.notAnAutoExport(path: path)
         }
         var reading = AutoExportReading(

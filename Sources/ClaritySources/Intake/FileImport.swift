@@ -52,14 +52,14 @@ public struct FileImport: Sendable {
         account.files = sources.count
         let intake = SourceIntake(store: store, clock: clock)
         for (index, source) in sources.enumerated() {
-            let tell: (SourceProgress) throws -> Void = { found in
+            let tell: ProgressHandler = { found in
                 try progress(
                     ImportProgress(file: index + 1, files: sources.count, found: found))
             }
             do {
                 var result = try intake.read(source, progress: tell)
                 if isReport, result.unchangedSince != nil {
-                    result = try intake.read(ReadAnew(source: source), progress: tell)
+                    result = try intake.read(source, isAnew: true, progress: tell)
                 }
                 account.add(result, (source as? LooseSamples)?.faults)
             } catch let error as SourceError where sources.count > 1 {
@@ -75,31 +75,8 @@ public struct FileImport: Sendable {
         guard let name = options.option("sources.0.kind") else {
             return try SourceRecognition.kind(at: path)
         }
-        guard let kind = SourceEntry.Kind(rawValue: name) else {
-            throw Failure(.configuration, "there is no source of the kind `\(name)`")
-        }
-        return kind
+        return try SourceEntry.Kind(named: name)
     }
-}
-
-/// A source that is read even if it has nothing new.
-private struct ReadAnew: SampleSource {
-    let source: any SampleSource
-
-    var name: String { source.name }
-    var path: String { source.path }
-    /// A folder, so that no state is stored or looked up.
-    var file: String { "/" }
-    var reader: String { source.reader }
-    var since: Instant? { source.since }
-    var entry: String { source.entry }
-    var dayZone: Zone? { source.dayZone }
-    var isReadAnew: Bool { true }
-
-    func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport { try source.read(progress: progress, each) }
 }
 
 /// The progress of an import.
@@ -109,13 +86,6 @@ public struct ImportProgress: Hashable, Sendable {
     public var files: Int
     /// The progress within that file.
     public var found: SourceProgress
-
-    /// Creates a progress.
-    public init(file: Int, files: Int, found: SourceProgress) {
-        self.file = file
-        self.files = files
-        self.found = found
-    }
 }
 
 /// The result of an import.

@@ -75,7 +75,7 @@ extension ImportAccount {
             }
         }
         func list(_ title: String, _ counts: [String: Int64]) {
-            list(title, ranked(counts).map { ($0.0.forReport, "\($0.1)") })
+            list(title, counts.ranked.map { ($0.0.forReport, "\($0.1)") })
         }
         list("samples", kinds(report.samplesByKind))
         list("days, nights and sums", kinds(report.made))
@@ -89,7 +89,7 @@ extension ImportAccount {
         list("days, nights and sums refused", madeRefused)
         list(
             "read in spite of",
-            ranked(report.malformations).map { name, count in
+            report.malformations.ranked.map { name, count in
                 let first = report.firstOffsets[name].map { ", first at byte \($0)" } ?? ""
                 return (name, "\(count)\(first)")
             })
@@ -139,7 +139,7 @@ extension ImportAccount {
         add(
             "malformations",
             .object(
-                ranked(report.malformations).map { name, count in
+                report.malformations.ranked.map { name, count in
                     JSON.Member(
                         name: name,
                         value: [
@@ -162,16 +162,11 @@ extension ImportAccount {
     }
 
     private func object(_ counts: [String: Int64]) -> JSON {
-        .object(ranked(counts).map { JSON.Member(name: $0.0, value: .integer($0.1)) })
+        .object(counts.ranked.map { JSON.Member(name: $0.0, value: .integer($0.1)) })
     }
 
     private func kinds(_ counts: [SampleKind: Int64]) -> [String: Int64] {
         Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) })
-    }
-
-    /// Returns the counts with the largest first, then by name.
-    private func ranked(_ counts: [String: Int64]) -> [(String, Int64)] {
-        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
     }
 }
 

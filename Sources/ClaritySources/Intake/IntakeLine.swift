@@ -64,7 +64,7 @@ struct IntakeLine: Sendable {
     /// - Throws: the errors of `read`; `HealthStoreError`; `ThreadError`.
     func run<Result>(
         of reading: Reading? = nil,
-        _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
+        _ read: (_ each: SampleHandler) throws -> Result
     ) throws -> (result: Result, counts: EnqueueCounts) {
         let shared = Shared()
         let store = store
@@ -92,7 +92,7 @@ struct IntakeLine: Sendable {
 
     private func fill<Result>(
         _ line: BlockingQueue<Portion>,
-        _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
+        _ read: (_ each: SampleHandler) throws -> Result
     ) throws -> Result {
         // Reserves a whole portion at once: an array that grows by doubling takes up to twice as
         // much.

@@ -21,45 +21,38 @@ package protocol SampleSource: Sendable {
     var entry: String { get }
     /// The time zone of its days; `nil` for a source without days.
     var dayZone: Zone? { get }
-    /// Whether the source is read for its report even if it has nothing new.
-    var isReadAnew: Bool { get }
 
     /// Passes on each sample and returns the report of all records; throws the errors of `progress`
     /// and `each`.
     func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
+        progress: ProgressHandler?, _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport
 }
 
 extension SampleSource {
+    package var name: String { SourceEntry.name(of: entry) }
+    package var file: String { path }
     package var entry: String { path }
     package var dayZone: Zone? { nil }
-    package var isReadAnew: Bool { false }
+
+    /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
+    /// an earlier one, there is more to find.
+    var fullReader: String { since.map { "\(reader) since \($0.secondsSince1970)" } ?? reader }
 }
 
-/// An Apple Health export as a source.
-struct AppleHealthFile: SampleSource {
-    let path: String
-    let now: Instant
-    var since: Instant?
-    var rules = FoldingRules()
+// The numbers of the readers below change when they make something else of a file, so that files
+// are read again.
 
+extension AppleHealthExport: SampleSource {
     var file: String { AppleHealthExport.file(at: path) }
-    var name: String {
-        String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
-    }
     var dayZone: Zone? { rules.zone }
-    /// The number changes when the reader makes something else of a file, so that files are read
-    /// again.
     var reader: String { "apple-health-export 2 \(programVersion) \(rules.text)" }
+}
 
-    func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport {
-        try AppleHealthExport(path: path, now: now, rules: rules).read(progress: progress, each)
-    }
+extension HealthAutoExport: SampleSource {
+    var entry: String { folder ?? path }
+    var dayZone: Zone? { rules.zone }
+    var reader: String { "health-auto-export 2 \(programVersion) \(rules.text)" }
 }
 
 /// A file of samples that a person names. It stays where it is.
@@ -75,32 +68,25 @@ final class LooseSamples: SampleSource {
         self.since = since
     }
 
-    var file: String { path }
-    var name: String { SourceEntry.name(of: path) }
     var reader: String { "samples \(programVersion)" }
 
     /// The outcome of the last reading.
     var faults: SampleFile.Outcome? { outcome.withLock { $0 } }
 
-    func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport {
-        guard try !OpenFile(path: path).isFolder else { throw SourceError.notOneFile(path: path) }
-        let file = try RegularFile(path: path)
+    func read(progress: ProgressHandler?, _ each: SampleHandler) throws -> SourceReport {
+        let file = try OpenFile(path: path)
+        guard !file.isFolder else { throw SourceError.notOneFile(path: path) }
         var reading = SampleFile(now: now, progress: progress)
         let found = try reading.read(
-            file, path: path, isList: try isList(path), each)
+            try RegularFile(file), path: path, isList: try isList(file), each)
         outcome.withLock { $0 = found }
         return found.report
     }
 
     /// Whether the file is a list: by its name or, if the name does not say, by its first
     /// character.
-    private func isList(_ path: String) throws(SourceError) -> Bool {
+    private func isList(_ file: OpenFile) throws(SourceError) -> Bool {
         if SpoolFolder.takes(name) { return SpoolFolder.isList(name) }
-        var head = [UInt8](repeating: 0, count: SourceSignature.length)
-        let count = try RegularFile(path: path).read(into: &head)
-        return head[..<count].first { $0 > 0x20 } == UInt8(ascii: "[")
+        return try file.head().first { $0 > 0x20 } == UInt8(ascii: "[")
     }
 }

@@ -9,6 +9,14 @@ package struct SourceEntry: Sendable {
         case appleHealthExport = "apple-health-export"
         case healthAutoExport = "health-auto-export"
         case spool
+
+        /// - Throws: `Failure` if there is no kind of this name.
+        init(named name: String) throws(Failure) {
+            guard let kind = Kind(rawValue: name) else {
+                throw Failure(.configuration, "there is no source of the kind `\(name)`")
+            }
+            self = kind
+        }
     }
 
     package var kind: Kind
@@ -35,11 +43,12 @@ package struct SourceEntry: Sendable {
         do throws(SourceError) {
             if let refusal { throw refusal }
             switch kind {
-            case .appleHealthExport: return [appleHealthFile(now: now)]
+            case .appleHealthExport:
+                return [AppleHealthExport(path: path, now: now, rules: rules, since: since)]
             case .healthAutoExport:
                 return try HealthAutoExport.files(at: path).map { file in
-                    AutoExportSource(
-                        path: file, entry: path, name: name, now: now, rules: rules, since: since)
+                    HealthAutoExport(
+                        path: file, now: now, rules: rules, folder: path, since: since)
                 }
             case .spool:
                 let folder = try SpoolFolder(path: path)
@@ -49,16 +58,12 @@ package struct SourceEntry: Sendable {
                 }
             }
         } catch {
-            return [UnreadableSource(path: path, name: name, error: error)]
+            return [UnreadableSource(path: path, error: error)]
         }
     }
 
     static func name(of path: String) -> String {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
-    }
-
-    private func appleHealthFile(now: Instant) -> AppleHealthFile {
-        AppleHealthFile(path: path, now: now, since: since, rules: rules)
     }
 
     private var rules: FoldingRules {
@@ -73,10 +78,9 @@ extension JobOptions {
     package func sourceEntries() throws(Failure) -> [SourceEntry] {
         var entries: [SourceEntry] = []
         while let name = option("sources.\(entries.count).kind") {
-            guard let kind = SourceEntry.Kind(rawValue: name) else {
-                throw Failure(.configuration, "there is no source of the kind `\(name)`")
-            }
-            entries.append(try sourceEntry(kind, "sources.\(entries.count)"))
+            entries.append(
+                try sourceEntry(
+                    try SourceEntry.Kind(named: name), "sources.\(entries.count)"))
         }
         return entries
     }
@@ -159,37 +163,13 @@ extension FoldingRules {
 /// A folder that cannot be listed, as a source whose reading fails.
 private struct UnreadableSource: SampleSource {
     let path: String
-    let name: String
     let error: SourceError
 
-    var file: String { path }
     var reader: String { "none" }
     var since: Instant? { nil }
 
-    func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport { throw error }
-}
-
-/// A file of Health Auto Export as a source.
-private struct AutoExportSource: SampleSource {
-    let path: String
-    let entry: String
-    let name: String
-    let now: Instant
-    let rules: FoldingRules
-    let since: Instant?
-
-    var file: String { path }
-    var dayZone: Zone? { rules.zone }
-    var reader: String { "health-auto-export 2 \(programVersion) \(rules.text)" }
-
-    func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
-    ) throws -> SourceReport {
-        try HealthAutoExport(path: path, now: now, rules: rules).read(progress: progress, each)
+    func read(progress: ProgressHandler?, _ each: SampleHandler) throws -> SourceReport {
+        throw error
     }
 }
 
@@ -199,9 +179,8 @@ enum SourceRecognition {
     static func kind(at path: String) throws(SourceError) -> SourceEntry.Kind {
         let file = try OpenFile(path: path)
         if file.isFolder { return try kind(ofFolder: path) }
-        guard file.isRegular else { throw .notAFile(path: path) }
-        guard file.size > 0 else { throw .empty(path: path) }
-        guard let kind = kind(of: try file.head(path: path)) else {
+        try file.checkHasContents()
+        guard let kind = kind(of: try file.head(ExportSignature.length)) else {
             throw .unknownKind(path: path)
         }
         return kind

@@ -104,19 +104,14 @@ private struct IntakeRefusals {
 package struct SourceIntake: Sendable {
     private let store: HealthStore
     private let clock: any WallClock
-    private let since: Instant?
     private let line: IntakeLine
 
-    /// - Parameters:
-    ///   - since: the earliest start of a wanted sample; `nil` means the source's own limit.
-    ///   - portion: the number of samples that are written at once, for tests.
+    /// - Parameter portion: the number of samples that are written at once, for tests.
     package init(
-        store: HealthStore, clock: any WallClock, since: Instant? = nil,
-        portion: Int = Outbox.intakePortion
+        store: HealthStore, clock: any WallClock, portion: Int = Outbox.intakePortion
     ) {
         self.store = store
         self.clock = clock
-        self.since = since
         var line = IntakeLine(store)
         line.portion = portion
         self.line = line
@@ -124,18 +119,18 @@ package struct SourceIntake: Sendable {
 
     /// Reads a source; what could be read is in the outbox when this returns.
     ///
-    /// - Parameter progress: called on this thread from time to time; may throw to end the reading.
+    /// - Parameters:
+    ///   - isAnew: whether it is read even if it has nothing new. Its state is neither looked up nor
+    ///     stored then.
+    ///   - progress: called on this thread from time to time; may throw to end the reading.
     /// - Throws: the errors of the source and of `progress`; `HealthStoreError`; `ThreadError`.
     ///   What was committed before stays.
     package func read(
-        _ source: any SampleSource, progress: @escaping (SourceProgress) throws -> Void
+        _ source: any SampleSource, isAnew: Bool = false, progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
-        let since = since ?? source.since
-        // A limit makes it another reader: without a limit, or with an earlier one, there is more
-        // to find.
-        let reader = since.map { "\(source.reader) since \($0.secondsSince1970)" } ?? source.reader
-        let read = { try take(source, since, progress) }
-        let stamp = SourceStamp(path: source.file, reader: reader, at: clock.now)
+        let reader = source.fullReader
+        let read = { try take(source, isAnew, progress) }
+        let stamp = isAnew ? nil : SourceStamp(path: source.file, reader: reader, at: clock.now)
         guard let stamp else {
             var result = try read()
             try end(result)
@@ -161,7 +156,7 @@ package struct SourceIntake: Sendable {
             result = try read()
         } else if stamp.isSettled {
             (result, mark) = try markedBeside(source.file, like: last?.mark, progress) {
-                try take(source, since, $0)
+                try take(source, isAnew, $0)
             }
         } else {
             mark = try self.mark(source.file, like: last?.mark, progress)
@@ -190,12 +185,12 @@ package struct SourceIntake: Sendable {
     }
 
     private func take(
-        _ source: any SampleSource, _ since: Instant?,
-        _ progress: @escaping (SourceProgress) throws -> Void
+        _ source: any SampleSource, _ isAnew: Bool,
+        _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
         let reading = try store.outbox.beginReading(of: source.file)
         do {
-            return try take(source, since, reading, progress)
+            return try take(source, isAnew, reading, progress)
         } catch {
             // The first error is the one that matters. The next reading closes what stays open.
             do { try store.outbox.interrupt(reading) } catch _ {}
@@ -204,8 +199,8 @@ package struct SourceIntake: Sendable {
     }
 
     private func take(
-        _ source: any SampleSource, _ since: Instant?, _ reading: Reading,
-        _ progress: @escaping (SourceProgress) throws -> Void
+        _ source: any SampleSource, _ isAnew: Bool, _ reading: Reading,
+        _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
         var before = EnqueueCounts()
         var refusals = IntakeRefusals()
@@ -213,7 +208,9 @@ package struct SourceIntake: Sendable {
         var (report, counts) = try store.outbox.inBulk {
             try line.run(of: reading) { each in
                 try source.read(progress: progress) { sample, nature in
-                    if let since, sample.start < since { return before.count(nature) }
+                    if let since = source.since, sample.start < since {
+                        return before.count(nature)
+                    }
                     let accepted: Sample
                     do throws(IntakeCheck.Refusal) {
                         accepted = try IntakeCheck.accepted(sample, at: now)
@@ -229,7 +226,7 @@ package struct SourceIntake: Sendable {
             let merge = DayIntake(store: store, zone: zone, now: now)
             if let days = report.days {
                 try merge.keep(
-                    days, of: source.entry, since: since, isAnew: source.isReadAnew)
+                    days, of: source.entry, since: source.since, isAnew: isAnew)
                 refusals.count(zeroSummaries: days.zeroSummaries)
                 if days.zeroSummaries > 0 {
                     report.made[.activity, default: 0] += days.zeroSummaries
@@ -248,7 +245,7 @@ package struct SourceIntake: Sendable {
 
     /// Computes the file's mark on this thread.
     private func mark(
-        _ path: String, like other: ContentMark?, _ progress: (SourceProgress) throws -> Void
+        _ path: String, like other: ContentMark?, _ progress: ProgressHandler
     ) throws -> ContentMark? {
         try ContentMark(ofFile: path, like: other) {
             // Called only so that it can throw: nothing of the text has been read yet.
@@ -261,8 +258,8 @@ package struct SourceIntake: Sendable {
     /// waits for the mark.
     private func markedBeside(
         _ path: String, like other: ContentMark?,
-        _ progress: @escaping (SourceProgress) throws -> Void,
-        _ read: (_ progress: @escaping (SourceProgress) throws -> Void) throws -> IntakeResult
+        _ progress: @escaping ProgressHandler,
+        _ read: (_ progress: @escaping ProgressHandler) throws -> IntakeResult
     ) throws -> (IntakeResult, ContentMark?) {
         let marking = Marking()
         var last = SourceProgress(bytesRead: 0, bytesTotal: nil)

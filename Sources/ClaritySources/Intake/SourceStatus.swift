@@ -86,8 +86,7 @@ public struct SourceStatus: Hashable, Sendable {
     private static func check(_ entry: SourceEntry) throws(SourceError) {
         if let refusal = entry.refusal { throw refusal }
         let file = try OpenFile(path: entry.path)
-        guard file.isFolder || file.isRegular else { throw .notAFile(path: entry.path) }
-        guard file.isFolder || file.size > 0 else { throw .empty(path: entry.path) }
+        if !file.isFolder { try file.checkHasContents() }
     }
 
     private mutating func compare(
@@ -149,9 +148,8 @@ extension SourceStatus {
         }
         var lines = ["\(kind)  \(path)", "  \(words)"]
         if !counts.isEmpty {
-            let ranked = counts.filter { $0.value > 0 }
-                .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-            lines.append("  " + ranked.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
+            let ranked = counts.filter { $0.value > 0 }.ranked
+            lines.append("  " + ranked.map { "\($0.name) \($0.count)" }.joined(separator: ", "))
         }
         return lines.map(\.forReport)
     }
@@ -175,9 +173,4 @@ extension SourceStatus {
             ? JSON.array(statuses.map(\.json)).page
             : statuses.map(\.json.line).joined(separator: "\n")
     }
-}
-
-extension SampleSource {
-    /// The reader with its limit `since`, as `SourceIntake` stores it.
-    var fullReader: String { since.map { "\(reader) since \($0.secondsSince1970)" } ?? reader }
 }

@@ -37,8 +37,7 @@ package final class SpoolSource: SampleSource {
     package var reader: String { "spool \(programVersion)" }
 
     package func read(
-        progress: ((SourceProgress) throws -> Void)?,
-        _ each: (Sample, SampleNature) throws -> Void
+        progress: ProgressHandler?, _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport {
         outcome.withLock { $0 = nil }
         let file = try SpoolFolder(path: folder).open(fileName)

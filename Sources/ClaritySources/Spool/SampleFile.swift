@@ -33,12 +33,12 @@ struct SampleFile {
     }
 
     let now: Instant
-    var progress: ((SourceProgress) throws -> Void)?
+    var progress: ProgressHandler?
     private var outcome = Outcome()
     /// When the file was written.
     private var writtenAt: Instant?
 
-    init(now: Instant, progress: ((SourceProgress) throws -> Void)? = nil) {
+    init(now: Instant, progress: ProgressHandler? = nil) {
         self.now = now
         self.progress = progress
     }
@@ -50,7 +50,7 @@ struct SampleFile {
     /// - Throws: `SourceError.tooLarge`, `unreadable`; the errors of `progress` and `each`.
     mutating func read(
         _ file: RegularFile, path: String, isList: Bool,
-        _ each: (Sample, SampleNature) throws -> Void
+        _ each: SampleHandler
     ) throws -> Outcome {
         writtenAt = file.writtenAt
         guard file.size <= SampleFile.largestFile else {
@@ -67,7 +67,7 @@ struct SampleFile {
     // MARK: Line by line
 
     private mutating func readLines(
-        _ file: RegularFile, _ each: (Sample, SampleNature) throws -> Void
+        _ file: RegularFile, _ each: SampleHandler
     ) throws {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         var line: [UInt8] = []
@@ -106,7 +106,7 @@ struct SampleFile {
 
     private mutating func take(
         _ line: [UInt8], isTooLong: Bool, number: Int,
-        _ each: (Sample, SampleNature) throws -> Void
+        _ each: SampleHandler
     ) throws {
         var text = line[...]
         if number == 1, text.starts(with: SampleFile.byteOrderMark) { text = text.dropFirst(3) }
@@ -130,7 +130,7 @@ struct SampleFile {
     // MARK: Whole
 
     private mutating func readWhole(
-        _ bytes: [UInt8], _ each: (Sample, SampleNature) throws -> Void
+        _ bytes: [UInt8], _ each: SampleHandler
     ) throws {
         outcome.report.bytesRead = Int64(bytes.count)
         var bytes = bytes
@@ -156,17 +156,14 @@ struct SampleFile {
 
     private mutating func takeElement(
         _ cursor: inout JSONParser, _ lines: inout LineCount,
-        _ each: (Sample, SampleNature) throws -> Void
+        _ each: SampleHandler
     ) throws {
         _ = cursor.next
         let line = lines.line(at: cursor.position)
         let piece = try cursor.piece()
         outcome.report.recordsRead += 1
         if outcome.report.recordsRead % 1024 == 0 {
-            try progress?(
-                SourceProgress(
-                    bytesRead: Int64(cursor.position), bytesTotal: outcome.report.bytesRead,
-                    recordsRead: outcome.report.recordsRead))
+            try tellProgress(Int64(cursor.position), of: outcome.report.bytesRead)
         }
         switch piece {
         case .success(let json): try take(json, line: line, each)
@@ -178,7 +175,7 @@ struct SampleFile {
     // MARK: A sample
 
     private mutating func take(
-        _ json: JSON, line: Int, _ each: (Sample, SampleNature) throws -> Void
+        _ json: JSON, line: Int, _ each: SampleHandler
     ) throws {
         let read: SpoolSample
         do throws(FieldFault) {
@@ -186,16 +183,9 @@ struct SampleFile {
         } catch {
             return refuse("\(error)", line, "bad sample")
         }
-        switch read.nature {
-        case .measurement: outcome.report.samplesByKind[read.sample.kind, default: 0] += 1
-        case .aggregate:
-            outcome.report.folded += 1
-            outcome.report.made[read.sample.kind, default: 0] += 1
-        }
+        outcome.report.count(read.sample, read.nature)
         if let source = read.sample.source {
-            let isKnown =
-                outcome.report.bySource[source] != nil || outcome.report.bySource.count < 512
-            outcome.report.bySource[isKnown ? source : "(other sources)", default: 0] += 1
+            outcome.report.bySource.add(to: source, atMost: 512, else: "(other sources)")
         }
         try each(read.sample, read.nature)
     }
@@ -212,10 +202,10 @@ struct SampleFile {
         outcome.faults.append(Fault(line: line, what: what))
     }
 
-    private func tellProgress(of total: Int64) throws {
+    private func tellProgress(_ bytesRead: Int64? = nil, of total: Int64) throws {
         try progress?(
             SourceProgress(
-                bytesRead: outcome.report.bytesRead, bytesTotal: total,
+                bytesRead: bytesRead ?? outcome.report.bytesRead, bytesTotal: total,
                 recordsRead: outcome.report.recordsRead))
     }
 

@@ -52,7 +52,7 @@ package struct SpoolFolder {
 
     /// Opens a waiting file.
     func open(_ name: String) throws(SourceError) -> RegularFile {
-        try RegularFile(name, in: folder)
+        try RegularFile(try OpenFile(name, in: folder))
     }
 
     /// Moves a file away once its samples are in the outbox.

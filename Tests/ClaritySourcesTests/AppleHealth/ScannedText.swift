@@ -34,7 +34,7 @@ struct ScannedText: Equatable {
         mutating func exportDate(_ value: Bytes) { log.lines.append("date \(escaped(value))") }
 
         mutating func record(
-            _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
+            _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler
         ) throws {
             log.lines.append("record" + attributes(bytes, fields))
         }
@@ -44,7 +44,7 @@ struct ScannedText: Equatable {
                 "metadata \(escaped(bytes.slice(key)))=\(escaped(bytes.slice(value)))")
         }
 
-        mutating func endRecord(_ each: SampleTaker) throws { log.lines.append("end") }
+        mutating func endRecord(_ each: SampleHandler) throws { log.lines.append("end") }
 
         mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
             log.lines.append("nested" + (fields.map { attributes(bytes, $0) } ?? " unreadable"))
@@ -52,7 +52,7 @@ struct ScannedText: Equatable {
 
         mutating func closeCorrelation() { log.lines.append("close") }
 
-        mutating func refuse(_ refusal: RecordMapper.Refusal) {
+        mutating func refuse(_ refusal: RecordRefusal) {
             log.lines.append("refused \(refusal.rawValue)")
         }
 
@@ -66,7 +66,7 @@ struct ScannedText: Equatable {
                     .joined(separator: " "))
         }
 
-        mutating func finish(isWhole: Bool, _ each: SampleTaker) throws {}
+        mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {}
 
         func write(to report: inout SourceReport) {}
 

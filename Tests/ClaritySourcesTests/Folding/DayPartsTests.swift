@@ -9,7 +9,7 @@ import Testing
         var parts = DayParts()
         let starts: [Int64] = [-5_000_000_000, 86_400, 7, 3, 2_419_199]
         for start in starts {
-            #expect(parts.add(12.34, steps, source: 3, start: start, end: start) == .taken)
+            #expect(parts.add(12.34, steps, source: 3, start: start, end: start) == nil)
         }
 
         #expect(parts.settle() == 0)
@@ -25,8 +25,8 @@ import Testing
     @Test func `a record is in every period that it touches`() {
         var parts = DayParts()
 
-        #expect(parts.add(5, steps, source: 0, start: 2_419_100, end: 2_419_201) == .taken)
-        #expect(parts.add(5, steps, source: 0, start: 2_419_100, end: 2_419_200) == .taken)
+        #expect(parts.add(5, steps, source: 0, start: 2_419_100, end: 2_419_201) == nil)
+        #expect(parts.add(5, steps, source: 0, start: 2_419_100, end: 2_419_200) == nil)
 
         #expect(parts.parts(of: steps, 0).flatMap(\.parts).count == 2)
         #expect(parts.parts(of: steps, 1).flatMap(\.parts).map(\.end) == [2_419_201])
@@ -35,10 +35,10 @@ import Testing
     @Test func `there is room for so many bytes and no more`() {
         var parts = DayParts(capacity: 8)
 
-        #expect(parts.add(5, steps, source: 0, start: 0, end: 60) == .taken)
-        #expect(parts.add(5, steps, source: 0, start: 60, end: 120) == .taken)
-        #expect(parts.add(5, steps, source: 0, start: 120, end: 180) == .tooMany)
-        #expect(parts.add(5, steps, source: 1, start: 2_419_100, end: 2_419_201) == .tooMany)
+        #expect(parts.add(5, steps, source: 0, start: 0, end: 60) == nil)
+        #expect(parts.add(5, steps, source: 0, start: 60, end: 120) == nil)
+        #expect(parts.add(5, steps, source: 0, start: 120, end: 180) == .tooManyDays)
+        #expect(parts.add(5, steps, source: 1, start: 2_419_100, end: 2_419_201) == .tooManyDays)
 
         #expect(parts.parts(of: steps, 0).flatMap(\.parts).map(\.start) == [0, 60])
         #expect(parts.keys.map(\.source) == [0])

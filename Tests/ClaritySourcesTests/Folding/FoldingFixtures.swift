@@ -40,22 +40,23 @@ struct FoldBench {
         folding = RecordFolding(rules, now: seconds(until))
     }
 
-    /// Adds a record of `length` seconds; returns `nil` for a kind that is not part of a day.
+    /// Adds a record of `length` seconds; returns why it is not taken.
     @discardableResult
     mutating func add(
         _ kind: SampleKind, _ value: Double, _ source: Int, at start: String, for length: Int64
-    ) -> DayParts.Verdict? {
+    ) -> RecordRefusal? {
         let start = seconds(start)
-        return DayQuantity(kind).map {
-            folding.add(value, $0, source: source, start: start, end: start + length)
+        guard let quantity = DayQuantity(kind) else {
+            preconditionFailure("\(kind) is not part of a day")
         }
+        return folding.add(value, quantity, source: source, start: start, end: start + length)
     }
 
     /// Adds a stage of sleep.
     @discardableResult
     mutating func sleep(
         _ stage: SleepStage, _ source: Int, _ start: String, _ end: String, zone: String? = nil
-    ) -> SleepFolding.Verdict {
+    ) -> RecordRefusal? {
         let verdict = folding.add(stage, source: source, start: seconds(start), end: seconds(end))
         if let zone { folding.setZoneOfStage(zone) }
         return verdict

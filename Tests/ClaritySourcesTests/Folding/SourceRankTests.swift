@@ -34,8 +34,8 @@ import Testing
         let names = ["Zeta", "Ada's iPhone", "Alpha", "Ada’s Watch", "Band", "Bea's iPhone"]
         let sorts: [SourceSort?] = [nil, nil, nil, nil, .watch]
 
-        let plain = SourceRank.order(names, sorts: sorts, preferred: [])
-        let preferring = SourceRank.order(
+        let plain = order(names, sorts: sorts, preferred: [])
+        let preferring = order(
             names, sorts: sorts, preferred: ["zeta", "BEA\u{2019}S IPHONE", "nobody"])
 
         #expect(plain == [5, 2, 4, 0, 1, 3])
@@ -43,9 +43,20 @@ import Testing
     }
 
     @Test func `what a device says counts before the name`() {
-        let order = SourceRank.order(
+        let order = order(
             ["My watch app", "Plain"], sorts: [.other, .phone], preferred: [])
 
         #expect(order == [1, 0])
+    }
+
+    private func order(
+        _ names: [String], sorts: [SourceSort?], preferred: [String]
+    ) -> [Int] {
+        SourceRank.order(
+            of: names.enumerated().map { index, name in
+                DaySource(
+                    name: name, sort: index < sorts.count ? sorts[index] : nil,
+                    preferred: preferred)
+            })
     }
 }

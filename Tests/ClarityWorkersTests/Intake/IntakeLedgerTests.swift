@@ -16,10 +16,9 @@ import Testing
         ScriptedSource(path: bench.exportPath, samples: samples)
     }
 
-    private func read(_ source: some SampleSource, since: Instant? = nil) throws -> IntakeResult {
-        try SourceIntake(
-            store: try bench.store(), clock: bench.clock, since: since, portion: 4
-        ).read(source, progress: { _ in })
+    private func read(_ source: some SampleSource) throws -> IntakeResult {
+        try SourceIntake(store: try bench.store(), clock: bench.clock, portion: 4)
+            .read(source, progress: { _ in })
     }
 
     private func sums() throws -> OutboxArithmetic { try bench.store().outbox.arithmetic() }
@@ -45,9 +44,10 @@ import Testing
     }
 
     @Test func `what came before the time wanted is in its place of the sum`() throws {
-        let since = Instant(secondsSince1970: 1_700_000_000 + 5 * 60)
+        var source = source(minutes(0..<10) + [day(0, 100), day(9, 200)])
+        source.since = Instant(secondsSince1970: 1_700_000_000 + 5 * 60)
 
-        _ = try read(source(minutes(0..<10) + [day(0, 100), day(9, 200)]), since: since)
+        _ = try read(source)
         let sums = try sums()
 
         #expect(sums.isBalanced)
@@ -119,7 +119,7 @@ import Testing
                 <Record type="HKQuantityTypeIdentifierHeartRate" unit="count/min" value="900" \
                 startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000"/>
                 """)
-        let export = AppleHealthFile(path: bench.exportPath, now: bench.clock.now)
+        let export = AppleHealthExport(path: bench.exportPath, now: bench.clock.now)
 
         _ = try read(export)
         _ = try read(export)

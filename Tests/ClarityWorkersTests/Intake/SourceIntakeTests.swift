@@ -27,9 +27,10 @@ import Testing
         _ source: ScriptedSource, since: Instant? = nil, portion: Int = 4,
         progress: @escaping (SourceProgress) throws -> Void = { _ in }
     ) throws -> IntakeResult {
-        try SourceIntake(
-            store: try bench.store(), clock: bench.clock, since: since, portion: portion
-        ).read(source, progress: progress)
+        var source = source
+        if let since { source.since = since }
+        return try SourceIntake(store: try bench.store(), clock: bench.clock, portion: portion)
+            .read(source, progress: progress)
     }
 
     @Test(arguments: [1, 3, 4, 100])
@@ -241,7 +242,7 @@ import Testing
         #expect(whole.enqueued.metricsQueued == 1 && whole.enqueued.metricsKnown == 1)
     }
 
-    @Test func `a source's own instant counts where none is given`() throws {
+    @Test func `a source's own instant counts`() throws {
         var source = source(minutes(0..<10))
         source.since = minutes(7..<8)[0].0.start
 
@@ -306,7 +307,7 @@ import Testing
         }
         func read() throws -> IntakeResult {
             try SourceIntake(store: try bench.store(), clock: bench.clock).read(
-                AppleHealthFile(path: folder, now: bench.clock.now), progress: { _ in })
+                AppleHealthExport(path: folder, now: bench.clock.now), progress: { _ in })
         }
         bench.writeExport(0..<3)
         rename(bench.exportPath, "\(folder)/export.xml")
@@ -340,7 +341,7 @@ import Testing
     }
 
     @Test func `a source that cannot be read is an error of its own`() throws {
-        let export = AppleHealthFile(path: bench.exportPath, now: bench.clock.now)
+        let export = AppleHealthExport(path: bench.exportPath, now: bench.clock.now)
 
         #expect(throws: SourceError.missing(path: bench.exportPath)) {
             try SourceIntake(store: try bench.store(), clock: bench.clock)

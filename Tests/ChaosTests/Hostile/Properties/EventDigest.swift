@@ -28,7 +28,7 @@ struct DigestHandler: ExportHandler {
     mutating func exportDate(_ value: Bytes) { digest.add("d", value) }
 
     mutating func record(
-        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
+        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler
     ) throws {
         digest.addRecord()
         digest.add(isOpen ? "o" : "r")
@@ -40,7 +40,7 @@ struct DigestHandler: ExportHandler {
         digest.add("v", bytes.slice(value))
     }
 
-    mutating func endRecord(_ each: SampleTaker) throws { digest.add("e") }
+    mutating func endRecord(_ each: SampleHandler) throws { digest.add("e") }
 
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
         digest.addRecord()
@@ -50,7 +50,7 @@ struct DigestHandler: ExportHandler {
 
     mutating func closeCorrelation() { digest.add("c") }
 
-    mutating func refuse(_ refusal: RecordMapper.Refusal) {
+    mutating func refuse(_ refusal: RecordRefusal) {
         digest.addRecord()
         digest.add("x")
     }
@@ -62,7 +62,7 @@ struct DigestHandler: ExportHandler {
         }
     }
 
-    mutating func finish(isWhole: Bool, _ each: SampleTaker) throws {
+    mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
         digest.add(isWhole ? "f" : "c")
     }
 

@@ -1,0 +1,89 @@
+@preconcurrency import Glibc
+
+/// An open file or folder.
+final class OpenFile {
+    /// The number of bytes at the beginning of a file that show its kind.
+    static let headLength = 4096
+
+    let descriptor: Int32
+    let path: String
+    let status: stat
+
+    /// Opens `path` for reading, without waiting for a pipe or a device.
+    ///
+    /// - Throws: `SourceError.missing`, `noPermission`, `unreadable`.
+    convenience init(path: String) throws(SourceError) {
+        try self.init(
+            descriptor: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path: path)
+    }
+
+    /// Opens the file `name` of a folder, unless it is a symbolic link.
+    convenience init(_ name: String, in folder: OpenFolder) throws(SourceError) {
+        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
+        try self.init(
+            descriptor: openat(folder.descriptor, name, flags), path: "\(folder.path)/\(name)")
+    }
+
+    private init(descriptor: Int32, path: String) throws(SourceError) {
+        guard descriptor >= 0 else { throw SourceError(opening: path, errno) }
+        var found = stat()
+        guard fstat(descriptor, &found) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw SourceError(opening: path, code)
+        }
+        self.descriptor = descriptor
+        self.path = path
+        status = found
+    }
+
+    deinit { close(descriptor) }
+
+    var isFolder: Bool { status.st_mode & S_IFMT == S_IFDIR }
+    var isRegular: Bool { status.st_mode & S_IFMT == S_IFREG }
+    var size: Int64 { Int64(status.st_size) }
+
+    /// Checks that it is a regular file and not empty.
+    ///
+    /// - Throws: `SourceError.notAFile`, `empty`.
+    func checkHasContents() throws(SourceError) {
+        guard isRegular else { throw .notAFile(path: path) }
+        guard size > 0 else { throw .empty(path: path) }
+    }
+
+    /// Returns the first bytes, at most `length`; the reading position does not move.
+    func head(_ length: Int = OpenFile.headLength) throws(SourceError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: length)
+        let count = bytes.withUnsafeMutableBytes { buffer in
+            retrying { pread(descriptor, buffer.baseAddress, buffer.count, 0) }
+        }
+        guard count >= 0 else { throw SourceError(opening: path, errno) }
+        return Array(bytes.prefix(count))
+    }
+
+    /// Reads the next bytes, as many as fit, and returns how many; 0 only at the end of the file,
+    /// and -1 with `errno` if the system cannot read on.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        retrying { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
+    }
+
+    /// Repeats a call that a signal interrupted.
+    private func retrying(_ call: () -> Int) -> Int {
+        while true {
+            let result = call()
+            if result >= 0 || errno != EINTR { return result }
+        }
+    }
+}
+
+extension SourceError {
+    /// Creates the error for the system's refusal to open or read a file.
+    init(opening path: String, _ code: Int32) {
+        switch code {
+        case ENOENT, ENOTDIR: self = .missing(path: path)
+        case EACCES, EPERM: self = .noPermission(path: path)
+        default:
+            self = .unreadable(path: path, reason: String(cString: strerror(code)).lowercased())
+        }
+    }
+}
