@@ -175,4 +175,9 @@ struct WorkCounts {
         tally[name] += Int64(amount)
         report(.count(name: name, tally[name]))
     }
+
+    /// Adds to several counts, in order.
+    mutating func add(_ amounts: KeyValuePairs<String, Int64>) {
+        for (name, amount) in amounts { add(amount, to: name) }
+    }
 }

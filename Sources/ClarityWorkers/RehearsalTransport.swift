@@ -119,17 +119,6 @@ final class RehearsalTransport: HTTPTransport {
     }
 
     private func occurrences(of text: String, in bytes: [UInt8]) -> Int {
-        let needle = Array(text.utf8)
-        var count = 0
-        var index = 0
-        while index + needle.count <= bytes.count {
-            if bytes[index] == needle[0], bytes[index...].starts(with: needle) {
-                count += 1
-                index += needle.count
-            } else {
-                index += 1
-            }
-        }
-        return count
+        bytes.indices.count { bytes[$0...].starts(with: text.utf8) }
     }
 }

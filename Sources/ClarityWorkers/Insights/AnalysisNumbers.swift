@@ -1,5 +1,6 @@
 import ClarityClient
 import ClarityJobs
+import ClaritySources
 import JSON
 
 extension AnalysisResult {
@@ -34,7 +35,9 @@ extension AnalysisResult {
         guard case .object(let members)? = json else { return [:] }
         var numbers: [String: Double] = [:]
         for member in members.sorted(by: { $0.name < $1.name })
-        where numbers.count < mostNumbers && isPlain(member.name) {
+        where numbers.count < mostNumbers && !member.name.isEmpty
+            && member.name.isPlainName(atMost: longestName)
+        {
             if let number = member.value.finiteNumber { numbers[member.name] = number }
         }
         return numbers
@@ -46,16 +49,6 @@ extension AnalysisResult {
         }
         let numbers = elements.compactMap(\.finiteNumber)
         return numbers.count == elements.count ? numbers : []
-    }
-
-    private static func isPlain(_ name: String) -> Bool {
-        (1...longestName).contains(name.utf8.count)
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-                default: false
-                }
-            }
     }
 }
 

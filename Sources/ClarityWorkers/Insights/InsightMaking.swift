@@ -165,7 +165,7 @@ struct InsightMaking {
         let since = sentAt - KeptInsightRequest.clockMargin
         let user = try await context.client.session().userID
         var history = HistoryReading(context, user: user, pageSize: 20)
-        _ = try await history.readFront(since: since)
+        try await history.readFront(since: since)
         guard let id = try context.store.analyses.unclaimedInsight(for: request, since: since)
         else {
             return false

@@ -32,9 +32,11 @@ struct AuditUploadWorker: KindWorker {
                 response = try await context.transport.send(
                     AuditUploadWorker.request(options.url, records))
             } catch {
-                return AuditUploadWorker.outcome(of: error)
+                return AuditUploadWorker.outcome(of: AuditUploadWorker.failure(of: error))
             }
-            if let refusal = AuditUploadWorker.refusal(status: response.status) { return refusal }
+            if let refusal = AuditUploadWorker.refusal(status: response.status) {
+                return AuditUploadWorker.outcome(of: refusal)
+            }
             try context.store.audit.confirmUpload(through: end)
             counts.add(records.count, to: "entries_sent")
             last = end
@@ -49,46 +51,45 @@ struct AuditUploadWorker: KindWorker {
             body: body)
     }
 
-    /// Returns the outcome of an answer; `nil` if the receiver took the entries.
-    static func refusal(status: Int) -> Outcome? {
+    private static func outcome(of failure: Failure) -> Outcome {
+        failure.category == .unreachable ? .retry(after: nil, failure) : .failure(failure)
+    }
+
+    /// Returns the failure that an answer means; `nil` if the receiver took the entries.
+    private static func refusal(status: Int) -> Failure? {
         let answer = "the audit log's receiver answers \(status)"
         return switch status {
         case 200...299: nil
         case 300...399:
-            .failure(
-                Failure(.configuration, "\(answer), which sends elsewhere; name that place"))
-        case 401, 403: .failure(Failure(.credential, answer))
-        case 408, 425, 429, 500...599: .retry(after: nil, Failure(.unreachable, answer))
-        default: .failure(Failure(.work, answer))
+            Failure(.configuration, "\(answer), which sends elsewhere; name that place")
+        case 401, 403: Failure(.credential, answer)
+        case 408, 425, 429, 500...599: Failure(.unreachable, answer)
+        default: Failure(.work, answer)
         }
     }
 
-    /// Returns the outcome of a request without an answer, in words of its own: those of the error
+    /// Returns the failure of a request without an answer, in words of its own: those of the error
     /// are about the backend.
-    static func outcome(of error: TransportError) -> Outcome {
-        let who = "the audit log's receiver"
-        switch error {
+    private static func failure(of error: TransportError) -> Failure {
+        let receiver = "the audit log's receiver"
+        return switch error {
         case .refused(let why):
-            return .failure(
-                Failure(
-                    .configuration,
-                    "\(who) cannot be asked: \(why.replacing("the backend's", with: "its"))"))
+            Failure(
+                .configuration,
+                "\(receiver) cannot be asked: \(why.replacing("the backend's", with: "its"))")
         case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
             .certificateForOtherHost:
-            return .failure(
-                Failure(.configuration, "\(who) has no certificate or TLS that is trusted"))
+            Failure(.configuration, "\(receiver) has no certificate or TLS that is trusted")
         case .pinMismatch:
-            return .failure(Failure(.configuration, "the key of \(who) is none of its `pins`"))
+            Failure(.configuration, "the key of \(receiver) is none of its `pins`")
         case .authoritiesUnreadable:
-            return .failure(
-                Failure(.configuration, "the certificates of the job's `ca_bundle` cannot be read"))
-        case .library(let code):
-            return .failure(Failure(.internalFault, "libcurl failed (\(code))"))
+            Failure(.configuration, "the certificates of the job's `ca_bundle` cannot be read")
+        case .library(let code): Failure(.internalFault, "libcurl failed (\(code))")
         case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
-            return .retry(after: nil, Failure(.unreachable, "\(who) cannot be reached"))
+            Failure(.unreachable, "\(receiver) cannot be reached")
         case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
             .headTooLarge, .bodyUnreadable, .cancelled:
-            return .retry(after: nil, Failure(.unreachable, "\(who) gave no whole answer"))
+            Failure(.unreachable, "\(receiver) gave no whole answer")
         }
     }
 }

@@ -33,10 +33,13 @@ struct PatAnalysisWorker: KindWorker {
         _ context: WorkContext, _ options: PatAnalysisOptions, _ poll: inout StatusPoll,
         _ counts: inout WorkCounts
     ) async throws -> Bool {
-        guard let last = try context.store.analyses.newestWholeStepDay() else {
-            context.note("no week is analysed: no day is known minute by minute to its end")
-            counts.add(1, to: "weeks_skipped")
+        func skip(_ note: String, countedAs name: String = "weeks_skipped") -> Bool {
+            context.note(note)
+            counts.add(1, to: name)
             return false
+        }
+        guard let last = try context.store.analyses.newestWholeStepDay() else {
+            return skip("no week is analysed: no day is known minute by minute to its end")
         }
         let zones = context.zones.zones
         let week = try MovementWeek(
@@ -53,9 +56,7 @@ struct PatAnalysisWorker: KindWorker {
             known: week.known.count, needed: options.minutesNeeded,
             former: former.map { ($0.state, $0.knownMinutes) })
         if let reason = ruling.reason {
-            context.note("the week to \(last) is not analysed: \(reason)")
-            counts.add(1, to: "weeks_skipped")
-            return false
+            return skip("the week to \(last) is not analysed: \(reason)")
         }
         try await context.client.prepare()
         let analysis = try context.store.analyses.queue(
@@ -63,9 +64,8 @@ struct PatAnalysisWorker: KindWorker {
         guard analysis.sends < KeptAnalysis.mostSends else {
             let reason = SendAnswers(analysis.questions.lastWord).sentence(of: analysis.sends)
             try context.store.analyses.fail(analysis, reason: reason, at: context.clock.now)
-            context.note("the week to \(last) is not analysed: \(reason)")
-            counts.add(1, to: "analyses_failed")
-            return false
+            return skip(
+                "the week to \(last) is not analysed: \(reason)", countedAs: "analyses_failed")
         }
         if analysis.sends > 0 { counts.add(1, to: "weeks_sent_again") }
         try await send(week, analysis, context, &poll)

@@ -156,9 +156,9 @@ struct StatusPoll {
         let now = context.clock.now
         switch answer {
         case .completed:
-            guard let count = try context.store.outbox.confirm(upload, at: now) else { return true }
-            counts.add(1, to: "uploads_confirmed")
-            counts.add(count, to: "samples_confirmed")
+            guard count(try context.store.outbox.confirm(upload, at: now), as: "confirmed") else {
+                return true
+            }
             context.report(.happened(.uploadCompleted))
         case .failed:
             let sentBack = try context.store.outbox.returnToQueue(
@@ -167,23 +167,26 @@ struct StatusPoll {
             counts.add(sentBack.requeued, to: "samples_requeued")
             counts.add(sentBack.setAside, to: "samples_set_aside")
         case .stored:
-            guard let count = try context.store.outbox.store(upload, at: now) else { return true }
-            counts.add(1, to: "uploads_stored")
-            counts.add(count, to: "samples_stored")
+            _ = count(try context.store.outbox.store(upload, at: now), as: "stored")
         // Asks twice: an upload that has only just arrived may not be found at once.
         case .unknown where answers[OpenWork.upload(upload).name] == .unknown:
             let reason = "the backend does not know the upload, or not any more"
-            guard let count = try context.store.outbox.giveUp(upload, reason: reason, at: now)
-            else {
-                return true
-            }
-            if counts["uploads_unknown"] == 0 {
+            let samples = try context.store.outbox.giveUp(upload, reason: reason, at: now)
+            if samples != nil, counts["uploads_unknown"] == 0 {
                 context.note("unknown: \(reason); `clarity-jobs outbox retry` sends it again")
             }
-            counts.add(1, to: "uploads_unknown")
-            counts.add(count, to: "samples_unknown")
+            _ = count(samples, as: "unknown")
         case .open, .unknown, .silent: return false
         }
+        return true
+    }
+
+    /// Counts an upload that has ended, and its samples; returns whether it has ended here and not,
+    /// as `nil` says, in another process.
+    private mutating func count(_ samples: Int64?, as end: String) -> Bool {
+        guard let samples else { return false }
+        counts.add(1, to: "uploads_\(end)")
+        counts.add(samples, to: "samples_\(end)")
         return true
     }
 

@@ -45,18 +45,15 @@ struct HistoryReading {
     }
 
     /// Reads the pages that may have an insight generated since an instant, at most five.
-    ///
-    /// - Returns: whether the backend is still making an insight.
-    mutating func readFront(since start: Instant) async throws -> Bool {
+    mutating func readFront(since start: Instant) async throws {
         var offset = 0
         for _ in 0..<5 {
             let page = try await next(offset)
             guard page.hasMore, page.size > 0, page.oldest.map({ $0 >= start }) ?? true else {
-                break
+                return
             }
             offset += page.size
         }
-        return !unfinished.isEmpty
     }
 
     /// Reads all pages.

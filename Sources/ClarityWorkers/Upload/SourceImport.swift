@@ -136,24 +136,21 @@ struct SourceImport {
     }
 
     private mutating func count(_ report: SourceReport, _ enqueued: EnqueueCounts) {
-        counts.add(report.recordsRead + report.nestedTaken, to: "samples_read")
-        counts.add(enqueued.queued, to: "samples_queued")
-        counts.add(enqueued.duplicates, to: "samples_duplicate")
-        counts.add(enqueued.beforeSince, to: "samples_before_since")
-        counts.add(report.pairedPartners, to: "samples_paired")
-        counts.add(report.folded, to: "samples_folded")
-        counts.add(report.repeated, to: "samples_repeated")
-        counts.add(report.unmapped.values.reduce(0, +), to: "samples_unmapped")
-        counts.add(report.refused.values.reduce(0, +), to: "samples_refused")
-        counts.add(report.nestedSkipped, to: "samples_nested")
-        counts.add(enqueued.metrics, to: "metrics_made")
-        counts.add(enqueued.metricsQueued, to: "metrics_queued")
-        counts.add(enqueued.metricsKnown, to: "metrics_known")
-        counts.add(enqueued.replaced, to: "metrics_replaced")
-        counts.add(enqueued.corrected, to: "metrics_corrected")
-        counts.add(enqueued.keptAsSent, to: "metrics_kept")
-        counts.add(enqueued.metricsBeforeSince, to: "metrics_before_since")
-        counts.add(enqueued.metricsRefused, to: "metrics_refused")
+        counts.add([
+            "samples_read": report.recordsRead + report.nestedTaken,
+            "samples_queued": enqueued.queued, "samples_duplicate": enqueued.duplicates,
+            "samples_before_since": enqueued.beforeSince,
+            "samples_paired": report.pairedPartners, "samples_folded": report.folded,
+            "samples_repeated": report.repeated,
+            "samples_unmapped": report.unmapped.values.reduce(0, +),
+            "samples_refused": report.refused.values.reduce(0, +),
+            "samples_nested": report.nestedSkipped, "metrics_made": enqueued.metrics,
+            "metrics_queued": enqueued.metricsQueued, "metrics_known": enqueued.metricsKnown,
+            "metrics_replaced": enqueued.replaced, "metrics_corrected": enqueued.corrected,
+            "metrics_kept": enqueued.keptAsSent,
+            "metrics_before_since": enqueued.metricsBeforeSince,
+            "metrics_refused": enqueued.metricsRefused,
+        ])
     }
 
     /// Writes the pending notes about the sources of one name.
@@ -177,8 +174,7 @@ struct SourceImport {
     /// Returns all counts with their names, the largest first, on as many lines as notes of limited
     /// length need: `StepCount (120), BodyMass (3)`.
     private func listed(_ entries: [String: Int64]) -> [String] {
-        let parts = entries.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-            .map { "\($0.key.cut(toBytes: 80)) (\($0.value))" }
+        let parts = entries.ranked.map { "\($0.name.cut(toBytes: 80)) (\($0.count))" }
         let starts = stride(from: 0, to: parts.count, by: SourceImport.namesPerNote)
         var lines = starts.prefix(SourceImport.notesPerTitle).map { start in
             parts[start..<min(start + SourceImport.namesPerNote, parts.count)]
@@ -223,8 +219,7 @@ private struct SourceNotes {
 
     private static func add(_ more: [String: Int64], to counts: inout [String: Int64]) {
         for (name, count) in more {
-            let isKnown = counts[name] != nil || counts.count < mostNames
-            counts[isKnown ? name : "(other types)", default: 0] += count
+            counts.add(count, to: name, atMost: mostNames, else: "(other types)")
         }
     }
 }

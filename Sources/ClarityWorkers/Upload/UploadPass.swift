@@ -180,12 +180,12 @@ struct UploadPass {
 
     /// Counts the rows that an answer changed.
     private mutating func count(_ settlement: Settlement) {
-        counts.add(settlement.accepted, to: "samples_accepted")
-        counts.add(settlement.known, to: "samples_known")
-        counts.add(settlement.rejected, to: "samples_rejected")
-        counts.add(settlement.requeued, to: "samples_requeued")
-        counts.add(settlement.setAside, to: "samples_set_aside")
-        counts.add(settlement.doubled, to: "samples_possibly_doubled")
+        counts.add([
+            "samples_accepted": settlement.accepted, "samples_known": settlement.known,
+            "samples_rejected": settlement.rejected, "samples_requeued": settlement.requeued,
+            "samples_set_aside": settlement.setAside,
+            "samples_possibly_doubled": settlement.doubled,
+        ])
         if let failures = settlement.failures { mostFailures = min(mostFailures, failures - 1) }
         done += settlement.accepted + settlement.known + settlement.rejected + settlement.setAside
     }
