@@ -35,12 +35,7 @@ struct HostTree: Sendable {
 
     /// Returns the text of a file; `nil` if it does not exist.
     func textIfPresent(_ path: String) throws(Fault) -> String? {
-        do {
-            return try text(path)
-        } catch {
-            if error.isAbsent { return nil }
-            throw error
-        }
+        try ifPresent { () throws(Fault) in try text(path) }
     }
 
     /// Returns the text of a file, with `\u{FFFD}` in place of invalid UTF-8; `nil` if it does not
@@ -48,8 +43,12 @@ struct HostTree: Sendable {
     ///
     /// Use this for tables to which other users can add lines, for example by mounting something.
     func lossyTextIfPresent(_ path: String) throws(Fault) -> String? {
+        try ifPresent { () throws(Fault) in String(decoding: try bytes(path), as: UTF8.self) }
+    }
+
+    private func ifPresent(_ read: () throws(Fault) -> String) throws(Fault) -> String? {
         do {
-            return String(decoding: try bytes(path), as: UTF8.self)
+            return try read()
         } catch {
             if error.isAbsent { return nil }
             throw error

@@ -88,42 +88,28 @@ enum KernelEvents {
 
     /// Reads all pending announcements, and returns whether any of them matters.
     static func hasNews(_ feed: Feed) -> Bool {
-        switch feed.kind {
-        case .netlink(let matters):
-            return drain { buffer in
-                var sender: UInt32 = 0
-                let count = clinux_receive(feed.descriptor, &buffer, UInt(buffer.count), &sender)
-                guard count > 0 else { return .nothing(count < 0 ? errno : 0) }
-                // Only the kernel has port 0 (netlink(7)). Privileged processes can send to this
-                // socket as well.
-                return .taken(sender == 0 && matters(buffer[..<count]))
-            }
-        case .wallClock:
-            return drain { buffer in
-                let count = read(feed.descriptor, &buffer, buffer.count)
-                return count > 0 ? .taken(true) : .nothing(count < 0 ? errno : 0)
-            }
-        }
-    }
-
-    private enum Arrival {
-        /// An announcement, and whether it matters.
-        case taken(Bool)
-        /// No announcement, with the error number.
-        case nothing(Int32)
-    }
-
-    /// Calls `take` until nothing is left, and returns whether anything mattered.
-    private static func drain(_ take: (inout [UInt8]) -> Arrival) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 8 << 10)
         var news = false
         while true {
-            switch take(&buffer) {
-            case .taken(let matters): news = news || matters
-            case .nothing(EINTR): continue
-            case .nothing(let code):
+            var sender: UInt32 = 0
+            let count: Int
+            switch feed.kind {
+            case .netlink:
+                count = clinux_receive(feed.descriptor, &buffer, UInt(buffer.count), &sender)
+            case .wallClock: count = read(feed.descriptor, &buffer, buffer.count)
+            }
+            guard count > 0 else {
+                let code = count < 0 ? errno : 0
+                if code == EINTR { continue }
                 guard isNews(code) else { return news }
                 news = true
+                continue
+            }
+            switch feed.kind {
+            // Only the kernel has port 0 (netlink(7)). Privileged processes can send to this socket
+            // as well.
+            case .netlink(let matters): news = news || sender == 0 && matters(buffer[..<count])
+            case .wallClock: news = true
             }
         }
     }

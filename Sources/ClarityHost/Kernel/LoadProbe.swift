@@ -14,24 +14,6 @@ struct LoadProbe {
     /// Returns whether the load is below `percent`. The source names both:
     /// `load of 12% of 2 processors is below 25%`.
     func idle(below percent: Int = LoadProbe.idleBelow) -> Conditions.Reading<Bool> {
-        switch measured {
-        case .failure(let fault): return .sampledUnknown(fault.text)
-        case .success(let load):
-            let word = load.percent < percent ? "is below" : "is not below"
-            let noun = load.processors == 1 ? "1 processor" : "\(load.processors) processors"
-            return Conditions.Reading(
-                load.percent < percent,
-                source: "load of \(load.percent)% of \(noun) \(word) \(percent)%",
-                isSampled: true)
-        }
-    }
-
-    private struct Load {
-        var percent: Int
-        var processors: Int
-    }
-
-    private var measured: Result<Load, HostTree.Fault> {
         do throws(HostTree.Fault) {
             guard let hundredths = LoadProbe.hundredths(try tree.text(LoadProbe.average)) else {
                 throw HostTree.Fault(path: LoadProbe.average, reason: "not a load")
@@ -39,9 +21,14 @@ struct LoadProbe {
             guard let processors = LoadProbe.count(try tree.text(LoadProbe.online)) else {
                 throw HostTree.Fault(path: LoadProbe.online, reason: "not a list of processors")
             }
-            return .success(Load(percent: hundredths / processors, processors: processors))
+            let load = hundredths / processors
+            let word = load < percent ? "is below" : "is not below"
+            let noun = processors == 1 ? "1 processor" : "\(processors) processors"
+            return Conditions.Reading(
+                load < percent, source: "load of \(load)% of \(noun) \(word) \(percent)%",
+                isSampled: true)
         } catch {
-            return .failure(error)
+            return .sampledUnknown(error.text)
         }
     }
 
