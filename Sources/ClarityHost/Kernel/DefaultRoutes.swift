@@ -6,11 +6,11 @@
 /// the routes to the global unicast addresses, 2000::/3.
 struct DefaultRoutes {
     /// Routes of one table that together lead everywhere; usually a single route.
-    struct Way: Hashable {
-        var table: UInt32
-        var family: RouteTable.Family
-        var metric: UInt32
+    private struct Way {
+        var lane: Lane
         var parts: [RouteTable.Route]
+
+        var metric: UInt32 { parts.map(\.metric).max() ?? 0 }
     }
 
     /// Whether a default route works.
@@ -39,7 +39,8 @@ struct DefaultRoutes {
     var answer: Answer {
         for way in ways {
             if let link = links(of: way).first {
-                return .open("default route over \(link.name) in table \(Self.name(way.table))")
+                return .open(
+                    "default route over \(link.name) in table \(Self.name(way.lane.table))")
             }
         }
         var faults: [String] = []
@@ -82,7 +83,7 @@ struct DefaultRoutes {
 
     // MARK: Ways
 
-    fileprivate struct Lane: Hashable, Comparable {
+    private struct Lane: Hashable, Comparable {
         var table: UInt32
         var family: RouteTable.Family
 
@@ -110,11 +111,11 @@ struct DefaultRoutes {
             }
             guard parts.count == split.count else { continue }
             if parts.allSatisfy(\.end.isRefusal) { return refuse(parts[0]) }
-            ways.append(Way(lane, parts))
+            ways.append(Way(lane: lane, parts: parts))
         }
         for route in routes where route.length == 0 {
             switch route.end {
-            case .interfaces, .nextHop: ways.append(Way(lane, [route]))
+            case .interfaces, .nextHop: ways.append(Way(lane: lane, parts: [route]))
             // Routes after this one are never reached.
             case .refusal: return refuse(route)
             case .nextRule: return
@@ -173,9 +174,7 @@ struct DefaultRoutes {
     private func preferred(_ links: [[RouteTable.Link]]) -> [RouteTable.Link] {
         let open = zip(ways, links).filter { !$0.1.isEmpty }
         return open.filter { way, _ in
-            !open.contains {
-                $0.0.table == way.table && $0.0.family == way.family && $0.0.metric < way.metric
-            }
+            !open.contains { $0.0.lane == way.lane && $0.0.metric < way.metric }
         }.flatMap(\.1)
     }
 
@@ -185,14 +184,6 @@ struct DefaultRoutes {
         case 253: "default"
         default: "\(table)"
         }
-    }
-}
-
-extension DefaultRoutes.Way {
-    fileprivate init(_ lane: DefaultRoutes.Lane, _ parts: [RouteTable.Route]) {
-        self.init(
-            table: lane.table, family: lane.family, metric: parts.map(\.metric).max() ?? 0,
-            parts: parts)
     }
 }
 

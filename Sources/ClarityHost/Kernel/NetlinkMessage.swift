@@ -14,7 +14,6 @@ struct NetlinkMessage {
 
     var type: UInt16
     var flags: UInt16
-    var sequence: UInt32
     var payload: ArraySlice<UInt8>
 
     /// Parses consecutive messages. Each starts at a multiple of four bytes.
@@ -25,15 +24,14 @@ struct NetlinkMessage {
         while !rest.isEmpty {
             guard let length = rest.number(at: 0, as: UInt32.self),
                 let type = rest.number(at: 4, as: UInt16.self),
-                let flags = rest.number(at: 6, as: UInt16.self),
-                let sequence = rest.number(at: 8, as: UInt32.self), rest.count >= headerSize
+                let flags = rest.number(at: 6, as: UInt16.self), rest.count >= headerSize
             else { throw .malformed("\(rest.count) bytes after the last message") }
             guard length >= headerSize, length <= rest.count else {
                 throw .malformed("a message of \(length) bytes, with \(rest.count) left")
             }
             messages.append(
                 NetlinkMessage(
-                    type: type, flags: flags, sequence: sequence,
+                    type: type, flags: flags,
                     payload: rest.prefix(Int(length)).dropFirst(headerSize)))
             rest = rest.dropFirst(Int(length).alignedToFour)
         }

@@ -3,7 +3,7 @@ import ClarityScheduler
 /// Finds out from the kernel's links and routes whether this machine is connected, and over what.
 struct NetworkProbe {
     /// What is known about one link.
-    fileprivate struct Opinion {
+    private struct Opinion {
         var isMetered: Bool?
         var isRoaming: Bool?
         /// `wlan0 is wireless`.
@@ -33,7 +33,12 @@ struct NetworkProbe {
         answer = defaults.answer
         let wiring = Wiring(tree: tree, links: table.links)
         opinions = defaults.decidingLinks { rules.rule(for: $0) != nil }.map { link in
-            if let rule = rules.rule(for: link.name) { return Opinion(link, rule) }
+            if let rule = rules.rule(for: link.name) {
+                let reason = "`\(rule.pattern)` is \(rule.nature.rawValue) in `interfaces`"
+                return Opinion(
+                    isMetered: rule.nature != .unmetered, isRoaming: rule.nature == .roaming,
+                    reason: "\(reason): \(link.name)", isRuled: true)
+            }
             if let doubt = wiring.doubt(link) {
                 return Opinion(reason: "\(doubt): name it in `interfaces`")
             }
@@ -72,15 +77,6 @@ struct NetworkProbe {
             return .unknown(doubt.reason)
         }
         return Conditions.Reading(false, source: opinions.map(\.reason).joined(separator: ", "))
-    }
-}
-
-extension NetworkProbe.Opinion {
-    fileprivate init(_ link: RouteTable.Link, _ rule: InterfaceRules.Rule) {
-        self.init(
-            isMetered: rule.nature != .unmetered, isRoaming: rule.nature == .roaming,
-            reason: "`\(rule.pattern)` is \(rule.nature.rawValue) in `interfaces`: \(link.name)",
-            isRuled: true)
     }
 }
 

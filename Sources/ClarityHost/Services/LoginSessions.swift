@@ -33,8 +33,6 @@ struct LoginSessions: Sendable {
 
     let service: BusService
 
-    init(_ service: BusService) { self.service = service }
-
     var presence: ServiceAnswer<Presence> {
         service.properties(of: LoginSessions.login)
             .with(service.objects()).from("IdleHint")

@@ -18,8 +18,6 @@ struct ModemManager: Sendable {
 
     let service: BusService
 
-    init(_ service: BusService) { self.service = service }
-
     /// Whether any connected modem is in a foreign network; `false` if there is no modem.
     ///
     /// If one modem roams, the answer is true, even if the state of others is unknown.

@@ -6,9 +6,9 @@ import ClarityScheduler
 /// `NMConnectivityState` and `NMMetered`.
 struct NetworkManager: Sendable {
     /// How much of the network this machine reaches.
-    enum Connectivity: Hashable, Sendable {
+    enum Connectivity: Int64, Sendable {
         /// The machine is not connected.
-        case none
+        case none = 1
         /// A captive portal wants a person to sign in first.
         case portal
         /// The machine is connected, but does not reach the Internet.
@@ -17,8 +17,9 @@ struct NetworkManager: Sendable {
     }
 
     /// Whether the connection is paid for by the byte.
-    enum Metered: Hashable, Sendable {
-        case yes, no
+    enum Metered: Int64, Sendable {
+        case yes = 1
+        case no
         /// Nobody set it. NetworkManager guesses from the kind of the connection, such as a
         /// telephone's.
         case guessYes, guessNo
@@ -33,29 +34,19 @@ struct NetworkManager: Sendable {
 
     let service: BusService
 
-    init(_ service: BusService) { self.service = service }
+    var connectivity: ServiceAnswer<Connectivity> { known("Connectivity") }
 
-    var connectivity: ServiceAnswer<Connectivity> {
-        said("Connectivity") { properties throws(Misunderstood) in
-            switch try properties.number("Connectivity", in: 0...4) {
-            case 1: .none
-            case 2: .portal
-            case 3: .limited
-            case 4: .full
-            default: throw Misunderstood(reason: "not known to it")
-            }
-        }
-    }
+    var metered: ServiceAnswer<Metered> { known("Metered") }
 
-    var metered: ServiceAnswer<Metered> {
-        said("Metered") { properties throws(Misunderstood) in
-            switch try properties.number("Metered", in: 0...4) {
-            case 1: .yes
-            case 2: .no
-            case 3: .guessYes
-            case 4: .guessNo
-            default: throw Misunderstood(reason: "not known to it")
+    /// Returns a property with a number of 0 to 4, where 0 means that NetworkManager does not know.
+    private func known<Meaning: RawRepresentable<Int64>>(
+        _ property: String
+    ) -> ServiceAnswer<Meaning> {
+        said(property) { properties throws(Misunderstood) in
+            guard let meaning = Meaning(rawValue: try properties.number(property, in: 0...4)) else {
+                throw Misunderstood(reason: "not known to it")
             }
+            return meaning
         }
     }
 

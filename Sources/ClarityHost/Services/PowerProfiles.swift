@@ -21,11 +21,6 @@ struct PowerProfiles: Sendable {
     let service: BusService
     let former: BusService
 
-    init(_ service: BusService, former: BusService) {
-        self.service = service
-        self.former = former
-    }
-
     /// Whether the machine saves power, because a person chose so or because its battery is low.
     var isLowPower: ServiceAnswer<Bool> {
         let now = PowerProfiles.isLowPower(service, PowerProfiles.daemon)

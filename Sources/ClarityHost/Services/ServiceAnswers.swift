@@ -31,11 +31,12 @@ struct ServiceAnswers: Sendable {
 
     /// Creates the answers from the state of each service.
     init(_ known: (BusSubscription) -> BusService) {
-        let network = NetworkManager(known(NetworkManager.subscription))
-        let modems = ModemManager(known(ModemManager.subscription))
-        let power = UPower(known(UPower.subscription))
+        let network = NetworkManager(service: known(NetworkManager.subscription))
+        let modems = ModemManager(service: known(ModemManager.subscription))
+        let power = UPower(service: known(UPower.subscription))
         let profiles = PowerProfiles(
-            known(PowerProfiles.subscription), former: known(PowerProfiles.formerSubscription))
+            service: known(PowerProfiles.subscription),
+            former: known(PowerProfiles.formerSubscription))
         connectivity = network.connectivity
         metered = network.metered
         primaryConnectionType = network.primaryConnectionType
@@ -43,7 +44,7 @@ struct ServiceAnswers: Sendable {
         onBattery = power.isOnBattery
         battery = power.battery
         lowPower = profiles.isLowPower
-        people = LoginSessions(known(LoginSessions.subscription)).presence
+        people = LoginSessions(service: known(LoginSessions.subscription)).presence
         isBusReached = known(LoginSessions.subscription).isReached
     }
 

@@ -20,8 +20,6 @@ struct UPower: Sendable {
 
     let service: BusService
 
-    init(_ service: BusService) { self.service = service }
-
     /// Whether only a battery or a UPS powers this machine.
     var isOnBattery: ServiceAnswer<Bool> {
         service.properties(of: UPower.daemon).from("OnBattery")

@@ -7,17 +7,7 @@ public struct ConditionTrace: Hashable, Sendable {
         public var at: Instant
         public var conditions: Conditions
         /// The outcomes of attempts that start from then on.
-        public var attempts: SimulatedOutcomes
-
-        /// Creates an entry.
-        public init(
-            at: Instant, conditions: Conditions,
-            attempts: SimulatedOutcomes = SimulatedOutcomes()
-        ) {
-            self.at = at
-            self.conditions = conditions
-            self.attempts = attempts
-        }
+        public var attempts = SimulatedOutcomes()
     }
 
     /// At least one entry, in strictly ascending order of time.

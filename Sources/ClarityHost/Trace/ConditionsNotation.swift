@@ -38,11 +38,11 @@ public enum ConditionsNotation {
         _ conditions: Conditions, since earlier: Conditions? = nil
     ) -> [JSON.Member] {
         let changed = all(of: conditions).filter { condition in
-            let value = condition.reading(in: conditions).value
-            return earlier.map { value != condition.reading(in: $0).value } ?? true
+            let value = condition.reading(conditions).value
+            return earlier.map { value != condition.reading($0).value } ?? true
         }
         guard !changed.isEmpty else { return [] }
-        let readings = changed.map { (name: $0.name, reading: $0.reading(in: conditions)) }
+        let readings = changed.map { (name: $0.name, reading: $0.reading(conditions)) }
         let sources = readings.map {
             JSON.Member(name: $0.name, value: .string($0.reading.source))
         }
@@ -139,7 +139,7 @@ public enum ConditionsNotation {
 
     private static func all(of conditions: Conditions) -> [NotedCondition] {
         // Write these only if their value is known: most traces do not use them.
-        fixed + asked.filter { $0.reading(in: conditions).value != nil }
+        fixed + asked.filter { $0.reading(conditions).value != nil }
             + conditions.storage.keys.sorted().map { storage(at: $0) }
             + conditions.checks.keys.sorted().map { check($0) }
     }

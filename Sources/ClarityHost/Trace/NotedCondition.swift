@@ -6,7 +6,8 @@ struct NotedCondition: Sendable {
     let name: String
     /// The accepted values, for people.
     private let wanted: String
-    private let read: @Sendable (Conditions) -> Conditions.Reading<JSON>
+    /// Returns what is known of the condition; its value is `nil` while the answer is unknown.
+    let reading: @Sendable (Conditions) -> Conditions.Reading<JSON>
     /// Sets the value; returns `false` for JSON that does not hold one.
     private let write: @Sendable (JSON, inout Conditions) -> Bool
     /// Sets everything but the value.
@@ -19,7 +20,7 @@ struct NotedCondition: Sendable {
     ) {
         self.name = name
         wanted = schema.wanted
-        read = { conditions in
+        reading = { conditions in
             let reading = conditions[keyPath: path]
             return Conditions.Reading(
                 reading.value.map(schema.write), source: reading.source, at: reading.at,
@@ -38,9 +39,6 @@ struct NotedCondition: Sendable {
         }
     }
 
-    /// Returns what is known of the condition; its value is `nil` while the answer is unknown.
-    func reading(in conditions: Conditions) -> Conditions.Reading<JSON> { read(conditions) }
-
     /// Sets a fresh value; null means unknown.
     func set(
         _ value: JSON, source: String, _ conditions: inout Conditions
@@ -55,7 +53,7 @@ struct NotedCondition: Sendable {
     func update(
         _ conditions: inout Conditions, _ change: (inout Conditions.Reading<JSON>) -> Void
     ) {
-        var reading = read(conditions)
+        var reading = reading(conditions)
         change(&reading)
         writeFacts(reading, &conditions)
     }

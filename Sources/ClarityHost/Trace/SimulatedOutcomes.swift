@@ -24,11 +24,11 @@ extension SimulatedOutcomes {
     /// `"login"`, `"source"`, `"stall"`, an object of `end`, `duration` and `events`, or null,
     /// which removes the earlier setting.
     mutating func read(_ attempts: JSON) throws(NotationFault) {
-        let reader = NamedValue(attempts, "attempts")
+        let reader = NamedValue(value: attempts, name: "attempts")
         var seen: Set<String> = []
         for (name, value) in try reader.members() {
             guard seen.insert(name).inserted else { throw .twice(name: "\(reader.name).\(name)") }
-            let course = value.isNull ? nil : try SimulatedOutcomes.attempt(value)
+            let course = value.value == .null ? nil : try SimulatedOutcomes.attempt(value)
             if name == "*" {
                 ofOthers = course ?? SimulatedAttempt()
             } else if let job = JobID(name) {
@@ -92,21 +92,14 @@ private struct NamedValue {
     let value: JSON
     let name: String
 
-    init(_ value: JSON, _ name: String) {
-        self.value = value
-        self.name = name
-    }
-
-    var isNull: Bool { value == .null }
-
     func members() throws(NotationFault) -> [(name: String, value: NamedValue)] {
         guard case .object(let members) = value else { throw unexpected("an object") }
-        return members.map { ($0.name, NamedValue($0.value, "\(name).\($0.name)")) }
+        return members.map { ($0.name, NamedValue(value: $0.value, name: "\(name).\($0.name)")) }
     }
 
     func elements() throws(NotationFault) -> [NamedValue] {
         guard case .array(let values) = value else { throw unexpected("an array") }
-        return values.enumerated().map { NamedValue($1, "\(name)[\($0)]") }
+        return values.enumerated().map { NamedValue(value: $1, name: "\(name)[\($0)]") }
     }
 
     func unexpected(_ wanted: String) -> NotationFault {

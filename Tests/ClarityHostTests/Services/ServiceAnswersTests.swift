@@ -63,7 +63,7 @@ import Testing
     func `connectivity has four answers`(value: BusValue, text: String) {
         let service = Self.said(NetworkManager.subscription, [["Connectivity": value]])
 
-        #expect(Self.text(NetworkManager(service).connectivity) == text)
+        #expect(Self.text(NetworkManager(service: service).connectivity) == text)
     }
 
     @Test(arguments: [
@@ -78,14 +78,14 @@ import Testing
     func `metered tells guesses from what is known`(value: BusValue, text: String) {
         let service = Self.said(NetworkManager.subscription, [["Metered": value]])
 
-        #expect(Self.text(NetworkManager(service).metered) == text)
+        #expect(Self.text(NetworkManager(service: service).metered) == text)
     }
 
     @Test func `a property that is not there is unknown`() {
         let service = Self.said(NetworkManager.subscription, [["Metered": .number(1)]])
 
         #expect(
-            Self.text(NetworkManager(service).connectivity)
+            Self.text(NetworkManager(service: service).connectivity)
                 == "unknown: NetworkManager: Connectivity: it does not say `Connectivity`")
     }
 
@@ -126,7 +126,7 @@ import Testing
     func `a modem that is connected elsewhere roams`(
         modems: [(BusValue, BusValue?)], text: String
     ) {
-        let answer = ModemManager(Self.modems(modems)).isRoaming
+        let answer = ModemManager(service: Self.modems(modems)).isRoaming
 
         let isKnown = text == "true" || text == "false"
         #expect(
@@ -149,7 +149,8 @@ import Testing
         let modems = Self.modems([(.number(11), .number(5))])
 
         let answer = ServiceAnswer.roaming(
-            ModemManager(modems).isRoaming, over: NetworkManager(network).primaryConnectionType)
+            ModemManager(service: modems).isRoaming,
+            over: NetworkManager(service: network).primaryConnectionType)
 
         #expect(Self.text(answer) == text)
     }
@@ -159,7 +160,8 @@ import Testing
         let modems = Self.modems([(.number(11), .number(5))])
 
         let answer = ServiceAnswer.roaming(
-            ModemManager(modems).isRoaming, over: NetworkManager(network).primaryConnectionType)
+            ModemManager(service: modems).isRoaming,
+            over: NetworkManager(service: network).primaryConnectionType)
 
         #expect(answer.value == true)
     }
@@ -185,7 +187,7 @@ import Testing
             UPower.subscription,
             [["IsPresent": .truth(isPresent), "Type": .number(type), "Percentage": percentage]])
 
-        #expect(Self.text(UPower(service).battery).replacing("Battery.", with: "") == text)
+        #expect(Self.text(UPower(service: service).battery).replacing("Battery.", with: "") == text)
     }
 
     @Test(arguments: [
@@ -196,7 +198,7 @@ import Testing
     func `a battery feeds the machine or does not`(value: BusValue, text: String) {
         let service = Self.said(UPower.subscription, [["OnBattery": value]])
 
-        #expect(Self.text(UPower(service).isOnBattery) == text)
+        #expect(Self.text(UPower(service: service).isOnBattery) == text)
     }
 
     // MARK: power-profiles-daemon
@@ -210,10 +212,10 @@ import Testing
     ])
     func `a profile saves power or does not, under either name`(value: BusValue, text: String) {
         let now = PowerProfiles(
-            Self.said(PowerProfiles.subscription, [["ActiveProfile": value]]),
+            service: Self.said(PowerProfiles.subscription, [["ActiveProfile": value]]),
             former: BusService(PowerProfiles.formerSubscription))
         let former = PowerProfiles(
-            BusService(PowerProfiles.subscription),
+            service: BusService(PowerProfiles.subscription),
             former: Self.said(PowerProfiles.formerSubscription, [["ActiveProfile": value]]))
 
         #expect(Self.text(now.isLowPower) == text)
@@ -235,7 +237,7 @@ import Testing
             each: ["Class": .text(kind), "Type": .text("wayland")])
 
         #expect(
-            LoginSessions(service).presence.value
+            LoginSessions(service: service).presence.value
                 == LoginSessions.Presence(sessions: count, isIdle: false))
     }
 
@@ -249,7 +251,7 @@ import Testing
             list: .paths(["/org/freedesktop/login1/session/1"]),
             each: ["Class": .text("user"), "Type": .text(type)])
 
-        #expect(LoginSessions(service).presence.value?.isAnnounced == announces)
+        #expect(LoginSessions(service: service).presence.value?.isAnnounced == announces)
     }
 
     @Test func `people are idle since some time`() {
@@ -259,7 +261,7 @@ import Testing
             list: .paths([]))
 
         #expect(
-            LoginSessions(service).presence.value
+            LoginSessions(service: service).presence.value
                 == LoginSessions.Presence(
                     sessions: 0, isIdle: true, since: Instant(secondsSince1970: 5)))
     }
@@ -278,7 +280,8 @@ import Testing
             list: .paths([]))
 
         #expect(
-            Self.text(LoginSessions(service).presence) == "unknown: logind: IdleHint: \(reason)")
+            Self.text(LoginSessions(service: service).presence)
+                == "unknown: logind: IdleHint: \(reason)")
     }
 
     @Test func `sessions that are not listed make people unknown`() {
@@ -286,7 +289,7 @@ import Testing
             LoginSessions.subscription,
             [["IdleHint": .truth(true), "IdleSinceHint": .number(0)]])
 
-        #expect(Self.text(LoginSessions(service).presence) == "unknown: logind: none")
+        #expect(Self.text(LoginSessions(service: service).presence) == "unknown: logind: none")
     }
 
     // MARK: All together

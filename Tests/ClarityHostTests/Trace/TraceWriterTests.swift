@@ -1,7 +1,8 @@
-import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
 import Testing
+
+@testable import ClarityHost
 
 @Suite("Writing traces")
 struct TraceWriterTests {
