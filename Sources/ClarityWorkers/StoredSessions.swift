@@ -72,7 +72,8 @@ public struct StoredSessions: SessionStore, DialectMemory {
     /// password goes only to a backend that a person has sent it to before.
     public func credentials() throws -> LoginCredentials? {
         guard !environment.isEmpty, let record = try reported({ try store.sessions.record() }),
-            record.backend == backend, let password = try reported({ try password() })
+            record.backend == backend,
+            let password = try reported({ try SessionPassword.load(environment) })
         else { return nil }
         return LoginCredentials(email: record.email, password: password)
     }
@@ -84,8 +85,6 @@ public struct StoredSessions: SessionStore, DialectMemory {
     public func remember(_ dialect: String, of base: String) throws {
         try reported { try store.sessions.remember(dialect, of: base) }
     }
-
-    private func password() throws -> Secret? { try SessionPassword.load(environment) }
 
     private func ours(_ session: Session) -> Session {
         var session = session

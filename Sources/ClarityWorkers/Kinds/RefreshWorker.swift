@@ -23,7 +23,7 @@ struct RefreshWorker: KindWorker {
             user: session.userID, limit: min(options.pageSize, 100), offset: 0)
         _ = try pull.store(page)
         var metrics = MetricsPull(
-            context, pageSize: options.pageSize, wholeEvery: options.wholeEvery)
+            context: context, pageSize: options.pageSize, wholeEvery: options.wholeEvery)
         try await metrics.run(&pull)
         return .success
     }
@@ -47,17 +47,11 @@ private struct MetricsPull {
     /// The number of pages in a row without a row after which the pull fails.
     static let emptyPageLimit = 10
 
-    private let context: WorkContext
-    private let pageSize: Int
-    private let wholeEvery: Duration
-    private var pages = 0
-    private var pagesOfPhase = 0
-
-    init(_ context: WorkContext, pageSize: Int, wholeEvery: Duration) {
-        self.context = context
-        self.pageSize = pageSize
-        self.wholeEvery = wholeEvery
-    }
+    let context: WorkContext
+    let pageSize: Int
+    let wholeEvery: Duration
+    var pages = 0
+    var pagesOfPhase = 0
 
     mutating func run(_ pull: inout Pull) async throws {
         let record = try context.store.cache.pullRecord(of: .metrics)

@@ -200,8 +200,6 @@ private struct SourceNotes {
     private(set) var malformations: [String: Int64] = [:]
     private(set) var unexplained: Int64 = 0
 
-    init(name: String) { self.name = name }
-
     mutating func add(_ result: IntakeResult) {
         let report = result.report
         // A text that breaks off makes no day; the failure says so.

@@ -37,13 +37,10 @@ struct UploadLimits: Hashable, Sendable {
     ///
     /// - Parameter wait: the time until there may be room, or another connection.
     static func budgetUsed(_ budget: Int64, _ wait: Duration) -> SendLater {
-        SendLater(
-            outcome: .snooze(
-                after: wait,
-                Failure(
-                    .work,
-                    "the \(sizeText(budget)) that may go over a metered connection in 24 h are used "
-                        + "up; asked again in \(SendLater.text(wait))")))
+        .snoozing(
+            wait,
+            "the \(sizeText(budget)) that may go over a metered connection in 24 h are used up; "
+                + "asked again in \(SendLater.text(wait))")
     }
 
     /// Returns a size in the largest unit that gives a whole number.
@@ -64,13 +61,15 @@ struct SendLater: Error {
 
     /// By this program's own count the hour's requests are used up; nothing has failed.
     static func budget(_ wait: Duration) -> SendLater {
-        SendLater(
-            outcome: .snooze(
-                after: wait,
-                Failure(
-                    .work,
-                    "the requests that the backend allows in an hour are used up; the rest follows "
-                        + "in \(text(wait))")))
+        .snoozing(
+            wait,
+            "the requests that the backend allows in an hour are used up; the rest follows in "
+                + text(wait))
+    }
+
+    /// Nothing has failed, and the run continues by itself.
+    static func snoozing(_ wait: Duration, _ reason: String) -> SendLater {
+        SendLater(outcome: .snooze(after: wait, Failure(.work, reason)))
     }
 
     /// Returns a wait in whole seconds, rounded up.
