@@ -53,8 +53,6 @@ public struct SourceReport: Hashable, Sendable {
     public var dueAt: Instant?
     /// The faults in the text that did not stop the reading, by name.
     public var malformations: [String: Int64] = [:]
-    /// The byte in the text at which each malformation was first found.
-    public var firstOffsets: [String: Int64] = [:]
     /// The bytes at which each malformation was found: at most the first eight, ascending.
     public var offsets: [String: [Int64]] = [:]
     /// The elements of the text by name, such as `Workout`. Elements that no export is known to
@@ -85,6 +83,9 @@ public struct SourceReport: Hashable, Sendable {
             made[sample.kind, default: 0] += 1
         }
     }
+
+    /// The byte in the text at which each malformation was first found.
+    var firstOffsets: [String: Int64] { offsets.compactMapValues(\.first) }
 
     /// The number of measurements that were passed on.
     public var samples: Int64 { samplesByKind.values.reduce(0, +) }

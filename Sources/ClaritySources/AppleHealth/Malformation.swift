@@ -71,7 +71,6 @@ struct MalformationTally {
     func write(to report: inout SourceReport) {
         for (malformation, entry) in entries {
             report.malformations[malformation.rawValue] = entry.count
-            report.firstOffsets[malformation.rawValue] = entry.offsets.first
             report.offsets[malformation.rawValue] = entry.offsets
         }
     }

@@ -38,18 +38,11 @@ struct RecordMapper: ExportHandler {
     private var pairing: BloodPressurePairing
     private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
 
-    private var recordsRead: Int64 = 0
-    private var nested: Int64 = 0
-    private var nestedTaken: Int64 = 0
-    private var otherUnmapped: Int64 = 0
-    private var pairedPartners: Int64 = 0
-    private var folded: Int64 = 0
-    private var outcome = RecordFolding.Outcome()
+    /// The counts so far, without those of `types`, `sourceCounts` and `refused`.
+    private var report = SourceReport()
     /// Whether the open record is a stage of sleep, whose time zone may follow.
     private var isStageOpen = false
     private var refused: [RecordRefusal: Int64] = [:]
-    /// The earliest start of a record in the future.
-    private var firstInFuture: Int64?
 
     private typealias Reading = BloodPressurePairing.Reading
 
@@ -69,13 +62,17 @@ struct RecordMapper: ExportHandler {
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler
     ) throws {
-        recordsRead += 1
+        report.recordsRead += 1
         isStageOpen = false
         let source = sourcePlace(bytes, fields)
         sourceCounts[source] += 1
         switch interpret(bytes, fields, source) {
         case .unmapped(let place):
-            if let place { types.values[place].count += 1 } else { otherUnmapped += 1 }
+            if let place {
+                types.values[place].count += 1
+            } else {
+                report.unmapped[RecordMapper.otherTypes, default: 0] += 1
+            }
         case .refused(let refusal): refused[refusal, default: 0] += 1
         case .reading(let reading):
             if !pairing.add(reading) { refused[.tooManyWaiting, default: 0] += 1 }
@@ -99,7 +96,7 @@ struct RecordMapper: ExportHandler {
     /// Counts a record of a day or night as refused, or as taken.
     @inline(__always)
     private mutating func count(_ refusal: RecordRefusal?) {
-        if let refusal { refused[refusal, default: 0] += 1 } else { folded += 1 }
+        if let refusal { refused[refusal, default: 0] += 1 } else { report.folded += 1 }
     }
 
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
@@ -112,14 +109,14 @@ struct RecordMapper: ExportHandler {
     mutating func endRecord(_ each: SampleHandler) throws { isStageOpen = false }
 
     mutating func refuse(_ refusal: RecordRefusal) {
-        recordsRead += 1
+        report.recordsRead += 1
         isStageOpen = false
         sourceCounts[RecordMapper.noSource] += 1
         refused[refusal, default: 0] += 1
     }
 
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
-        nested += 1
+        report.nestedSkipped += 1
         guard let fields else { return }
         let source = sourcePlace(bytes, fields)
         guard case .reading(let reading) = interpret(bytes, fields, source) else { return }
@@ -154,21 +151,27 @@ struct RecordMapper: ExportHandler {
 
     mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
         let counts = try pairing.resolve(each)
-        pairedPartners = counts.pairs
-        nestedTaken = counts.takenFromCorrelations
+        report.pairedPartners = counts.pairs
+        report.nestedTaken = counts.takenFromCorrelations
+        report.nestedSkipped -= counts.takenFromCorrelations
+        if counts.pairs > 0 { report.samplesByKind[.bloodPressure] = counts.pairs }
         if counts.unpaired > 0 { refused[.unpaired] = counts.unpaired }
         let others = RecordMapper.noSource + 1 - sources.values.count
-        outcome = try folding.finish(
+        let outcome = try folding.finish(
             names: sources.values + [String](repeating: "", count: others), isWhole: isWhole,
             each)
+        report.folded -= outcome.copies
+        report.repeated = outcome.copies
+        report.made = [SampleKind.sleep: outcome.nights.made].filter { $0.value > 0 }
+        report.unfinished = [SampleKind.sleep: outcome.nights.unfinished].filter { $0.value > 0 }
+        report.days = outcome.days
+        report.endsNow = folding.endsNow
+        report.nightsWithoutSleep = outcome.nights.withoutSleep
+        report.stepMinutes = outcome.steps
     }
 
     func write(to report: inout SourceReport) {
-        report.recordsRead = recordsRead
-        report.nestedSkipped = nested - nestedTaken
-        report.nestedTaken = nestedTaken
-        report.pairedPartners = pairedPartners
-        if pairedPartners > 0 { report.samplesByKind[.bloodPressure] = pairedPartners }
+        report = self.report
         for type in types.values where type.count > 0 {
             switch type.meaning {
             case .quantity(let kind), .interval(let kind):
@@ -179,21 +182,7 @@ struct RecordMapper: ExportHandler {
                 report.unmapped[name, default: 0] += type.count
             }
         }
-        if otherUnmapped > 0 {
-            report.unmapped[RecordMapper.otherTypes, default: 0] += otherUnmapped
-        }
         for (refusal, count) in refused { report.refused[refusal.rawValue] = count }
-        report.dueAt = firstInFuture.map { Instant(secondsSince1970: $0) }
-        report.folded = folded - outcome.copies
-        report.repeated = outcome.copies
-        report.made = [SampleKind.sleep: outcome.nights.made].filter { $0.value > 0 }
-        report.unfinished = [SampleKind.sleep: outcome.nights.unfinished].filter {
-            $0.value > 0
-        }
-        report.days = outcome.days
-        report.endsNow = folding.endsNow
-        report.nightsWithoutSleep = outcome.nights.withoutSleep
-        report.stepMinutes = outcome.steps
         let names = sources.values.enumerated().map { ($0.offset, $0.element) }
         let others = [
             (RecordMapper.otherSources, "(other sources)"), (RecordMapper.noSource, "(no source)"),
@@ -314,7 +303,7 @@ struct RecordMapper: ExportHandler {
         let end = try seconds(bytes.slice(fields.end))
         guard start <= end else { throw .endBeforeStart }
         guard start <= now else {
-            firstInFuture = min(firstInFuture ?? start, start)
+            report.note(due: Instant(secondsSince1970: start))
             throw .inFuture
         }
         return Interval(start: start, end: end)

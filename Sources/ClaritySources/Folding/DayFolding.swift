@@ -34,13 +34,9 @@ struct DayFolding {
     /// Added so that a half still rounds up after the rounding of its shares has made it smaller.
     private static let tolerance: Int64 = 1 << 10
 
-    private var days: LocalDays
-    private let now: Int64
-
-    init(days: LocalDays, now: Int64 = .min) {
-        self.days = days
-        self.now = now
-    }
+    var days: LocalDays
+    /// A day with totals of an app is complete if it has ended by this time, in seconds since 1970.
+    var now = Int64.min
 
     /// Returns the days that touch `periods` and have records, in order.
     ///

@@ -13,20 +13,14 @@ struct SleepTimeline {
     private var wakeCount = 0
     private var liesAwake = false
 
-    private struct Event {
-        var time: Int64
-        var stage: SleepStage
-        var change: Int
-    }
-
     init(_ records: ArraySlice<SleepRecord>) {
-        var events: [Event] = []
+        var events: [(time: Int64, stage: SleepStage, change: Int)] = []
         for record in records {
             start = min(start, record.start)
             end = max(end, record.end)
             guard record.seconds > 0 else { continue }
-            events.append(Event(time: record.start, stage: record.stage, change: 1))
-            events.append(Event(time: record.end, stage: record.stage, change: -1))
+            events.append((record.start, record.stage, 1))
+            events.append((record.end, record.stage, -1))
             if record.stage == .inBed {
                 firstInBed = min(firstInBed ?? record.start, record.start)
             }

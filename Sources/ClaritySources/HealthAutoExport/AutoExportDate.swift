@@ -59,12 +59,7 @@ struct AutoExportDate: Hashable {
         isDay = reader.isAtEnd
         var offset: Int64?
         if !isDay {
-            guard reader.time(&time), time.isValid else { return nil }
-            switch reader.offset() {
-            case .none: break
-            case .seconds(let seconds): offset = seconds
-            case .unreadable: return nil
-            }
+            guard reader.time(&time), time.isValid, reader.offset(&offset) else { return nil }
         }
         isMidnight = time.hour == 0 && time.minute == 0 && time.second == 0
         if let offset {
@@ -88,12 +83,6 @@ extension Zone {
 
 /// Parses the text of a date from its front.
 private struct Reader {
-    enum Offset {
-        case none
-        case seconds(Int64)
-        case unreadable
-    }
-
     private let text: String
     private var rest: Substring.UTF8View
 
@@ -145,18 +134,21 @@ private struct Reader {
         return true
     }
 
-    /// Reads the rest as an offset from UTC: `Z`, `-0800`, `+01:00`, or nothing.
-    mutating func offset() -> Offset {
+    /// Reads the rest as an offset from UTC into `offset`: `Z`, `-0800`, `+01:00`, or nothing.
+    mutating func offset(_ offset: inout Int64?) -> Bool {
         while take(" ") {}
-        if rest.isEmpty { return .none }
-        if take("Z") || take("z") { return isAtEnd ? .seconds(0) : .unreadable }
+        if rest.isEmpty { return true }
+        if take("Z") || take("z") {
+            offset = 0
+            return isAtEnd
+        }
         let isWest = rest.first == UInt8(ascii: "-")
-        guard take("-") || take("+"), let hours = number(2...2) else { return .unreadable }
+        guard take("-") || take("+"), let hours = number(2...2) else { return false }
         _ = take(":")
         let minutes = rest.isEmpty ? 0 : number(2...2) ?? 60
-        guard hours < 24, minutes < 60, isAtEnd else { return .unreadable }
         let seconds = Int64(hours * 3600 + minutes * 60)
-        return .seconds(isWest ? -seconds : seconds)
+        offset = isWest ? -seconds : seconds
+        return hours < 24 && minutes < 60 && isAtEnd
     }
 
     private mutating func number(_ digits: ClosedRange<Int>) -> Int? {

@@ -58,11 +58,7 @@ struct AutoExportPoint {
 
     /// Reads a point like `read`, without throwing.
     func outcome(of point: JSON) -> Result<Content, RecordRefusal> {
-        do throws(RecordRefusal) {
-            return .success(try read(point))
-        } catch {
-            return .failure(error)
-        }
+        Result { () throws(RecordRefusal) in try read(point) }
     }
 
     private func sample(

@@ -115,12 +115,6 @@ public struct ImportAccount: Sendable {
     /// The number of bad samples.
     public internal(set) var faultCount = 0
 
-    init(name: String, kind: SourceEntry.Kind, timeZone: String) {
-        self.name = name
-        self.kind = kind
-        self.timeZone = timeZone
-    }
-
     mutating func add(_ result: IntakeResult, _ outcome: SampleFile.Outcome?) {
         if let readAt = result.unchangedSince {
             unchanged += 1
@@ -155,7 +149,6 @@ extension SourceReport {
         bySource.merge(other.bySource, uniquingKeysWith: +)
         elements.merge(other.elements, uniquingKeysWith: +)
         attachments.merge(other.attachments, uniquingKeysWith: +)
-        firstOffsets.merge(other.firstOffsets) { first, _ in first }
         offsets.merge(other.offsets) { first, _ in first }
         brokeAt = brokeAt ?? other.brokeAt
     }

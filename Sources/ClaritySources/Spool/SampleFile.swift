@@ -137,7 +137,7 @@ struct SampleFile {
         if bytes.starts(with: SampleFile.byteOrderMark) {
             bytes.replaceSubrange(..<3, with: [0x20, 0x20, 0x20])
         }
-        var lines = LineCount(bytes)
+        var lines = LineCount(bytes: bytes)
         var cursor = JSONParser(bytes)
         do {
             if cursor.next == UInt8(ascii: "[") {
@@ -214,11 +214,9 @@ struct SampleFile {
 
 /// Counts the lines before positions that only move forward.
 private struct LineCount {
-    private let bytes: [UInt8]
-    private var position = 0
-    private var line = 1
-
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    let bytes: [UInt8]
+    var position = 0
+    var line = 1
 
     /// Returns the line of a byte, counted from 1.
     mutating func line(at offset: Int) -> Int {

@@ -20,10 +20,12 @@ package struct SpoolFolder {
     init(path: String) throws(SourceError) { folder = try OpenFolder(path: path) }
 
     /// Whether a file of this name is accepted.
-    static func takes(_ name: String) -> Bool {
-        let lowered = name.lowercased()
-        return !name.hasPrefix(".") && (lowered.hasSuffix(".ndjson") || lowered.hasSuffix(".json"))
-            && name.utf8.count <= 200
+    static func takes(_ name: String) -> Bool { isOfSamples(name) && name.utf8.count <= 200 }
+
+    /// Whether a file of this name, which may have become longer in `done/`, is one of samples.
+    static func isOfSamples(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return !name.hasPrefix(".") && (name.hasSuffix(".ndjson") || name.hasSuffix(".json"))
     }
 
     /// Whether a file of this name is read whole, as a list or one object.

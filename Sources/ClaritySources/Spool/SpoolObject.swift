@@ -3,14 +3,9 @@ import JSON
 
 /// An object of a sample, whose fields are read by type.
 struct SpoolObject {
-    private let json: JSON
+    let json: JSON
     /// The text before the names of its fields in a fault, such as `value.`.
-    private let prefix: String
-
-    init(_ json: JSON, prefix: String = "") {
-        self.json = json
-        self.prefix = prefix
-    }
+    var prefix = ""
 
     func has(_ name: String) -> Bool { json[name] != nil }
 
@@ -87,7 +82,7 @@ struct SpoolObject {
                 "\(name).\(unknown.name.prefix(40))", "a field of no meaning",
                 "one of \(fields.joined(separator: ", "))")
         }
-        return SpoolObject(.object(members), prefix: "\(prefix)\(name).")
+        return SpoolObject(json: .object(members), prefix: "\(prefix)\(name).")
     }
 
     func tooLarge(_ name: String) -> FieldFault {

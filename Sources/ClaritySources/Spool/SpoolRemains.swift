@@ -26,7 +26,7 @@ package struct SpoolRemains {
     /// Returns the files that were moved before `cutoff`, in the order of their names.
     package func files(before cutoff: Instant) throws(SourceError) -> [File] {
         guard let remains = try open() else { return [] }
-        return try remains.names(where: SpoolRemains.isOurs)
+        return try remains.names(where: SpoolFolder.isOfSamples)
             .compactMap { file($0, in: remains) }.filter { $0.movedAt < cutoff }
     }
 
@@ -67,11 +67,5 @@ package struct SpoolRemains {
                     + Int64(moved.tv_nsec) / 1_000_000),
             identity: "\(status.st_dev) \(status.st_ino) \(status.st_size) \(moved.tv_sec)."
                 + "\(moved.tv_nsec)")
-    }
-
-    /// Whether the spool accepts files with such a name.
-    private static func isOurs(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return !name.hasPrefix(".") && (name.hasSuffix(".ndjson") || name.hasSuffix(".json"))
     }
 }

@@ -44,7 +44,7 @@ struct SpoolSample: Hashable {
                 field: String(unknown.name.prefix(40)), got: "a field of no meaning",
                 wanted: "one of \(SpoolSample.fields.joined(separator: ", "))")
         }
-        let object = SpoolObject(json)
+        let object = SpoolObject(json: json)
         let kind = try SpoolSample.kind(object)
         let start = try object.instant("start")
         let end = json["end"] == nil ? start : try object.instant("end")
