@@ -29,7 +29,7 @@ final class BusConnection {
 
     /// `nil` until `init` succeeds.
     private var bus: OpaquePointer?
-    private var asked: [UInt64: BusRequest] = [:]
+    private var pending: [UInt64: BusRequest] = [:]
     private var subscriptions: [String: BusSubscription] = [:]
     private var events: [BusEvent] = []
 
@@ -93,7 +93,7 @@ final class BusConnection {
             bus, request.destination, object.path, object.interface, member, argument,
             BusConnection.longestWaitMicroseconds, &cookie)
         guard result >= 0 else { throw Fault(result) }
-        asked[cookie] = request
+        pending[cookie] = request
     }
 
     // MARK: Events
@@ -133,7 +133,7 @@ final class BusConnection {
     func ignore(with poll: Int32) { csystemd_ignore(bus, poll) }
 
     private func answered(_ message: BusMessage) {
-        guard let cookie = message.replyCookie, let request = asked.removeValue(forKey: cookie)
+        guard let cookie = message.replyCookie, let request = pending.removeValue(forKey: cookie)
         else { return }
         events.append(.reply(to: request, reply(message, to: request)))
     }

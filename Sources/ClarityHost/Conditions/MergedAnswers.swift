@@ -111,7 +111,7 @@ struct MergedAnswers {
         _ reading: Conditions.Reading<Value>, _ answer: ServiceAnswer<Said>
     ) -> Conditions.Reading<Value> {
         var reading = reading
-        if reading.value == nil, !services.isBusReached || answer.isSilent {
+        if reading.value == nil, !services.isBusReached || !answer.silence.isEmpty {
             reading.isSampled = true
         }
         return reading
@@ -148,8 +148,6 @@ extension ServiceAnswer {
         case .unavailable(let reason), .unknown(let reason), .silent(let reason, _): reason
         }
     }
-
-    fileprivate var isSilent: Bool { if case .silent = self { true } else { false } }
 
     /// Why the service does not answer, if it is silent; empty otherwise.
     fileprivate var silence: String {

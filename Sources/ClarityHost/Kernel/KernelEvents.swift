@@ -57,13 +57,10 @@ enum KernelEvents {
         func opened(
             _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
         ) -> (state: ChangeSubscription, feed: Feed?) {
-            guard descriptor < 0 else {
-                return (
-                    ChangeSubscription(subject: subject), Feed(descriptor: descriptor, kind: kind)
-                )
-            }
+            let fault = descriptor < 0 ? String(cString: strerror(errno)) : nil
             return (
-                ChangeSubscription(subject: subject, fault: String(cString: strerror(errno))), nil
+                ChangeSubscription(subject: subject, fault: fault),
+                descriptor < 0 ? nil : Feed(descriptor: descriptor, kind: kind)
             )
         }
         return [

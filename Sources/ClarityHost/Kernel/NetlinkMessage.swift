@@ -97,19 +97,11 @@ struct NetlinkAttribute {
         in bytes: ArraySlice<UInt8>
     ) throws(NetlinkMessage.Fault) -> [NetlinkAttribute] {
         var attributes: [NetlinkAttribute] = []
-        var rest = bytes
         let headerSize = 4
-        // Fewer bytes than a header are padding.
-        while rest.count >= headerSize {
-            guard let length = rest.number(at: 0, as: UInt16.self),
-                let type = rest.number(at: 2, as: UInt16.self),
-                length >= headerSize, length <= rest.count
-            else { throw .malformed("an attribute that does not fit, with \(rest.count) left") }
-            attributes.append(
-                NetlinkAttribute(
-                    // The two highest bits are flags about the value's encoding.
-                    type: type & 0x3FFF, value: rest.prefix(Int(length)).dropFirst(headerSize)))
-            rest = rest.dropFirst(Int(length).alignedToFour)
+        try bytes.eachRecord(withHeaderOf: headerSize, "an attribute") { record in
+            // The two highest bits are flags about the value's encoding.
+            let type = (record.number(at: 2, as: UInt16.self) ?? 0) & 0x3FFF
+            attributes.append(NetlinkAttribute(type: type, value: record.dropFirst(headerSize)))
         }
         return attributes
     }
@@ -134,6 +126,24 @@ extension ArraySlice<UInt8> {
     func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number? {
         guard offset >= 0, count - offset >= MemoryLayout<Number>.size else { return nil }
         return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Calls `body` with each of consecutive records. They start at multiples of four bytes, and
+    /// begin with their length in 16 bits. Fewer bytes than a header are padding.
+    func eachRecord(
+        withHeaderOf headerSize: Int, _ noun: String,
+        _ body: (ArraySlice<UInt8>) throws(NetlinkMessage.Fault) -> Void
+    ) throws(NetlinkMessage.Fault) {
+        var rest = self
+        while rest.count >= headerSize {
+            guard let length = rest.number(at: 0, as: UInt16.self), length >= headerSize,
+                length <= rest.count
+            else { throw .malformed("\(noun) that does not fit, with \(rest.count) left") }
+            try body(rest.prefix(Int(length)))
+            rest = rest.dropFirst(Int(length).alignedToFour)
+        }
     }
 }
 

@@ -148,22 +148,15 @@ extension RouteTable {
         /// Parses the next hops of a multipath route, consecutive `struct rtnexthop`.
         static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkMessage.Fault) -> [Hop] {
             var hops: [Hop] = []
-            var rest = bytes
             let headerSize = 8
-            while rest.count >= headerSize {
-                guard let length = rest.number(at: 0, as: UInt16.self),
-                    let flags = rest.number(at: 2, as: UInt8.self),
-                    let interface = rest.number(at: 4, as: Int32.self),
-                    length >= headerSize, length <= rest.count
-                else { throw .malformed("a next hop that does not fit, with \(rest.count) left") }
-                let attributes = try NetlinkAttribute.all(
-                    in: rest.prefix(Int(length)).dropFirst(headerSize))
+            try bytes.eachRecord(withHeaderOf: headerSize, "a next hop") {
+                record throws(NetlinkMessage.Fault) in
+                let attributes = try NetlinkAttribute.all(in: record.dropFirst(headerSize))
                 hops.append(
                     Hop(
-                        interface: interface,
+                        interface: record.number(at: 4, as: Int32.self) ?? 0,
                         isGatewayed: attributes.contains { $0.type == 5 || $0.type == 18 },
-                        isDead: flags & 1 != 0))
-                rest = rest.dropFirst((Int(length) + 3) & ~3)
+                        isDead: (record.number(at: 2, as: UInt8.self) ?? 0) & 1 != 0))
             }
             return hops
         }
