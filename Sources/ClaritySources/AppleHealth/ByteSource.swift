@@ -12,10 +12,6 @@ protocol ByteSource: AnyObject {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int
 }
 
-extension ByteSource {
-    var attachments: [String: Int64] { [:] }
-}
-
 /// Why a source delivers no more bytes before its end.
 struct ByteSourceBreak: Error {
     var reason: String

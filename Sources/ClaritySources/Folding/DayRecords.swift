@@ -53,15 +53,7 @@ struct DayRecords: Hashable, Sendable {
     }
 
     /// Returns the new bytes of a key's contribution; `nil` if the stored ones stay.
-    ///
-    /// - Parameter isAnew: whether the stored ones are merged again even if nothing has changed.
     func updated(
-        _ key: ContributionKey, _ layer: DayContribution.Layer?, kept: [UInt8]?, isAnew: Bool
-    ) -> [UInt8]? {
-        updated(key, layer, kept: kept) ?? (isAnew && layer != nil ? kept : nil)
-    }
-
-    private func updated(
         _ key: ContributionKey, _ layer: DayContribution.Layer?, kept: [UInt8]?
     ) -> [UInt8]? {
         let old = kept.flatMap { DayContribution(bytes: $0) }

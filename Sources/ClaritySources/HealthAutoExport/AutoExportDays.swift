@@ -7,7 +7,7 @@ struct AutoExportNames {
     private static let most = 512
 
     private(set) var sources: [DaySource] = []
-    private var places: [String: Int] = [:]
+    private var indices: [String: Int] = [:]
     private let preferred: [String]
     private let isTotal: Bool
 
@@ -19,16 +19,16 @@ struct AutoExportNames {
 
     /// Returns the index of a source, which is new if the name was not added before.
     mutating func add(_ name: String?) -> Int {
-        let isKnown = places[name ?? ""] != nil || sources.count < AutoExportNames.most
+        let isKnown = indices[name ?? ""] != nil || sources.count < AutoExportNames.most
         let name = isKnown ? name ?? "" : ""
-        if let place = places[name] { return place }
-        places[name] = sources.count
+        if let index = indices[name] { return index }
+        indices[name] = sources.count
         sources.append(DaySource(name: name, preferred: preferred, isTotal: isTotal))
         return sources.count - 1
     }
 
     /// Returns the index of a source that was added.
-    func place(of name: String?) -> Int { places[name ?? ""] ?? places[""] ?? 0 }
+    func index(of name: String?) -> Int { indices[name ?? ""] ?? indices[""] ?? 0 }
 }
 
 /// Collects the points of a file that are parts of a day.

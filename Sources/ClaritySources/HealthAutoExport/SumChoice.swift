@@ -30,16 +30,16 @@ struct SumChoice {
         order = SourceRank.order(of: names.sources)
         points.eachElement { point in
             guard case .success(.sample(let sample, _)) = reader.outcome(of: point) else { return }
-            let (place, span) = (names.place(of: sample.source), Span(sample))
-            if let known = best[span], order[known] <= order[place] { return }
-            best[span] = place
+            let (index, span) = (names.index(of: sample.source), Span(sample))
+            if let known = best[span], order[known] <= order[index] { return }
+            best[span] = index
         }
     }
 
     /// Whether a sample of the metric counts.
     func takes(_ sample: Sample) -> Bool {
         guard let chosen = best[Span(sample)] else { return true }
-        return chosen == names.place(of: sample.source)
+        return chosen == names.index(of: sample.source)
     }
 }
 

@@ -21,7 +21,8 @@ struct DayIntake {
         // A complete source also clears the periods that it no longer has.
         if days.isAll { keys.formUnion(try store.outbox.contributionKeys(of: entry)) }
         try store.outbox.contribute(keys, of: entry) { key, kept in
-            days.updated(key, layers[key], kept: kept, isAnew: isAnew)
+            let layer = layers[key]
+            return days.updated(key, layer, kept: kept) ?? (isAnew && layer != nil ? kept : nil)
         }
     }
 

@@ -66,7 +66,9 @@ public struct SourceStatus: Hashable, Sendable {
                 state = files > 0 ? .waiting : .empty
                 return
             }
-            try SourceStatus.check(entry)
+            if let refusal = entry.refusal { throw refusal }
+            let file = try OpenFile(path: entry.path)
+            if !file.isFolder { try file.checkHasContents() }
         } catch {
             state = error.state
             problem = state == .unreadable ? error.description : nil
@@ -80,13 +82,6 @@ public struct SourceStatus: Hashable, Sendable {
         if !isThere, let last = try store?.outbox.lastReading(of: entry.path) {
             (readAt, counts) = (last.readAt, last.counts)
         }
-    }
-
-    /// Checks the file or folder that would be read.
-    private static func check(_ entry: SourceEntry) throws(SourceError) {
-        if let refusal = entry.refusal { throw refusal }
-        let file = try OpenFile(path: entry.path)
-        if !file.isFolder { try file.checkHasContents() }
     }
 
     private mutating func compare(

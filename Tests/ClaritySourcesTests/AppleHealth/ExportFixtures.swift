@@ -6,6 +6,7 @@ import Glibc
 
 /// A text in memory that arrives in pieces of a chosen size.
 final class MemorySource: ByteSource {
+    let attachments: [String: Int64] = [:]
     private let bytes: [UInt8]
     private let piece: Int
     private let breaksWith: String?

@@ -47,6 +47,7 @@ import Testing
 
     /// An endless source that counts the reads and records when it is released.
     private final class Endless: ByteSource {
+        let attachments: [String: Int64] = [:]
         final class Watch: @unchecked Sendable {
             // The reading thread writes these before it ends; the test reads them after joining it.
             var reads = 0

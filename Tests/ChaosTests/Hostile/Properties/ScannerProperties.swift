@@ -79,6 +79,7 @@ enum ScannerProperties {
 
 /// A source that returns a text in pieces.
 private final class PieceSource: ByteSource {
+    let attachments: [String: Int64] = [:]
     private let text: UnsafeBufferPointer<UInt8>
     private let piece: Int
     private var given = 0
