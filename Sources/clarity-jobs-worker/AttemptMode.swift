@@ -47,7 +47,7 @@ enum AttemptMode {
     /// would be lost.
     private static func cancel(_ attempt: Task<Outcome, Never>, after span: Duration) {
         var byte: UInt8 = 0
-        let descriptor = wake.hear.load(ordering: .relaxed)
+        let descriptor = wake.readEnd.load(ordering: .relaxed)
         while read(descriptor, &byte, 1) < 0, errno == EINTR {}
         let clock = SystemClock()
         let end = clock.elapsed + span
@@ -64,13 +64,13 @@ enum AttemptMode {
         var ends: [Int32] = [-1, -1]
         if pipe(&ends) != 0 { complain("cannot be warned: \(String(cString: strerror(errno)))") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        wake.hear.store(ends[0], ordering: .relaxed)
-        wake.ring.store(ends[1], ordering: .relaxed)
+        wake.readEnd.store(ends[0], ordering: .relaxed)
+        wake.writeEnd.store(ends[1], ordering: .relaxed)
         signal(SIGTERM) { _ in
             var byte: UInt8 = 1
             warning.store(true, ordering: .relaxed)
             // A full pipe has already woken the thread.
-            _ = write(wake.ring.load(ordering: .relaxed), &byte, 1)
+            _ = write(wake.writeEnd.load(ordering: .relaxed), &byte, 1)
         }
         // The process that started this one may have blocked the signal.
         var signals = sigset_t()
@@ -109,8 +109,8 @@ private let warning = Atomic(false)
 private let wake = WakingPipe()
 
 private final class WakingPipe: Sendable {
-    let hear = Atomic<Int32>(-1)
-    let ring = Atomic<Int32>(-1)
+    let readEnd = Atomic<Int32>(-1)
+    let writeEnd = Atomic<Int32>(-1)
 }
 
 /// Writes each report as one line, in one piece.

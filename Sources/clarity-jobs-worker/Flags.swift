@@ -40,12 +40,12 @@ struct Flags {
         return value
     }
 
-    /// The form in which to write the answer; a table by default.
-    var form: OutputForm { values["output"].flatMap(OutputForm.init(rawValue:)) ?? .table }
+    /// The format in which to write the answer; a table by default.
+    var format: OutputFormat { values["output"].flatMap(OutputFormat.init(rawValue:)) ?? .table }
 }
 
-/// The form in which results are written.
-enum OutputForm: String {
+/// The format in which results are written.
+enum OutputFormat: String {
     case table
     case json
     case ndjson

@@ -18,7 +18,7 @@ struct Logout {
     init(_ flags: Flags) { self.flags = flags }
 
     /// Whether to write the answer as JSON.
-    private var isJSON: Bool { flags.form != .table }
+    private var isJSON: Bool { flags.format != .table }
 
     func run() async throws -> ExitStatus {
         // A logout without a store creates none.

@@ -23,7 +23,7 @@ enum SourcesMode {
             let statuses = try SourceStatus.all(
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
-            switch flags.form {
+            switch flags.format {
             case .table: SourceStatus.lines(statuses).forEach { print($0) }
             case .json: print(SourceStatus.json(statuses, isPage: true))
             case .ndjson:
@@ -80,11 +80,11 @@ enum ImportMode {
 
     private static func tell(_ account: ImportAccount, _ flags: Flags) -> ExitStatus {
         let isWhole = flags.has("report")
-        switch flags.form {
+        switch flags.format {
         case .table:
             print(account.summary)
             if isWhole { account.reportLines.forEach { print($0) } }
-        case .json, .ndjson: print(account.json(isWhole: isWhole, isPage: flags.form == .json))
+        case .json, .ndjson: print(account.json(isWhole: isWhole, isPage: flags.format == .json))
         }
         guard let complaint = account.complaint else { return .done }
         account.faults.forEach(printError)

@@ -21,7 +21,7 @@ struct SourceImport {
     private var counts: WorkCounts
     private var settling: SpoolSettling
     /// The pending notes about the sources of one name that were read last.
-    private var told: SourceNotes?
+    private var pending: SourceNotes?
     /// The number of files of each source that were not read again, and when the last of them was
     /// read.
     private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
@@ -112,11 +112,11 @@ struct SourceImport {
             }
             return nil
         }
-        if told?.name != source.name {
+        if pending?.name != source.name {
             describe()
-            told = SourceNotes(name: source.name)
+            pending = SourceNotes(name: source.name)
         }
-        told?.add(result)
+        pending?.add(result)
         return result.report.brokeAt.map { broken in
             Failure(
                 broken.isOfDisk ? .disk : .work,
@@ -155,18 +155,18 @@ struct SourceImport {
 
     /// Writes the pending notes about the sources of one name.
     private mutating func describe() {
-        guard let told else { return }
-        self.told = nil
+        guard let pending else { return }
+        self.pending = nil
         for (title, entries) in [
-            ("not over yet", told.unfinished), ("no field for", told.unmapped),
-            ("refused", told.refused), ("days, nights and sums refused", told.madeRefused),
-            ("read in spite of", told.malformations),
+            ("not over yet", pending.unfinished), ("no field for", pending.unmapped),
+            ("refused", pending.refused), ("days, nights and sums refused", pending.madeRefused),
+            ("read in spite of", pending.malformations),
         ] where !entries.isEmpty {
-            for line in listed(entries) { context.note("`\(told.name)`: \(title) \(line)") }
+            for line in listed(entries) { context.note("`\(pending.name)`: \(title) \(line)") }
         }
-        if told.unexplained != 0 {
+        if pending.unexplained != 0 {
             context.note(
-                "`\(told.name)`: \(told.unexplained) records are unaccounted for, which is a "
+                "`\(pending.name)`: \(pending.unexplained) records are unaccounted for, which is a "
                     + "fault of the reader")
         }
     }
