@@ -104,61 +104,51 @@ extension ImportAccount {
     /// - Parameter isWhole: whether to include the names of sources, which are personal, and the
     ///   elements and attachments.
     public func json(isWhole: Bool, isPage: Bool) -> String {
-        var members: [JSON.Member] = []
-        func add(_ name: String, _ value: JSON) {
-            members.append(JSON.Member(name: name, value: value))
+        let facts: KeyValuePairs<String, JSON> = [
+            "name": .string(name), "kind": .string(kind.rawValue), "time_zone": .string(timeZone),
+            "files": .count(files), "files_unchanged": .count(unchanged),
+            "files_unread": .count(unread), "unchanged_since": .text(unchangedSince),
+            "bytes_read": .integer(report.bytesRead),
+            "records_read": .integer(report.recordsRead + report.nestedTaken),
+            "samples": object(kinds(report.samplesByKind)), "made": object(kinds(report.made)),
+            "unfinished": object(kinds(report.unfinished)),
+            "nights_without_sleep": .integer(report.nightsWithoutSleep),
+            "queued": .integer(enqueued.queued), "known": .integer(enqueued.duplicates),
+            "before_since": .integer(enqueued.beforeSince),
+            "paired": .integer(report.pairedPartners), "folded": .integer(report.folded),
+            "repeated": .integer(report.repeated),
+            "metrics_queued": .integer(enqueued.metricsQueued),
+            "metrics_known": .integer(enqueued.metricsKnown),
+            "metrics_replaced": .integer(enqueued.replaced),
+            "metrics_corrected": .integer(enqueued.corrected),
+            "metrics_kept": .integer(enqueued.keptAsSent),
+            "metrics_refused": .integer(enqueued.metricsRefused),
+            "metrics_before_since": .integer(enqueued.metricsBeforeSince),
+            "nested": .integer(report.nestedSkipped), "bad_samples": .count(faultCount),
+            "unmapped": object(report.unmapped), "refused": object(report.refused),
+            "made_refused": object(madeRefused), "malformations": malformations,
+        ]
+        let personal: KeyValuePairs<String, JSON> = [
+            "by_source": object(report.bySource), "elements": object(report.elements),
+            "attachments": object(report.attachments),
+        ]
+        let broken: JSON? = report.brokeAt.map {
+            ["byte_offset": .integer($0.byteOffset), "reason": .string($0.reason)]
         }
-        add("name", .string(name))
-        add("kind", .string(kind.rawValue))
-        add("time_zone", .string(timeZone))
-        add("files", .count(files))
-        add("files_unchanged", .count(unchanged))
-        add("files_unread", .count(unread))
-        add("unchanged_since", .text(unchangedSince))
-        add("bytes_read", .integer(report.bytesRead))
-        add("records_read", .integer(report.recordsRead + report.nestedTaken))
-        add("samples", object(kinds(report.samplesByKind)))
-        add("made", object(kinds(report.made)))
-        add("unfinished", object(kinds(report.unfinished)))
-        add("nights_without_sleep", .integer(report.nightsWithoutSleep))
-        for (name, count) in [
-            ("queued", enqueued.queued), ("known", enqueued.duplicates),
-            ("before_since", enqueued.beforeSince), ("paired", report.pairedPartners),
-            ("folded", report.folded), ("repeated", report.repeated),
-            ("metrics_queued", enqueued.metricsQueued),
-            ("metrics_known", enqueued.metricsKnown), ("metrics_replaced", enqueued.replaced),
-            ("metrics_corrected", enqueued.corrected),
-            ("metrics_kept", enqueued.keptAsSent),
-            ("metrics_refused", enqueued.metricsRefused),
-            ("metrics_before_since", enqueued.metricsBeforeSince),
-            ("nested", report.nestedSkipped), ("bad_samples", Int64(faultCount)),
-        ] { add(name, .integer(count)) }
-        add("unmapped", object(report.unmapped))
-        add("refused", object(report.refused))
-        add("made_refused", object(madeRefused))
-        add(
-            "malformations",
-            .object(
-                report.malformations.ranked.map { name, count in
-                    JSON.Member(
-                        name: name,
-                        value: [
-                            "count": .integer(count),
-                            "first_offset": report.firstOffsets[name].map { .integer($0) } ?? .null,
-                        ])
-                }))
-        if isWhole {
-            add("by_source", object(report.bySource))
-            add("elements", object(report.elements))
-            add("attachments", object(report.attachments))
-        }
-        add(
-            "broke_at",
-            report.brokeAt.map {
-                ["byte_offset": .integer($0.byteOffset), "reason": .string($0.reason)]
-            } ?? .null)
-        let json = JSON.object(members)
+        let members =
+            Array(facts) + (isWhole ? Array(personal) : []) + [("broke_at", broken ?? .null)]
+        let json = JSON.object(members.map { JSON.Member(name: $0.key, value: $0.value) })
         return isPage ? json.page : json.line
+    }
+
+    private var malformations: JSON {
+        .object(
+            report.malformations.ranked.map { name, count in
+                let first = report.firstOffsets[name].map { JSON.integer($0) }
+                return JSON.Member(
+                    name: name,
+                    value: ["count": .integer(count), "first_offset": first ?? .null])
+            })
     }
 
     private func object(_ counts: [String: Int64]) -> JSON {

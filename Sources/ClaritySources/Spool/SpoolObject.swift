@@ -3,9 +3,22 @@ import JSON
 
 /// An object of a sample, whose fields are read by type.
 struct SpoolObject {
-    let json: JSON
+    private let json: JSON
     /// The text before the names of its fields in a fault, such as `value.`.
-    var prefix = ""
+    private let prefix: String
+
+    /// Creates an object that has no other fields than these.
+    init(
+        _ members: [JSON.Member], _ fields: [String], prefix: String = ""
+    ) throws(FieldFault) {
+        json = .object(members)
+        self.prefix = prefix
+        if let unknown = members.first(where: { !fields.contains($0.name) }) {
+            throw fault(
+                String(unknown.name.prefix(40)), "a field of no meaning",
+                "one of \(fields.joined(separator: ", "))")
+        }
+    }
 
     func has(_ name: String) -> Bool { json[name] != nil }
 
@@ -77,19 +90,14 @@ struct SpoolObject {
         guard case .object(let members)? = json[name] else {
             throw fault(name, json[name]?.sort ?? "nothing", wanted)
         }
-        if let unknown = members.first(where: { !fields.contains($0.name) }) {
-            throw fault(
-                "\(name).\(unknown.name.prefix(40))", "a field of no meaning",
-                "one of \(fields.joined(separator: ", "))")
-        }
-        return SpoolObject(json: .object(members), prefix: "\(prefix)\(name).")
+        return try SpoolObject(members, fields, prefix: "\(prefix)\(name).")
     }
 
     func tooLarge(_ name: String) -> FieldFault {
         fault(name, "a number beyond all measure", "a measurement")
     }
 
-    private func fault(_ name: String, _ got: String, _ wanted: String) -> FieldFault {
+    func fault(_ name: String, _ got: String, _ wanted: String) -> FieldFault {
         FieldFault(field: "\(prefix)\(name)", got: got, wanted: wanted)
     }
 }

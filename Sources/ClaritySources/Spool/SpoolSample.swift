@@ -39,30 +39,23 @@ struct SpoolSample: Hashable {
         guard case .object(let members) = json else {
             throw FieldFault(got: json.sort, wanted: "an object")
         }
-        if let unknown = members.first(where: { !SpoolSample.fields.contains($0.name) }) {
-            throw FieldFault(
-                field: String(unknown.name.prefix(40)), got: "a field of no meaning",
-                wanted: "one of \(SpoolSample.fields.joined(separator: ", "))")
-        }
-        let object = SpoolObject(json: json)
+        let object = try SpoolObject(members, SpoolSample.fields)
         let kind = try SpoolSample.kind(object)
         let start = try object.instant("start")
         let end = json["end"] == nil ? start : try object.instant("end")
         guard start <= end else {
-            throw FieldFault(
-                field: "end", got: "an instant before `start`", wanted: "one at or after it")
+            throw object.fault("end", "an instant before `start`", "one at or after it")
         }
         // A day or night must be over when it is passed on; a measurement's end may be rounded up.
         guard start <= now else {
-            throw FieldFault(
-                field: "start", got: "an instant to come", wanted: "one that has passed")
+            throw object.fault("start", "an instant to come", "one that has passed")
         }
         let isWhole = kind == .sleep || kind == .activity
         guard !isWhole || start < end else {
-            throw FieldFault(field: "end", got: "nothing after `start`", wanted: "its end")
+            throw object.fault("end", "nothing after `start`", "its end")
         }
         guard !isWhole || end <= now else {
-            throw FieldFault(field: "end", got: "an instant to come", wanted: "one that has passed")
+            throw object.fault("end", "an instant to come", "one that has passed")
         }
         let value = try SpoolSample.value(object, kind)
         let isAggregate = try object.boolean("aggregate") ?? isWhole
@@ -74,12 +67,12 @@ struct SpoolSample: Hashable {
 
     private static func kind(_ object: SpoolObject) throws(FieldFault) -> SampleKind {
         guard let name = try object.text("kind") else {
-            throw FieldFault(field: "kind", got: "nothing", wanted: "a kind's name")
+            throw object.fault("kind", "nothing", "a kind's name")
         }
         guard let kind = SampleKind(rawValue: name) else {
-            throw FieldFault(
-                field: "kind", got: "a text",
-                wanted: "one of \(SampleKind.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw object.fault(
+                "kind", "a text",
+                "one of \(SampleKind.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         return kind
     }
@@ -114,8 +107,7 @@ struct SpoolSample: Hashable {
     ) throws(FieldFault) -> (Double) -> Double {
         guard let unit = try object.text("unit") else { return { $0 } }
         guard let conversion = UnitConversion(from: unit, to: kind) else {
-            throw FieldFault(
-                field: "unit", got: "a text", wanted: "a unit of `\(kind.rawValue)`, or nothing")
+            throw object.fault("unit", "a text", "a unit of `\(kind.rawValue)`, or nothing")
         }
         return { conversion($0) + 0 }
     }
