@@ -134,9 +134,8 @@ public struct TraceReader: Sendable {
                     path: path, problem: "more than \(TraceReader.largestFileBytes) bytes")
             }
             let problem = String(cString: strerror(code)).lowercased()
-            var fault = TraceFault(path: path, problem: "cannot read it: \(problem)")
-            fault.isUnreadable = true
-            throw fault
+            throw TraceFault(
+                path: path, problem: "cannot read it: \(problem)", isUnreadable: true)
         }
     }
 }
