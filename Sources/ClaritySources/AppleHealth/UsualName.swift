@@ -13,24 +13,16 @@ struct UsualName {
         guard bytes.count - index >= UsualName.longest, bytes[index] == 0x20 else { return nil }
         let start = index + 1
         switch bytes[start] {
-        case UInt8(ascii: "s"):
-            if bytes.reads("startDate=\"", at: start) {
-                self.init(.start, start + 11)
-            } else if bytes.reads("sourceName=\"", at: start) {
-                self.init(.source, start + 12)
-            } else if bytes.reads("sourceVersion=\"", at: start) {
-                self.init(.version, start + 15)
-            } else {
-                return nil
-            }
-        case UInt8(ascii: "t"):
-            if bytes.reads("type=\"", at: start) {
-                self.init(.type, start + 6)
-            } else if bytes.reads("time=\"", at: start) {
-                self.init(.time, start + 6)
-            } else {
-                return nil
-            }
+        case UInt8(ascii: "s") where bytes.reads("startDate=\"", at: start):
+            self.init(.start, start + 11)
+        case UInt8(ascii: "s") where bytes.reads("sourceName=\"", at: start):
+            self.init(.source, start + 12)
+        case UInt8(ascii: "s") where bytes.reads("sourceVersion=\"", at: start):
+            self.init(.version, start + 15)
+        case UInt8(ascii: "t") where bytes.reads("type=\"", at: start):
+            self.init(.type, start + 6)
+        case UInt8(ascii: "t") where bytes.reads("time=\"", at: start):
+            self.init(.time, start + 6)
         case UInt8(ascii: "d") where bytes.reads("device=\"", at: start):
             self.init(.device, start + 8)
         case UInt8(ascii: "e") where bytes.reads("endDate=\"", at: start):

@@ -1,36 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// The sources of a file, each with an index.
-struct AutoExportNames {
-    /// The most sources that are distinguished; further ones count as one without a name.
-    private static let most = 512
-
-    private(set) var sources: [DaySource] = []
-    private var indices: [String: Int] = [:]
-    private let preferred: [String]
-    private let isTotal: Bool
-
-    /// - Parameter isTotal: Whether the records of the sources are totals that an app has made.
-    init(preferred: [String], isTotal: Bool = false) {
-        self.preferred = preferred
-        self.isTotal = isTotal
-    }
-
-    /// Returns the index of a source, which is new if the name was not added before.
-    mutating func add(_ name: String?) -> Int {
-        let isKnown = indices[name ?? ""] != nil || sources.count < AutoExportNames.most
-        let name = isKnown ? name ?? "" : ""
-        if let index = indices[name] { return index }
-        indices[name] = sources.count
-        sources.append(DaySource(name: name, preferred: preferred, isTotal: isTotal))
-        return sources.count - 1
-    }
-
-    /// Returns the index of a source that was added.
-    func index(of name: String?) -> Int { indices[name ?? ""] ?? indices[""] ?? 0 }
-}
-
 /// Collects the points of a file that are parts of a day.
 ///
 /// They are totals that the app has made, so they rank behind the records of an export.
@@ -89,6 +59,36 @@ struct AutoExportNights {
             try each(sample, .aggregate(asOf: until ?? sample.end))
         }
     }
+}
+
+/// The sources of a file, each with an index.
+struct AutoExportNames {
+    /// The most sources that are distinguished; further ones count as one without a name.
+    private static let most = 512
+
+    private(set) var sources: [DaySource] = []
+    private var indices: [String: Int] = [:]
+    private let preferred: [String]
+    private let isTotal: Bool
+
+    /// - Parameter isTotal: Whether the records of the sources are totals that an app has made.
+    init(preferred: [String], isTotal: Bool = false) {
+        self.preferred = preferred
+        self.isTotal = isTotal
+    }
+
+    /// Returns the index of a source, which is new if the name was not added before.
+    mutating func add(_ name: String?) -> Int {
+        let isKnown = indices[name ?? ""] != nil || sources.count < AutoExportNames.most
+        let name = isKnown ? name ?? "" : ""
+        if let index = indices[name] { return index }
+        indices[name] = sources.count
+        sources.append(DaySource(name: name, preferred: preferred, isTotal: isTotal))
+        return sources.count - 1
+    }
+
+    /// Returns the index of a source that was added.
+    func index(of name: String?) -> Int { indices[name ?? ""] ?? indices[""] ?? 0 }
 }
 
 extension SleepStage {
