@@ -143,21 +143,7 @@ public struct Registration: PrivateValue {
     public var displayName: String?
     public var phoneNumber: String?
     /// Whether the user accepts the terms and the privacy policy.
-    public var acceptsTerms: Bool
-
-    /// Creates a registration.
-    public init(
-        email: String, password: Secret, firstName: String? = nil, lastName: String? = nil,
-        displayName: String? = nil, phoneNumber: String? = nil, acceptsTerms: Bool = false
-    ) {
-        self.email = email
-        self.password = password
-        self.firstName = firstName
-        self.lastName = lastName
-        self.displayName = displayName
-        self.phoneNumber = phoneNumber
-        self.acceptsTerms = acceptsTerms
-    }
+    public var acceptsTerms = false
 
     /// The fields that have a value.
     var values: [BodyField: APIRequests.FieldValue] {

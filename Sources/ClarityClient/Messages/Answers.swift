@@ -25,16 +25,6 @@ public struct UserProfile: Hashable, Sendable {
         /// The service that authenticates the user.
         public var provider: String?
     }
-
-    /// Creates a profile.
-    public init(
-        userID: String, email: String?, displayName: String? = nil, isVerified: Bool? = nil
-    ) {
-        self.userID = userID
-        self.email = email
-        self.displayName = displayName
-        self.isVerified = isVerified
-    }
 }
 
 /// The backend's progress with an upload.
@@ -62,12 +52,6 @@ public struct ProcessingStatus: Hashable, Sendable {
 
     /// Whether the state never changes again.
     public var isFinal: Bool { [.completed, .failed, .stored].contains(state) }
-
-    /// Creates a status.
-    public init(state: State, progress: Double?) {
-        self.state = state
-        self.progress = progress
-    }
 }
 
 /// A row of health data as the backend stores it, with the fields that a cache finds it by.
@@ -78,14 +62,6 @@ public struct HealthDataRow: Hashable, Sendable {
     public var timestamp: Instant
     /// The row's JSON as it was received.
     public var json: [UInt8]
-
-    /// Creates a row.
-    public init(id: String, type: String, timestamp: Instant, json: [UInt8]) {
-        self.id = id
-        self.type = type
-        self.timestamp = timestamp
-        self.json = json
-    }
 }
 
 /// A page of health data.
@@ -95,13 +71,6 @@ public struct HealthDataPage: Hashable, Sendable {
     public var unreadableRows: Int
     /// The cursor of the next page; `nil` on the last one.
     public var nextCursor: String?
-
-    /// Creates a page.
-    public init(rows: [HealthDataRow], unreadableRows: Int, nextCursor: String?) {
-        self.rows = rows
-        self.unreadableRows = unreadableRows
-        self.nextCursor = nextCursor
-    }
 }
 
 /// An insight in the history as it was received, with the fields that a cache finds it by.
@@ -110,36 +79,19 @@ public struct InsightRow: Hashable, Sendable {
     public var generatedAt: Instant
     /// The insight's JSON as it was received.
     public var json: [UInt8]
-
-    /// Creates a row.
-    public init(id: String, generatedAt: Instant, json: [UInt8]) {
-        self.id = id
-        self.generatedAt = generatedAt
-        self.json = json
-    }
 }
 
 /// A page of insights, newest first.
 public struct InsightsPage: Hashable, Sendable {
     public var rows: [InsightRow]
     /// The number of rows without a readable id or instant; `rows` leaves them out.
-    public var unreadableRows: Int
+    public var unreadableRows = 0
     /// The ids of insights that the backend is still making; `rows` leaves them out.
-    public var unfinished: [String]
+    public var unfinished: [String] = []
     /// The number of insights that the backend is still making.
     public var unfinishedRows: Int { unfinished.count }
     /// Whether the backend has more; a page without rows is the last one all the same.
     public var hasMore: Bool
-
-    /// Creates a page.
-    public init(
-        rows: [InsightRow], unreadableRows: Int = 0, unfinished: [String] = [], hasMore: Bool
-    ) {
-        self.rows = rows
-        self.unreadableRows = unreadableRows
-        self.unfinished = unfinished
-        self.hasMore = hasMore
-    }
 }
 
 // Rows are health data: their descriptions and dumps show what they are, not what they hold.
@@ -160,12 +112,6 @@ public struct RegistrationResult: Hashable, Sendable {
     public var userID: String?
     /// Whether the e-mail address must be confirmed before anybody can log in.
     public var needsVerification: Bool
-
-    /// Creates a result.
-    public init(userID: String?, needsVerification: Bool) {
-        self.userID = userID
-        self.needsVerification = needsVerification
-    }
 }
 
 /// A full insight as it was received, with its state.
@@ -181,14 +127,6 @@ public struct Insight: Hashable, PrivateValue {
     public var generatedAt: Instant?
     /// The insight's JSON as it was received.
     public var json: [UInt8]
-
-    /// Creates an insight.
-    public init(id: String?, state: State, generatedAt: Instant?, json: [UInt8]) {
-        self.id = id
-        self.state = state
-        self.generatedAt = generatedAt
-        self.json = json
-    }
 }
 
 /// An analysis of a recording as it was received, with its state.
@@ -206,14 +144,6 @@ public struct Analysis: Hashable, PrivateValue {
     public var isCached: Bool
     /// The answer's JSON as it was received.
     public var json: [UInt8]
-
-    /// Creates an analysis.
-    public init(id: String, state: State, isCached: Bool, json: [UInt8]) {
-        self.id = id
-        self.state = state
-        self.isCached = isCached
-        self.json = json
-    }
 }
 
 /// The health that a service of the backend reports; it proves little.
@@ -221,11 +151,4 @@ public struct ServiceHealth: Hashable, Sendable {
     public var isHealthy: Bool
     public var service: String?
     public var version: String?
-
-    /// Creates the health of a service.
-    public init(isHealthy: Bool, service: String?, version: String?) {
-        self.isHealthy = isHealthy
-        self.service = service
-        self.version = version
-    }
 }

@@ -50,13 +50,6 @@ public struct UploadReceipt: Hashable, Sendable {
         public var reason: String
         /// The backend's sentence without numbers and quotations; to be stored encrypted.
         public var words: String?
-
-        /// Creates a rejection.
-        public init(index: Int, reason: String, words: String? = nil) {
-            self.index = index
-            self.reason = reason
-            self.words = words
-        }
     }
 
     /// The id to pass to `APIClient.processing`; `nil` if the backend accepted nothing new.
@@ -64,23 +57,11 @@ public struct UploadReceipt: Hashable, Sendable {
     /// The number of metrics that are new to the backend.
     public var accepted: Int
     /// The metrics that the backend already had.
-    public var duplicates: [Int]
-    public var rejected: [Rejection]
+    public var duplicates: [Int] = []
+    public var rejected: [Rejection] = []
     /// The number of metrics that the answer neither counts as accepted nor names. If it is not 0,
     /// nothing shows which they are; sending them again is harmless.
-    public var unexplained: Int
-
-    /// Creates a receipt.
-    public init(
-        processingID: String?, accepted: Int, duplicates: [Int] = [], rejected: [Rejection] = [],
-        unexplained: Int = 0
-    ) {
-        self.processingID = processingID
-        self.accepted = accepted
-        self.duplicates = duplicates
-        self.rejected = rejected
-        self.unexplained = unexplained
-    }
+    public var unexplained = 0
 }
 
 // Uploads are health data: their descriptions and dumps show what they are, not what they hold.
