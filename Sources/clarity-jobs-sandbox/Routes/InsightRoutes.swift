@@ -38,13 +38,12 @@ extension Service {
         let offset = call.request.number("offset", 0...1_000_000_000, usual: 0, &validation)
         try validation.finish()
         let (page, total) = try store.transaction {
-            for work in try store.listedInsights(of: caller, limit: limit, offset: offset) {
-                _ = try polled(work, at: call.now)
+            func page() throws -> [Work] {
+                try store.insights(
+                    of: caller, withUnfinished: true, limit: limit, offset: offset)
             }
-            return (
-                try store.listedInsights(of: caller, limit: limit, offset: offset),
-                try store.listedInsightCount(of: caller)
-            )
+            for work in try page() { _ = try polled(work, at: call.now) }
+            return (try page(), try store.insightCount(of: caller, withUnfinished: true))
         }
         return .json(
             200,

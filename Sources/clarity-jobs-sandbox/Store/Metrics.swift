@@ -9,20 +9,38 @@ struct StoredMetric: Hashable, Sendable {
     var type: String
     var createdAt: Timestamp
     var body: JSON
+    /// The upload; `nil` for a metric of the seed.
+    var upload: String?
 }
 
 extension StoredMetric {
+    fileprivate enum Column: String, RowColumn {
+        case sequence, type, body
+        case id = "metric_id"
+        case createdAt = "created_at_ms"
+        case upload = "work_id"
+    }
+
+    fileprivate init(_ row: borrowing Row) throws {
+        self.init(
+            sequence: row.integer(Column.sequence), id: row.text(Column.id),
+            type: row.text(Column.type),
+            createdAt: Timestamp(milliseconds: row.integer(Column.createdAt)),
+            body: try JSONParser.parse(Array(row.text(Column.body).utf8)),
+            upload: row.optionalText(Column.upload))
+    }
+
     /// Returns the metric with the first number of its payload raised by one, dated `now`; `nil` if
     /// the payload has no number.
     func edited(_ payload: String, at now: Timestamp) -> StoredMetric? {
         guard case .object(var members) = body,
-            let place = members.firstIndex(where: { $0.name == payload }),
-            case .object(var values) = members[place].value,
+            let index = members.firstIndex(where: { $0.name == payload }),
+            case .object(var values) = members[index].value,
             let number = values.firstIndex(where: { $0.value.raised != nil }),
             let raised = values[number].value.raised
         else { return nil }
         values[number].value = raised
-        members[place].value = .object(values)
+        members[index].value = .object(values)
         for index in members.indices where members[index].name == "created_at" {
             members[index].value = .time(now)
         }
@@ -110,38 +128,49 @@ extension Store {
         if database.changes == 1 { newlyStored.insert(identifier) }
     }
 
+    private func metrics(_ condition: String, _ values: Value...) throws -> [StoredMetric] {
+        try all(
+            "SELECT \(StoredMetric.Column.list) FROM metrics WHERE \(condition)", values,
+            map: StoredMetric.init)
+    }
+
     /// Returns up to `limit` of the user's metrics after `cursor`, newest first.
     func metrics(of user: String, after cursor: MetricCursor?, limit: Int) throws -> [StoredMetric]
     {
-        try database.all(
+        try metrics(
             """
-            SELECT sequence, metric_id, type, created_at_ms, body FROM metrics
-            WHERE user_id = ? AND (created_at_ms, sequence) < (?, ?)
+            user_id = ? AND (created_at_ms, sequence) < (?, ?)
             ORDER BY created_at_ms DESC, sequence DESC LIMIT ?
             """,
             .text(user), .integer(cursor?.createdAt.milliseconds ?? .max),
-            .integer(cursor?.sequence ?? .max), .integer(Int64(limit)), map: Store.metric
-        ).map { try $0.get() }
+            .integer(cursor?.sequence ?? .max), .integer(Int64(limit)))
+    }
+
+    /// Returns a page of the user's metrics of a type, or of every type, from `start` to `end`,
+    /// newest first.
+    func metrics(
+        of user: String, type: String?, from start: Timestamp?, to end: Timestamp?, limit: Int,
+        offset: Int
+    ) throws -> [StoredMetric] {
+        try metrics(
+            """
+            user_id = ?1 AND (?2 IS NULL OR type = ?2) AND created_at_ms BETWEEN ?3 AND ?4
+            ORDER BY created_at_ms DESC, sequence DESC LIMIT ?5 OFFSET ?6
+            """,
+            .text(user), .text(type), .integer(start?.milliseconds ?? .min),
+            .integer(end?.milliseconds ?? .max), .integer(Int64(limit)), .integer(Int64(offset)))
     }
 
     /// Returns up to `limit` uploaded metrics of all users, in the order of arrival.
     func uploadedMetrics(after sequence: Int64, limit: Int) throws -> [StoredMetric] {
-        try database.all(
-            """
-            SELECT sequence, metric_id, type, created_at_ms, body FROM metrics
-            WHERE work_id IS NOT NULL AND sequence > ? ORDER BY sequence LIMIT ?
-            """, .integer(sequence), .integer(Int64(limit)), map: Store.metric
-        ).map { try $0.get() }
+        try metrics(
+            "work_id IS NOT NULL AND sequence > ? ORDER BY sequence LIMIT ?", .integer(sequence),
+            .integer(Int64(limit)))
     }
 
     /// Returns the first stored copy of the metric with an id, or `nil` if there is none.
     func metric(id: String) throws -> StoredMetric? {
-        try database.first(
-            """
-            SELECT sequence, metric_id, type, created_at_ms, body FROM metrics
-            WHERE metric_id = ? AND copy = 0
-            """, .text(id), map: Store.metric
-        ).flatMap { try $0.get() }
+        try metrics("metric_id = ? AND copy = 0", .text(id)).first
     }
 
     /// Updates the time and the body of a metric.
@@ -150,16 +179,5 @@ extension Store {
             "UPDATE metrics SET created_at_ms = ?, body = ? WHERE sequence = ?",
             .integer(metric.createdAt.milliseconds), .text(metric.body.line),
             .integer(metric.sequence))
-    }
-
-    static func metric(_ row: borrowing Row) -> Result<StoredMetric, any Error> {
-        let (sequence, id, type) = (row.integer(0), row.text(1), row.text(2))
-        let (created, body) = (row.integer(3), row.text(4))
-        return Result {
-            StoredMetric(
-                sequence: sequence, id: id, type: type,
-                createdAt: Timestamp(milliseconds: created),
-                body: try JSONParser.parse(Array(body.utf8)))
-        }
     }
 }

@@ -40,7 +40,7 @@ extension Store {
                 .integer(Int64(connection)), .integer(Int64(peerPort)), .text(answer),
                 .integer(isCarriedOut ? 1 : 0))
             let send = Int64(try number("SELECT max(id) FROM sends"))
-            for (place, id) in ids.enumerated() {
+            for (index, id) in ids.enumerated() {
                 try database.run(
                     """
                     INSERT INTO sent_samples (send_id, place, sample_id, fate)
@@ -49,7 +49,7 @@ extension Store {
                             OR EXISTS (SELECT 1 FROM healthkit_samples WHERE identifier = ?3))
                         THEN 'known' ELSE 'not kept' END
                     """,
-                    .integer(send), .integer(Int64(place)), .text(id),
+                    .integer(send), .integer(Int64(index)), .text(id),
                     .integer(stored.contains(id) ? 1 : 0),
                     .integer(isCarriedOut && answer.hasPrefix("2") ? 1 : 0))
             }

@@ -37,14 +37,32 @@ final class Store {
     }
 
     /// Returns how often each outcome was answered, sorted by name.
-    func answers() throws -> [(outcome: String, count: Int)] {
-        try database.all("SELECT outcome, count FROM answers ORDER BY outcome") { row in
-            (row.text(0), Int(row.integer(1)))
-        }
+    func answers() throws -> [(name: String, count: Int)] {
+        try counts("SELECT outcome, count FROM answers ORDER BY outcome")
     }
 
     /// Returns the result of a query for one number.
-    func number(_ sql: String) throws -> Int {
-        try database.first(sql) { Int($0.integer(0)) } ?? 0
+    func number(_ sql: String, _ values: Value...) throws -> Int {
+        try all(sql, values) { Int($0.integer(0)) }.first ?? 0
+    }
+
+    /// Returns the results of a query for a word and a number, such as a count by type.
+    func counts(_ sql: String, _ values: Value...) throws -> [(name: String, count: Int)] {
+        try all(sql, values) { ($0.text(0), Int($0.integer(1))) }
+    }
+
+    /// Returns an element for each row, in the order of the rows.
+    ///
+    /// - Throws: the first error of `map`, after the last row.
+    func all<Element>(
+        _ sql: String, _ values: [Value], map: (borrowing Row) throws -> Element
+    ) throws -> [Element] {
+        var elements: [Element] = []
+        var fault: (any Error)?
+        try database.forEach(sql, values) { row in
+            do { elements.append(try map(row)) } catch { fault = fault ?? error }
+        }
+        if let fault { throw fault }
+        return elements
     }
 }

@@ -53,85 +53,84 @@ extension Work {
     }
 }
 
-extension Store {
-    private static let workColumns = """
-        id, kind, user_id, state, progress, polls, ends_in, result, created_at_ms, updated_at_ms
-        """
+extension Work {
+    fileprivate enum Column: String, RowColumn {
+        case id, kind, state, progress, polls, result
+        case user = "user_id"
+        case endsIn = "ends_in"
+        case createdAt = "created_at_ms"
+        case updatedAt = "updated_at_ms"
+    }
 
+    fileprivate init(_ row: borrowing Row) throws {
+        guard let kind = Kind(rawValue: row.text(Column.kind)),
+            let state = State(rawValue: row.text(Column.state)),
+            let endsIn = State(rawValue: row.text(Column.endsIn))
+        else { throw StoreFault.unknownWord }
+        self.init(
+            id: row.text(Column.id), kind: kind, user: row.text(Column.user), state: state,
+            progress: Int(row.integer(Column.progress)), polls: Int(row.integer(Column.polls)),
+            endsIn: endsIn, result: try JSONParser.parse(Array(row.text(Column.result).utf8)),
+            createdAt: Timestamp(milliseconds: row.integer(Column.createdAt)),
+            updatedAt: Timestamp(milliseconds: row.integer(Column.updatedAt)))
+    }
+}
+
+extension Store {
     /// Adds work. `digest` identifies the same request if it comes again.
     func add(_ work: Work, digest: [UInt8]? = nil) throws {
         try database.run(
             """
-            INSERT INTO work (id, kind, user_id, state, progress, polls, ends_in, result,
-                created_at_ms, updated_at_ms, digest)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO work (\(Work.Column.list), digest)
+            VALUES (\(Work.Column.parameters), ?)
             """,
-            .text(work.id), .text(work.kind.rawValue), .text(work.user),
-            .text(work.state.rawValue), .integer(Int64(work.progress)),
-            .integer(Int64(work.polls)), .text(work.endsIn.rawValue), .text(work.result.line),
+            .text(work.id), .text(work.kind.rawValue), .text(work.state.rawValue),
+            .integer(Int64(work.progress)), .integer(Int64(work.polls)), .text(work.result.line),
+            .text(work.user), .text(work.endsIn.rawValue),
             .integer(work.createdAt.milliseconds), .integer(work.updatedAt.milliseconds),
             digest.map { .blob($0) } ?? .null)
     }
 
+    private func works(_ condition: String, _ values: Value...) throws -> [Work] {
+        try all("SELECT \(Work.Column.list) FROM work WHERE \(condition)", values, map: Work.init)
+    }
+
     /// Returns the user's work of a kind with an id, or `nil` if there is none.
     func work(_ kind: Work.Kind, _ id: String, of user: String) throws -> Work? {
-        try database.first(
-            "SELECT \(Store.workColumns) FROM work WHERE id = ? AND kind = ? AND user_id = ?",
-            .text(id), .text(kind.rawValue), .text(user), map: Store.work
-        ).flatMap { try $0.get() }
+        try works(
+            "id = ? AND kind = ? AND user_id = ?", .text(id), .text(kind.rawValue), .text(user)
+        ).first
     }
 
     /// Returns the user's work for the same request, or `nil` if there is none.
     func work(_ kind: Work.Kind, digest: [UInt8], of user: String) throws -> Work? {
-        try database.first(
-            """
-            SELECT \(Store.workColumns) FROM work WHERE digest = ? AND kind = ? AND user_id = ?
-            """, .blob(digest), .text(kind.rawValue), .text(user), map: Store.work
-        ).flatMap { try $0.get() }
-    }
-
-    /// Returns a page of the user's completed work, newest first.
-    func completed(
-        _ kind: Work.Kind, of user: String, limit: Int, offset: Int
-    ) throws -> [Work] {
-        try database.all(
-            """
-            SELECT \(Store.workColumns) FROM work
-            WHERE user_id = ? AND kind = ? AND state = 'completed'
-            ORDER BY updated_at_ms DESC, id LIMIT ? OFFSET ?
-            """,
-            .text(user), .text(kind.rawValue), .integer(Int64(limit)), .integer(Int64(offset)),
-            map: Store.work
-        ).map { try $0.get() }
-    }
-
-    /// Returns how many items of completed work the user has.
-    func completedCount(_ kind: Work.Kind, of user: String) throws -> Int {
-        try database.first(
-            """
-            SELECT count(*) FROM work WHERE user_id = ? AND kind = ? AND state = 'completed'
-            """, .text(user), .text(kind.rawValue)
-        ) { Int($0.integer(0)) } ?? 0
-    }
-
-    /// Returns a page of the user's insights: unfinished ones, then the others, each newest first.
-    func listedInsights(of user: String, limit: Int, offset: Int) throws -> [Work] {
-        try database.all(
-            """
-            SELECT \(Store.workColumns) FROM work
-            WHERE user_id = ? AND kind = 'insight' AND state <> 'failed'
-            ORDER BY state = 'completed', updated_at_ms DESC, id LIMIT ? OFFSET ?
-            """,
-            .text(user), .integer(Int64(limit)), .integer(Int64(offset)), map: Store.work
-        ).map { try $0.get() }
-    }
-
-    /// Returns how many insights `listedInsights` has in all.
-    func listedInsightCount(of user: String) throws -> Int {
-        try database.first(
-            "SELECT count(*) FROM work WHERE user_id = ? AND kind = 'insight' AND state <> 'failed'",
+        try works(
+            "digest = ? AND kind = ? AND user_id = ?", .blob(digest), .text(kind.rawValue),
             .text(user)
-        ) { Int($0.integer(0)) } ?? 0
+        ).first
+    }
+
+    /// The insights that a list shows: completed ones, and with the second parameter unfinished
+    /// ones.
+    private static let isListed = """
+        user_id = ? AND kind = 'insight' AND (state = 'completed' OR ? AND state <> 'failed')
+        """
+
+    /// Returns a page of the user's insights: unfinished ones if wanted, then completed ones, each
+    /// newest first.
+    func insights(
+        of user: String, withUnfinished: Bool, limit: Int, offset: Int
+    ) throws -> [Work] {
+        try works(
+            "\(Store.isListed) ORDER BY state = 'completed', updated_at_ms DESC, id LIMIT ? OFFSET ?",
+            .text(user), withUnfinished ? 1 : 0, .integer(Int64(limit)), .integer(Int64(offset)))
+    }
+
+    /// Returns how many insights `insights` has in all.
+    func insightCount(of user: String, withUnfinished: Bool) throws -> Int {
+        try number(
+            "SELECT count(*) FROM work WHERE \(Store.isListed)", .text(user),
+            withUnfinished ? 1 : 0)
     }
 
     /// Stores the changes that `Work.advanced` made.
@@ -167,25 +166,6 @@ extension Store {
             WHERE state IN ('received', 'processing') AND id = coalesce(?, id)
             """, .text(id))
         return database.changes
-    }
-
-    private static func work(_ row: borrowing Row) -> Result<Work, any Error> {
-        let text = (kind: row.text(1), state: row.text(3), endsIn: row.text(6))
-        guard let kind = Work.Kind(rawValue: text.kind),
-            let state = Work.State(rawValue: text.state),
-            let endsIn = Work.State(rawValue: text.endsIn)
-        else { return .failure(StoreFault.unknownWord) }
-        let (id, user, progress, polls) = (
-            row.text(0), row.text(2), Int(row.integer(4)), Int(row.integer(5))
-        )
-        let (result, created, updated) = (row.text(7), row.integer(8), row.integer(9))
-        return Result {
-            Work(
-                id: id, kind: kind, user: user, state: state, progress: progress, polls: polls,
-                endsIn: endsIn, result: try JSONParser.parse(Array(result.utf8)),
-                createdAt: Timestamp(milliseconds: created),
-                updatedAt: Timestamp(milliseconds: updated))
-        }
     }
 }
 

@@ -143,9 +143,8 @@ extension LoopRoutes {
             call.queriedNumber("limit", 1...1000, &validation)
             ?? service.dialect.limits.usualDataPage
         let offset = call.queriedNumber("offset", 0...1e15, &validation)
-        var filter = MetricFilter(type: call.request.query["data_type"])
-        filter.start = validation.instant(call.queried("start_date"), required: false)
-        filter.end = validation.instant(call.queried("end_date"), required: false)
+        let earliest = validation.instant(call.queried("start_date"), required: false)
+        let latest = validation.instant(call.queried("end_date"), required: false)
         try validation.finish()
         // A cursor is decoded and then ignored.
         if let cursor = call.request.query["cursor"], Base64.jsonText(cursor) == nil {
@@ -155,7 +154,9 @@ extension LoopRoutes {
         let found =
             has(.emptyList)
             ? []
-            : try service.store.listedMetrics(of: caller, filter, limit: limit + 1, offset: start)
+            : try service.store.metrics(
+                of: caller, type: call.request.query["data_type"], from: earliest, to: latest,
+                limit: limit + 1, offset: start)
         let hasNext = found.count > limit
         let page = "\(call.request.origin)\(call.request.path)?limit=\(limit)"
         return .json(
@@ -179,12 +180,11 @@ extension LoopRoutes {
             ])
     }
 
-    private func row(_ listed: ListedMetric, of user: String) -> JSON {
-        let metric = listed.metric
+    private func row(_ metric: StoredMetric, of user: String) -> JSON {
         let time = metric.createdAt.offsetText
         return [
             "id": .string(metric.id), "user_id": .string(user),
-            "processing_id": .text(listed.upload), "timestamp": .string(time),
+            "processing_id": .text(metric.upload), "timestamp": .string(time),
             "metrics": .object([.init(name: metric.type, value: metric.body)]),
             "processing_status": "received", "created_at": .string(time),
         ]

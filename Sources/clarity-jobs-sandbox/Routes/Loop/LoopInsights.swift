@@ -67,10 +67,10 @@ extension LoopRoutes {
             return coded(
                 500, "HISTORY_RETRIEVAL_FAILED", "The history cannot be had.", call, service)
         }
-        let stored = try service.store.completedCount(.insight, of: caller)
+        let stored = try service.store.insightCount(of: caller, withUnfinished: false)
         let start = max(0, offset)
-        let page = try service.store.completed(
-            .insight, of: caller, limit: limit, offset: start)
+        let page = try service.store.insights(
+            of: caller, withUnfinished: false, limit: limit, offset: start)
         // If the rows read do not reach the end, the total is twice their number, minus one.
         let read = limit + start
         let total = has(.wrongTotals) && read < stored ? 2 * read - 1 : stored
