@@ -21,6 +21,9 @@ struct Response: Hashable, Sendable {
             body: body.bytes)
     }
 
+    /// Returns the answer 200 with a JSON body.
+    static func ok(_ body: JSON) -> Response { .json(200, body) }
+
     /// Returns problem details (RFC 9457).
     static func problem(
         _ status: Int, _ detail: String, instance: String, headers: [Header] = []

@@ -42,12 +42,10 @@ extension Service {
             work = try advance(.analysis, call, "analysis")
         } catch is Refusal {
             // The contract has a status for an analysis that does not exist.
-            return .json(
-                200,
-                [
-                    "processing_id": .string(call.parameters[0]), "status": "not_found",
-                    "message": "there is no such analysis", "metadata": [:],
-                ])
+            return .ok([
+                "processing_id": .string(call.parameters[0]), "status": "not_found",
+                "message": "there is no such analysis", "metadata": [:],
+            ])
         }
         var answer: [JSON.Member] = [
             .init(name: "processing_id", value: .string(work.id)),
@@ -60,18 +58,16 @@ extension Service {
         }
         answer.append(
             .init(name: "metadata", value: ["submitted_at": .time(work.createdAt)]))
-        return .json(200, .object(answer))
+        return .ok(.object(answer))
     }
 
     /// - Parameter time: the current time in the dialect's format.
     func actigraphyHealth(at time: JSON) -> Response {
-        .json(
-            200,
-            [
-                "service": "pat", "status": "healthy", "timestamp": time,
-                "version": "1.0.0", "inference_engine": ["status": "ready"],
-                "pat_model": ["name": "rest-activity statistics", "loaded": true],
-            ])
+        .ok([
+            "service": "pat", "status": "healthy", "timestamp": time,
+            "version": "1.0.0", "inference_engine": ["status": "ready"],
+            "pat_model": ["name": "rest-activity statistics", "loaded": true],
+        ])
     }
 
     /// Starts an analysis, or returns the existing one of the same recording.
@@ -100,7 +96,7 @@ extension Service {
             "analysis": isDone ? work.result : .null, "message": .string(message(work)),
             "cached": .bool(isCached),
         ]
-        return .json(200, answer.withoutNulls)
+        return .ok(answer.withoutNulls)
     }
 }
 

@@ -50,8 +50,7 @@ extension Service {
             var account = known
             account.lastLogin = call.now
             let grant = Grant(user: account.id, session: identifiers.uuid())
-            return .json(
-                200, ["user": profile(account), "tokens": try newTokens(grant, at: call.now)])
+            return .ok(["user": profile(account), "tokens": try newTokens(grant, at: call.now)])
         }
     }
 
@@ -66,7 +65,7 @@ extension Service {
                 return .invalidToken
             }
             try store.revoke(token)
-            return .json(200, try newTokens(grant, at: call.now))
+            return .ok(try newTokens(grant, at: call.now))
         }
     }
 
@@ -87,7 +86,7 @@ extension Service {
             }
             if let caller = call.caller { try store.end(session: caller.session) }
         }
-        return .json(200, ["message": "signed out"])
+        return .ok(["message": "signed out"])
     }
 
     func verifyEmail(_ call: Call) throws -> Response {
@@ -98,7 +97,7 @@ extension Service {
         guard let code, try store.verify(try call.account.id, code: code) else {
             return .error(400, code: "invalid_code", "this is not the code that was sent")
         }
-        return .json(200, ["message": "the email is verified"])
+        return .ok(["message": "the email is verified"])
     }
 
     /// Returns the user's profile in the contract's format.

@@ -10,7 +10,7 @@ final class BlueprintRoutes: RouteSet {
         case .login: try service.login(call)
         case .refresh: try service.refresh(call)
         case .logout: try service.logout(call)
-        case .me: .json(200, service.profile(try call.account))
+        case .me: .ok(service.profile(try call.account))
         case .verifyEmail: try service.verifyEmail(call)
         case .uploadHealthKit: try service.uploadHealthKit(call)
         case .healthKitStatus: try service.healthKitStatus(call)
@@ -26,12 +26,10 @@ final class BlueprintRoutes: RouteSet {
         case .insightHistory: try service.insightHistory(call)
         case .insightStatus: service.insightStatus(call)
         case .health:
-            .json(
-                200,
-                [
-                    "status": "healthy", "service": "clarity-jobs-sandbox",
-                    "timestamp": .time(call.now),
-                ])
+            .ok([
+                "status": "healthy", "service": "clarity-jobs-sandbox",
+                "timestamp": .time(call.now),
+            ])
         // The blueprint has no such operation.
         case .updateMe, .resendConfirmation, .forgotPassword, .resetPassword, .deleteMetrics,
             .removedQuery, .index, .rootHealth, .readiness, .authHealth, .healthDataHealth:

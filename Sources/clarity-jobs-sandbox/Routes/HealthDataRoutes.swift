@@ -42,13 +42,11 @@ extension Service {
 
     func metricsProcessing(_ call: Call) throws -> Response {
         let work = try advance(.metrics, call, "upload")
-        return .json(
-            200,
-            [
-                "processing_id": .string(work.id), "status": .string(work.state.rawValue),
-                "progress": .count(work.progress), "message": .string(message(work)),
-                "last_updated": .time(work.updatedAt),
-            ])
+        return .ok([
+            "processing_id": .string(work.id), "status": .string(work.state.rawValue),
+            "progress": .count(work.progress), "message": .string(message(work)),
+            "last_updated": .time(work.updatedAt),
+        ])
     }
 
     func listMetrics(_ call: Call) throws -> Response {
@@ -69,19 +67,17 @@ extension Service {
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last.map { MetricCursor($0).text } : nil
         let path = "\(dialect.basePath)/health-data?limit=\(limit)"
-        return .json(
-            200,
-            [
-                "data": .array(page.map(row)),
-                "pagination": [
-                    "page_size": .count(limit), "has_next": .bool(next != nil),
-                    "next_cursor": .text(next),
-                ],
-                "links": [
-                    "self": .string(path + (text.map { "&cursor=\($0)" } ?? "")),
-                    "next": .text(next.map { "\(path)&cursor=\($0)" }),
-                ],
-            ])
+        return .ok([
+            "data": .array(page.map(row)),
+            "pagination": [
+                "page_size": .count(limit), "has_next": .bool(next != nil),
+                "next_cursor": .text(next),
+            ],
+            "links": [
+                "self": .string(path + (text.map { "&cursor=\($0)" } ?? "")),
+                "next": .text(next.map { "\(path)&cursor=\($0)" }),
+            ],
+        ])
     }
 
     /// Returns a metric with a single number as a row, and any other metric as it was sent.

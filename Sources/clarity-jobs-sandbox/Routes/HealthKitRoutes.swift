@@ -46,14 +46,12 @@ extension Service {
 
     func healthKitStatus(_ call: Call) throws -> Response {
         let work = try advance(.healthkit, call, "upload")
-        return .json(
-            200,
-            [
-                "upload_id": .string(work.id),
-                "status": .string(work.state == .received ? "queued" : work.state.rawValue),
-                "progress": .number(Double(work.progress) / 100),
-                "message": .string(message(work)), "last_updated": .time(work.updatedAt),
-            ])
+        return .ok([
+            "upload_id": .string(work.id),
+            "status": .string(work.state == .received ? "queued" : work.state.rawValue),
+            "progress": .number(Double(work.progress) / 100),
+            "message": .string(message(work)), "last_updated": .time(work.updatedAt),
+        ])
     }
 }
 

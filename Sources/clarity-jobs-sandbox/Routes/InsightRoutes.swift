@@ -18,11 +18,11 @@ extension Service {
                 of: results ?? [], isBrief: type == "brief", advise: advise ?? true),
             createdAt: call.now, updatedAt: call.now)
         try store.add(work)
-        return .json(200, insightAnswer(work, call))
+        return .ok(insightAnswer(work, call))
     }
 
     func insight(_ call: Call) throws -> Response {
-        .json(200, insightAnswer(try advance(.insight, call, "insight"), call))
+        .ok(insightAnswer(try advance(.insight, call, "insight"), call))
     }
 
     /// Lists the insights, unfinished ones first, with their state.
@@ -45,39 +45,35 @@ extension Service {
             for work in try page() { _ = try polled(work, at: call.now) }
             return (try page(), try store.insightCount(of: caller, withUnfinished: true))
         }
-        return .json(
-            200,
-            [
-                "success": true,
-                "data": [
-                    "insights": .array(
-                        page.map { $0.state == .completed ? preview($0) : unfinished($0) }),
-                    "total_count": .count(total),
-                    "has_more": .bool(offset + page.count < total),
-                    "pagination": [
-                        "page": .count(offset / limit + 1), "limit": .count(limit),
-                    ],
+        return .ok([
+            "success": true,
+            "data": [
+                "insights": .array(
+                    page.map { $0.state == .completed ? preview($0) : unfinished($0) }),
+                "total_count": .count(total),
+                "has_more": .bool(offset + page.count < total),
+                "pagination": [
+                    "page": .count(offset / limit + 1), "limit": .count(limit),
                 ],
-                "metadata": metadata(call),
-            ])
+            ],
+            "metadata": metadata(call),
+        ])
     }
 
     func insightStatus(_ call: Call) -> Response {
-        .json(
-            200,
-            [
-                "success": true,
-                "data": [
-                    "service": "insights", "status": "healthy",
-                    "model": [
-                        "model_name": "sandbox-narrator", "project_id": "sandbox",
-                        "initialized": true,
-                        "capabilities": ["comprehensive", "brief", "recommendations"],
-                    ],
-                    "timestamp": .time(call.now),
+        .ok([
+            "success": true,
+            "data": [
+                "service": "insights", "status": "healthy",
+                "model": [
+                    "model_name": "sandbox-narrator", "project_id": "sandbox",
+                    "initialized": true,
+                    "capabilities": ["comprehensive", "brief", "recommendations"],
                 ],
-                "metadata": metadata(call),
-            ])
+                "timestamp": .time(call.now),
+            ],
+            "metadata": metadata(call),
+        ])
     }
 
     private func metadata(_ call: Call) -> JSON {

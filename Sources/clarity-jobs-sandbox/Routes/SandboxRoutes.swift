@@ -5,32 +5,30 @@ extension Service {
     /// not counted.
     func sandbox(_ request: Request, _ segments: ArraySlice<Substring>) throws -> Response {
         switch (request.method, segments.joined(separator: "/")) {
-        case ("GET", "summary"): return .json(200, try summary())
+        case ("GET", "summary"): return .ok(try summary())
         case ("GET", "metrics"): return try storedMetrics(request)
         case ("GET", "sends"): return try sendRecord(request)
         case ("GET", "mail"):
-            return .json(
-                200,
-                [
-                    "mail": .array(
-                        try store.unsentMail().map { mail in
-                            ["to": .string(mail.email), "code": .string(mail.code)]
-                        })
-                ])
+            return .ok([
+                "mail": .array(
+                    try store.unsentMail().map { mail in
+                        ["to": .string(mail.email), "code": .string(mail.code)]
+                    })
+            ])
         case ("POST", "fault"):
             return try addFaults(request)
         case ("DELETE", "fault"):
             let (count, struck) = (faults.rules.count, faults.struck)
             faults.clear()
-            return .json(200, ["cleared": .count(count), "struck": .count(struck)])
+            return .ok(["cleared": .count(count), "struck": .count(struck)])
         case ("POST", "expire-tokens"):
             return try expireTokens(request)
         case ("POST", "fail-processing"):
-            return .json(200, ["failing": .count(try store.failUnfinishedWork())])
+            return .ok(["failing": .count(try store.failUnfinishedWork())])
         case ("POST", "stall-processing"):
             let id = word(request)
             let count = try store.stallUnfinishedWork(id: id.isEmpty ? nil : id)
-            return .json(200, ["stalled": .count(count)])
+            return .ok(["stalled": .count(count)])
         case ("POST", "edit-metric"):
             return try editMetric(request)
         case ("POST", "clock"):
@@ -38,7 +36,7 @@ extension Service {
         case ("POST", "audit"):
             // A receiver of audit logs, which a backend does not have.
             let lines = request.body.split(separator: UInt8(ascii: "\n"))
-            return .json(200, ["entries": .count(lines.count)])
+            return .ok(["entries": .count(lines.count)])
         default:
             return .problem(
                 404,
@@ -89,18 +87,16 @@ extension Service {
         let found = try store.uploadedMetrics(after: Int64(after), limit: limit + 1)
         let page = found.prefix(limit)
         let next = found.count > page.count ? page.last?.sequence : nil
-        return .json(
-            200,
-            [
-                "metrics": .array(
-                    page.map { metric in
-                        [
-                            "metric_id": .string(metric.id), "type": .string(metric.type),
-                            "created_at": .time(metric.createdAt),
-                        ]
-                    }),
-                "next": next.map { .integer($0) } ?? .null,
-            ])
+        return .ok([
+            "metrics": .array(
+                page.map { metric in
+                    [
+                        "metric_id": .string(metric.id), "type": .string(metric.type),
+                        "created_at": .time(metric.createdAt),
+                    ]
+                }),
+            "next": next.map { .integer($0) } ?? .null,
+        ])
     }
 
     /// Adds one fault for each line.
@@ -111,7 +107,7 @@ extension Service {
                 try FaultRule(String(line))
             }
             for rule in rules { faults.add(rule) }
-            return .json(200, ["added": .count(rules.count)])
+            return .ok(["added": .count(rules.count)])
         } catch {
             return .problem(400, error.description, instance: request.path)
         }
@@ -129,7 +125,7 @@ extension Service {
                 instance: request.path)
         }
         try store.update(edited)
-        return .json(200, ["edited": .string(id), "at": .time(edited.createdAt)])
+        return .ok(["edited": .string(id), "at": .time(edited.createdAt)])
     }
 
     /// Sets the clock to the instant in the body.
@@ -145,7 +141,7 @@ extension Service {
                 instance: request.path)
         }
         setClock(instant)
-        return .json(200, ["now": .time(instant)])
+        return .ok(["now": .time(instant)])
     }
 
     private func word(_ request: Request) -> String {
@@ -159,6 +155,6 @@ extension Service {
             return .problem(
                 400, "the body must be empty, `access` or `all`", instance: request.path)
         }
-        return .json(200, ["expired": .count(try store.expireTokens(andRefresh: word == "all"))])
+        return .ok(["expired": .count(try store.expireTokens(andRefresh: word == "all"))])
     }
 }

@@ -40,24 +40,22 @@ extension Service {
     func sendRecord(_ request: Request) throws -> Response {
         let after = request.query["after"].flatMap { Int64($0) } ?? 0
         let samples = try store.recordedSamples(after: after)
-        return .json(
-            200,
-            [
-                "last_send": .integer(try store.lastSend()),
-                "stored": .count(samples.count),
-                "copies": .count(samples.reduce(0) { $0 + $1.copies - 1 }),
-                "sent_after_acceptance": .array(
-                    try store.sentAfterAcceptance(after: after).map { .string($0) }),
-                "sends": .array(try store.recordedSends(after: after).map(\.json)),
-                "samples": .array(
-                    samples.map { sample in
-                        [
-                            "id": .string(sample.id), "type": .string(sample.type),
-                            "start": .string(sample.start), "value": .number(sample.value),
-                            "copies": .count(sample.copies),
-                        ]
-                    }),
-            ])
+        return .ok([
+            "last_send": .integer(try store.lastSend()),
+            "stored": .count(samples.count),
+            "copies": .count(samples.reduce(0) { $0 + $1.copies - 1 }),
+            "sent_after_acceptance": .array(
+                try store.sentAfterAcceptance(after: after).map { .string($0) }),
+            "sends": .array(try store.recordedSends(after: after).map(\.json)),
+            "samples": .array(
+                samples.map { sample in
+                    [
+                        "id": .string(sample.id), "type": .string(sample.type),
+                        "start": .string(sample.start), "value": .number(sample.value),
+                        "copies": .count(sample.copies),
+                    ]
+                }),
+        ])
     }
 }
 

@@ -63,13 +63,11 @@ extension LoopRoutes {
             Work(
                 id: id, kind: .analysis, user: caller, state: .completed, progress: 100,
                 result: features.json, createdAt: call.now, updatedAt: call.now))
-        return .json(
-            200,
-            [
-                "analysis_id": .string(id), "status": "completed",
-                "analysis": features.sleep(of: caller, at: call.now),
-                "processing_time_ms": 0.0, "message": "Analysis completed", "cached": false,
-            ])
+        return .ok([
+            "analysis_id": .string(id), "status": "completed",
+            "analysis": features.sleep(of: caller, at: call.now),
+            "processing_time_ms": 0.0, "message": "Analysis completed", "cached": false,
+        ])
     }
 
     /// Answers for a recording without movement or with values out of range.
@@ -90,12 +88,10 @@ extension LoopRoutes {
             Work(
                 id: id, kind: .analysis, user: try call.owner.id, state: .failed,
                 endsIn: .failed, result: [:], createdAt: call.now, updatedAt: call.now))
-        return .json(
-            200,
-            [
-                "analysis_id": .string(id), "status": "failed", "analysis": .null,
-                "processing_time_ms": 0.0, "message": reason, "cached": false,
-            ])
+        return .ok([
+            "analysis_id": .string(id), "status": "failed", "analysis": .null,
+            "processing_time_ms": 0.0, "message": reason, "cached": false,
+        ])
     }
 
     func analysis(_ call: Service.Call, _ service: Service) throws -> Response {
@@ -104,24 +100,20 @@ extension LoopRoutes {
         guard !has(.lostAnalyses),
             let work = try service.store.work(.analysis, id, of: caller)
         else {
-            return .json(
-                200,
-                [
-                    "processing_id": .string(id), "status": "not_found",
-                    "message": "There is no such analysis", "analysis_date": .null,
-                    "pat_features": .null, "activity_embedding": .null, "metadata": [:],
-                ])
-        }
-        return .json(
-            200,
-            [
-                "processing_id": .string(id), "status": .string(work.state.rawValue),
-                "message": .string(service.message(work)),
-                "analysis_date": .string(work.updatedAt.offsetText),
-                "pat_features": work.result["pat_features"] ?? .null,
-                "activity_embedding": work.result["activity_embedding"] ?? .null,
-                "metadata": [:],
+            return .ok([
+                "processing_id": .string(id), "status": "not_found",
+                "message": "There is no such analysis", "analysis_date": .null,
+                "pat_features": .null, "activity_embedding": .null, "metadata": [:],
             ])
+        }
+        return .ok([
+            "processing_id": .string(id), "status": .string(work.state.rawValue),
+            "message": .string(service.message(work)),
+            "analysis_date": .string(work.updatedAt.offsetText),
+            "pat_features": work.result["pat_features"] ?? .null,
+            "activity_embedding": work.result["activity_embedding"] ?? .null,
+            "metadata": [:],
+        ])
     }
 }
 

@@ -30,7 +30,7 @@ extension LoopRoutes {
             guard try service.store.add(account, hash, code: service.identifiers.code()) else {
                 return .detail(409, "[AUTHENTICATION_ERROR] User already exists")
             }
-            return .json(200, try newTokens(for: account.id, call, service))
+            return .ok(try newTokens(for: account.id, call, service))
         }
     }
 
@@ -62,7 +62,7 @@ extension LoopRoutes {
         }
         return try service.store.transaction {
             try service.store.noteLogin(of: account.id, at: call.now)
-            return .json(200, try newTokens(for: account.id, call, service))
+            return .ok(try newTokens(for: account.id, call, service))
         }
     }
 
@@ -98,7 +98,7 @@ extension LoopRoutes {
             let access = service.identifiers.token()
             try service.store.add(
                 access, .access, grant, until: call.now + service.settings.tokenLife)
-            return .json(200, service.tokens(access, token, scope: LoopRoutes.scope))
+            return .ok(service.tokens(access, token, scope: LoopRoutes.scope))
         }
     }
 
@@ -122,19 +122,17 @@ extension LoopRoutes {
                 try service.store.end(session: grant.session)
             }
         }
-        return .json(200, ["message": "Successfully logged out"])
+        return .ok(["message": "Successfully logged out"])
     }
 
     func me(_ account: Account) -> Response {
         let isKnown = !has(.noEmail)
-        return .json(
-            200,
-            [
-                "user_id": .string(account.id), "email": isKnown ? .string(account.email) : .null,
-                "email_verified": .bool(isKnown && account.isVerified),
-                "display_name": isKnown ? displayName(account) : .null,
-                "auth_provider": "cognito",
-            ])
+        return .ok([
+            "user_id": .string(account.id), "email": isKnown ? .string(account.email) : .null,
+            "email_verified": .bool(isKnown && account.isVerified),
+            "display_name": isKnown ? displayName(account) : .null,
+            "auth_provider": "cognito",
+        ])
     }
 
     func updateMe(_ call: Service.Call, _ service: Service) throws -> Response {
@@ -149,12 +147,10 @@ extension LoopRoutes {
             try service.store.rename(account.id, to: name)
             (account.firstName, account.lastName) = (name, "")
         }
-        return .json(
-            200,
-            [
-                "user_id": .string(account.id), "email": .string(account.email),
-                "display_name": displayName(account), "updated": true,
-            ])
+        return .ok([
+            "user_id": .string(account.id), "email": .string(account.email),
+            "display_name": displayName(account), "updated": true,
+        ])
     }
 
     private func displayName(_ account: Account) -> JSON {

@@ -121,14 +121,12 @@ extension LoopRoutes {
                 return .detail(has(.wrongStatuses) ? 400 : 404, "Processing job \(id) not found")
             }
             let next = has(.neverProcessed) ? work : try service.polled(work, at: call.now)
-            return .json(
-                200,
-                [
-                    "processing_id": .string(id), "status": .string(next.state.rawValue),
-                    "created_at": .string(next.createdAt.offsetText),
-                    "updated_at": has(.neverProcessed)
-                        ? "" : .string(next.updatedAt.offsetText),
-                ])
+            return .ok([
+                "processing_id": .string(id), "status": .string(next.state.rawValue),
+                "created_at": .string(next.createdAt.offsetText),
+                "updated_at": has(.neverProcessed)
+                    ? "" : .string(next.updatedAt.offsetText),
+            ])
         }
     }
 
@@ -159,25 +157,23 @@ extension LoopRoutes {
                 limit: limit + 1, offset: start)
         let hasNext = found.count > limit
         let page = "\(call.request.origin)\(call.request.path)?limit=\(limit)"
-        return .json(
-            200,
-            [
-                "data": .array(found.prefix(limit).map { row($0, of: caller) }),
-                "pagination": [
-                    "total_count": .null, "page_size": .count(limit), "has_next": .bool(hasNext),
-                    "has_previous": .bool(start > 0), "next_cursor": .null,
-                    "previous_cursor": .null,
-                ],
-                "links": [
-                    "self": .string(page + (offset.map { "&offset=\($0)" } ?? "")),
-                    "first": .string(page + (offset == nil ? "" : "&offset=0")),
-                    "previous": start > 0
-                        ? .string(page + "&offset=\(max(0, start - limit))") : .null,
-                    "next": hasNext && offset != nil
-                        ? .string(page + "&offset=\(start + limit)") : .null,
-                    "last": .null,
-                ],
-            ])
+        return .ok([
+            "data": .array(found.prefix(limit).map { row($0, of: caller) }),
+            "pagination": [
+                "total_count": .null, "page_size": .count(limit), "has_next": .bool(hasNext),
+                "has_previous": .bool(start > 0), "next_cursor": .null,
+                "previous_cursor": .null,
+            ],
+            "links": [
+                "self": .string(page + (offset.map { "&offset=\($0)" } ?? "")),
+                "first": .string(page + (offset == nil ? "" : "&offset=0")),
+                "previous": start > 0
+                    ? .string(page + "&offset=\(max(0, start - limit))") : .null,
+                "next": hasNext && offset != nil
+                    ? .string(page + "&offset=\(start + limit)") : .null,
+                "last": .null,
+            ],
+        ])
     }
 
     private func row(_ metric: StoredMetric, of user: String) -> JSON {
@@ -199,12 +195,10 @@ extension LoopRoutes {
         guard isDeleted || has(.deleteSaysYes) else {
             return .detail(404, "Processing job \(id) not found")
         }
-        return .json(
-            200,
-            [
-                "message": "Health data deleted successfully", "processing_id": .string(id),
-                "deleted_at": .string(call.now.offsetText),
-            ])
+        return .ok([
+            "message": "Health data deleted successfully", "processing_id": .string(id),
+            "deleted_at": .string(call.now.offsetText),
+        ])
     }
 
     func removedQuery(_ call: Service.Call) -> Response {
@@ -235,6 +229,6 @@ extension LoopRoutes {
                 ["status": "healthy", "service": "health-data-api", "timestamp": time]
             default: ["status": "healthy", "timestamp": time]
             }
-        return .json(200, body)
+        return .ok(body)
     }
 }

@@ -78,13 +78,11 @@ extension LoopRoutes {
     private func status(
         _ id: String, _ status: String, _ progress: Double, _ message: String, _ time: Timestamp
     ) -> Response {
-        .json(
-            200,
-            [
-                "upload_id": .string(id), "status": .string(status),
-                "progress": .number(progress), "message": .string(message),
-                "last_updated": .string(time.offsetText),
-            ])
+        .ok([
+            "upload_id": .string(id), "status": .string(status),
+            "progress": .number(progress), "message": .string(message),
+            "last_updated": .string(time.offsetText),
+        ])
     }
 }
 

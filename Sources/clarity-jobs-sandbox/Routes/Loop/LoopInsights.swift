@@ -35,7 +35,7 @@ extension LoopRoutes {
                 of: results ?? [], isBrief: type == "brief", advise: advise ?? true),
             createdAt: call.now, updatedAt: call.now)
         try service.store.add(work)
-        return .json(200, answer(data(of: work), call, service))
+        return .ok(answer(data(of: work), call, service))
     }
 
     func insight(_ call: Service.Call, _ service: Service) throws -> Response {
@@ -43,7 +43,7 @@ extension LoopRoutes {
         guard !has(.deadInsights),
             let work = try service.store.work(.insight, call.parameters[0], of: caller)
         else { return notThere(call, service) }
-        return .json(200, answer(data(of: work), call, service))
+        return .ok(answer(data(of: work), call, service))
     }
 
     func insightHistory(_ call: Service.Call, _ service: Service) throws -> Response {
@@ -74,8 +74,7 @@ extension LoopRoutes {
         // If the rows read do not reach the end, the total is twice their number, minus one.
         let read = limit + start
         let total = has(.wrongTotals) && read < stored ? 2 * read - 1 : stored
-        return .json(
-            200,
+        return .ok(
             answer(
                 [
                     "insights": .array(page.map { service.preview($0).with(dates: $0) }),
@@ -91,8 +90,7 @@ extension LoopRoutes {
     /// Returns the status, unless its path is taken for that of an insight.
     func insightStatus(_ call: Service.Call, _ service: Service) -> Response {
         if has(.deadInsights) { return notThere(call, service) }
-        return .json(
-            200,
+        return .ok(
             answer(
                 [
                     "service": "insights", "status": "healthy",

@@ -8,19 +8,19 @@ extension LoopRoutes {
             guard let code = body["code"].value?.text,
                 try service.store.verify(account.id, code: code)
             else { return invalidCode(call) }
-            return .json(200, ["status": "confirmed"])
+            return .ok(["status": "confirmed"])
         }
     }
 
     func resendConfirmation(_ call: Service.Call, _ service: Service) throws -> Response {
-        try withAccount(call, service) { _, _ in .json(200, ["status": "sent"]) }
+        try withAccount(call, service) { _, _ in .ok(["status": "sent"]) }
     }
 
     /// Sends a code by mail; nothing changes until the code comes back.
     func forgotPassword(_ call: Service.Call, _ service: Service) throws -> Response {
         try withAccount(call, service) { account, _ in
             try service.store.mail(account.id, code: service.identifiers.code())
-            return .json(200, ["status": "sent"])
+            return .ok(["status": "sent"])
         }
     }
 
@@ -31,7 +31,7 @@ extension LoopRoutes {
             else { return weakPassword }
             guard try service.store.reset(service.hash(of: password), of: account.id, code: code)
             else { return invalidCode(call) }
-            return .json(200, ["status": "reset"])
+            return .ok(["status": "reset"])
         }
     }
 

@@ -46,7 +46,7 @@ final class LoopRoutes: RouteSet {
         case .analysis: try analysis(call, service)
         case .actigraphyHealth: service.actigraphyHealth(at: .string(call.now.offsetText))
         // The status was measured, the text was not.
-        case .index: .json(200, ["message": "CLARITY API"])
+        case .index: .ok(["message": "CLARITY API"])
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             health(operation, call)
         }
@@ -147,7 +147,7 @@ final class LoopRoutes: RouteSet {
                 ])
         // These always report a healthy service.
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth, .actigraphyHealth:
-            return .json(200, ["status": "healthy"])
+            return .ok(["status": "healthy"])
         // The keys that verify tokens are unavailable, so every token is invalid.
         default: return invalidToken
         }
