@@ -2,8 +2,9 @@ import JSON
 
 /// A decoder for Base64 (RFC 4648).
 enum Base64 {
+    /// The characters of both alphabets.
     private static let alphabet = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_".utf8)
 
     /// Decodes `text` in either alphabet; `nil` if it is not Base64.
     static func decode(_ text: String) -> [UInt8]? {
@@ -11,14 +12,9 @@ enum Base64 {
         var count = 0
         var bytes: [UInt8] = []
         for byte in text.utf8.reversed().drop(while: { $0 == UInt8(ascii: "=") }).reversed() {
-            let value: Int
-            switch byte {
-            case UInt8(ascii: "+"), UInt8(ascii: "-"): value = 62
-            case UInt8(ascii: "/"), UInt8(ascii: "_"): value = 63
-            default:
-                guard let index = alphabet.firstIndex(of: byte) else { return nil }
-                value = index
-            }
+            guard let index = alphabet.firstIndex(of: byte) else { return nil }
+            // The last two characters are the other alphabet's names for the two before them.
+            let value = index < 64 ? index : index - 2
             bits = bits << 6 | UInt32(value)
             count += 6
             if count >= 8 {

@@ -6,8 +6,8 @@ import SwiftOverlayShims
 
 /// An instant in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The server parses and writes dates with code of its own, so that it does not share the client's
-/// bugs.
+/// The server parses and writes dates with the calendar of the C library, so that it does not share
+/// the client's bugs.
 struct Timestamp: Hashable, Comparable, Sendable {
     var milliseconds: Int64
 
@@ -38,38 +38,21 @@ struct Timestamp: Hashable, Comparable, Sendable {
 extension Timestamp: CustomStringConvertible {
     /// The instant as `2026-11-20T06:00:00Z`, with `.123` only if there is a fraction.
     var description: String {
-        let (days, rest) = divided(milliseconds, 86_400_000)
-        let (year, month, day) = Timestamp.date(days: days)
-        let (seconds, fraction) = divided(rest, 1000)
-        let clock = [seconds / 3600, seconds / 60 % 60, seconds % 60].map { digits($0, 2) }
-        return "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))T"
-            + clock.joined(separator: ":") + (fraction == 0 ? "Z" : ".\(digits(fraction, 3))Z")
+        let fraction = (milliseconds % 1000 + 1000) % 1000
+        var seconds = time_t((milliseconds - fraction) / 1000)
+        var time = tm()
+        gmtime_r(&seconds, &time)
+        let date = [
+            digits(time.tm_year + 1900, 4), digits(time.tm_mon + 1, 2), digits(time.tm_mday, 2),
+        ]
+        let clock = [time.tm_hour, time.tm_min, time.tm_sec].map { digits($0, 2) }
+        return date.joined(separator: "-") + "T" + clock.joined(separator: ":")
+            + (fraction == 0 ? "Z" : ".\(digits(fraction, 3))Z")
     }
 
-    private func divided(_ number: Int64, _ divisor: Int64) -> (Int64, Int64) {
-        let rest = (number % divisor + divisor) % divisor
-        return ((number - rest) / divisor, rest)
-    }
-
-    private func digits(_ number: Int64, _ width: Int) -> String {
+    private func digits(_ number: some BinaryInteger, _ width: Int) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(0, width - text.count)) + text
-    }
-
-    /// Returns the date `days` after 1970-01-01, computed in eras of 400 years that begin in March.
-    private static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let fromMarch = (5 * dayOfYear + 2) / 153
-        let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
-        return (
-            yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month,
-            dayOfYear - (153 * fromMarch + 2) / 5 + 1
-        )
     }
 }
 
@@ -116,20 +99,15 @@ extension Timestamp {
             offset = (hours * 60 + minutes) * (bytes[end] == UInt8(ascii: "-") ? -1 : 1)
         default: return nil
         }
-        let days = Timestamp.days(year: year, month: month, day: day)
-        // A day after the end of the month converts back to another date.
-        guard day >= 1, Timestamp.date(days: days) == (year, month, day) else { return nil }
-        let minutes = (days * 24 + hour) * 60 + minute - offset
-        self.init(milliseconds: (minutes * 60 + second) * 1000 + fraction)
-    }
-
-    private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-            - 719_468
+        var time = tm()
+        (time.tm_year, time.tm_mon, time.tm_mday) = (
+            Int32(year - 1900), Int32(month - 1), Int32(day)
+        )
+        (time.tm_hour, time.tm_min, time.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
+        let seconds = Int64(timegm(&time))
+        // `timegm` turns a day that the month does not have into another date.
+        guard time.tm_mday == day else { return nil }
+        self.init(milliseconds: (seconds - 60 * offset) * 1000 + fraction)
     }
 }
 
