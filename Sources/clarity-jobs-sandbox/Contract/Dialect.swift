@@ -16,6 +16,8 @@ struct Dialect: Sendable {
     var uploadSources: [String]
     /// How often an operation may be called, if `Quirk.limits` enforces it.
     var rates: [Operation: RateLimit] = [:]
+    /// The types of metrics that `Quirk.fiveTypes` accepts.
+    var processedTypes: Set<String> = []
     /// The deviations of the service from its own schema.
     var quirks: Set<Quirk> = []
 
@@ -104,14 +106,13 @@ struct MetricRule: Sendable {
     var type: String
     /// The only payload that is allowed for the type.
     var payload: String
-    /// The fields that the payload must have; if empty, any one field is enough.
+    /// The fields that the payload must have, unless the dialect is lax; if empty, any one field is
+    /// enough.
     var needs: [String] = []
     /// The unit of a metric that is a single number.
     ///
     /// Such a metric is listed as a row; other metrics are listed as they were sent.
     var unit: String?
-    /// Whether `Quirk.fiveTypes` accepts the type.
-    var isProcessed = false
 }
 
 /// The rule for the content of a payload.

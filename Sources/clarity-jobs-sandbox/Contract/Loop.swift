@@ -46,19 +46,7 @@ extension Dialect {
             insightPage: 1...1000, usualInsightPage: 10,
             analysisPoints: 1...20_160, analysisHours: 1...168),
         payloads: [biometric, sleep, activity, mentalHealth],
-        metrics: [
-            MetricRule(type: "heart_rate", payload: "biometric_data", isProcessed: true),
-            MetricRule(type: "heart_rate_variability", payload: "biometric_data"),
-            MetricRule(type: "blood_pressure", payload: "biometric_data", isProcessed: true),
-            MetricRule(type: "blood_oxygen", payload: "biometric_data"),
-            MetricRule(type: "respiratory_rate", payload: "biometric_data"),
-            MetricRule(type: "sleep_analysis", payload: "sleep_data", isProcessed: true),
-            MetricRule(type: "activity_level", payload: "activity_data", isProcessed: true),
-            MetricRule(type: "stress_indicators", payload: "mental_health_data"),
-            MetricRule(
-                type: "mood_assessment", payload: "mental_health_data", isProcessed: true),
-            MetricRule(type: "cognitive_metrics", payload: "mental_health_data"),
-            MetricRule(type: "environmental", payload: "biometric_data"),
+        metrics: blueprint.metrics + [
             MetricRule(type: "body_temperature", payload: "biometric_data"),
             MetricRule(type: "blood_glucose", payload: "biometric_data"),
         ],
@@ -68,6 +56,9 @@ extension Dialect {
             .login: RateLimit(count: 10, seconds: 60, scope: .everybody),
             .uploadMetrics: RateLimit(count: 100, seconds: 3600, scope: .user),
             .analyzeSteps: RateLimit(count: 20, seconds: 3600, scope: .user),
+        ],
+        processedTypes: [
+            "heart_rate", "blood_pressure", "sleep_analysis", "activity_level", "mood_assessment",
         ])
 
     private static let biometric = PayloadRule(

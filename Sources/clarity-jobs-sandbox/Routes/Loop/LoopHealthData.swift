@@ -39,7 +39,7 @@ extension LoopRoutes {
                     : .detail(403, "Cannot upload data for a different user"))
         }
         if has(.fiveTypes), let wrong = metrics.first(where: { !isProcessed($0, service) }) {
-            let isKnown = service.dialect.metric(wrong.type)?.isProcessed == true
+            let isKnown = service.dialect.processedTypes.contains(wrong.type)
             return try refuse(
                 isKnown ? "missing_payload" : "unaccepted_type",
                 .detail(
@@ -98,7 +98,8 @@ extension LoopRoutes {
     }
 
     private func isProcessed(_ metric: AcceptedMetric, _ service: Service) -> Bool {
-        guard let rule = service.dialect.metric(metric.type), rule.isProcessed,
+        guard let rule = service.dialect.metric(metric.type),
+            service.dialect.processedTypes.contains(metric.type),
             case .object = metric.body[rule.payload]
         else { return false }
         return true
