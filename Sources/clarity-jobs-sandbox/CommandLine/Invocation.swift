@@ -43,14 +43,11 @@ enum Invocation: Sendable {
                 options.settings.dialect = dialect
             case "--quirks": quirks = try Quirk.named(try value("`measured` or names"))
             case "--fault":
+                let text = try value("METHOD PATH: ACTION")
                 do {
-                    options.faults.add(try FaultRule(try value("METHOD PATH: ACTION")))
-                } catch let error as FaultSyntaxError {
-                    throw UsageError(error.description)
-                } catch let error as UsageError {
-                    throw error
+                    options.faults.add(try FaultRule(text))
                 } catch {
-                    throw UsageError("\(error)")
+                    throw UsageError(error.description)
                 }
             case "--token-life":
                 let text = try value("a span such as 1h")

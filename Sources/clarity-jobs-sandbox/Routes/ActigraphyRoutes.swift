@@ -47,18 +47,16 @@ extension Service {
                 "message": "there is no such analysis", "metadata": [:],
             ])
         }
-        var answer: [JSON.Member] = [
-            .init(name: "processing_id", value: .string(work.id)),
-            .init(name: "status", value: .string(work.state.rawValue)),
-            .init(name: "message", value: .string(message(work))),
+        let result = work.state == .completed ? work.result : .null
+        let answer: JSON = [
+            "processing_id": .string(work.id), "status": .string(work.state.rawValue),
+            "message": .string(message(work)),
+            "analysis_date": work.state == .completed ? .time(work.updatedAt) : .null,
+            "pat_features": result["pat_features"] ?? .null,
+            "activity_embedding": result["activity_embedding"] ?? .null,
+            "metadata": ["submitted_at": .time(work.createdAt)],
         ]
-        if work.state == .completed, case .object(let result) = work.result {
-            answer.append(.init(name: "analysis_date", value: .time(work.updatedAt)))
-            answer += result
-        }
-        answer.append(
-            .init(name: "metadata", value: ["submitted_at": .time(work.createdAt)]))
-        return .ok(.object(answer))
+        return .ok(answer.withoutNulls)
     }
 
     /// - Parameter time: the current time in the dialect's format.
