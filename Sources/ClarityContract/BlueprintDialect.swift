@@ -38,13 +38,13 @@ extension Dialect {
         endpoints: [
             .metrics: UploadEndpoint(
                 call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(blueprintFields),
-                source: "apple_health", samplesPerRequest: 100, perType: nil,
-                requestBytes: 1024 * 1024, requestsPerHour: nil, isIdempotent: true,
+                samplesPerRequest: 100,
+                requestBytes: 1024 * 1024, isIdempotent: true,
                 takesFuture: false, wholeProgress: 100),
             .samples: UploadEndpoint(
                 call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
-                source: "apple_health", samplesPerRequest: 1000, perType: nil,
-                requestBytes: 1024 * 1024, requestsPerHour: nil, isIdempotent: false,
+                samplesPerRequest: 1000,
+                requestBytes: 1024 * 1024, isIdempotent: false,
                 takesFuture: false, wholeProgress: 1),
         ],
         standardRoute: .metrics,

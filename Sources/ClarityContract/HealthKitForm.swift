@@ -12,8 +12,10 @@ package struct HealthKitForm: Hashable, Sendable {
     /// The unit; `nil` for a category or a day, which have none.
     package var unit: String?
     /// The divisor of the sample's number: HealthKit's percentages are fractions of 1.
-    package var divisor: Double
+    package var divisor = 1.0
+}
 
+extension HealthKitForm {
     /// Creates the form of a kind.
     ///
     /// A blood pressure is one correlation, not two quantities. So each sample is one object with
@@ -21,50 +23,42 @@ package struct HealthKitForm: Hashable, Sendable {
     /// samples. For the same reason a night and a day are one object each, with names that state
     /// the units. The day goes with the correlations, which also combine several quantities.
     package init(of kind: SampleKind) {
-        switch kind {
-        case .heartRate:
-            self.init("HKQuantityTypeIdentifierHeartRate", "count/min")
-        case .heartRateVariability:
-            self.init("HKQuantityTypeIdentifierHeartRateVariabilitySDNN", "ms")
-        case .bloodPressure:
-            self.init("HKCorrelationTypeIdentifierBloodPressure", "mmHg", in: .correlations)
-        case .oxygenSaturation:
-            self.init("HKQuantityTypeIdentifierOxygenSaturation", "%", dividedBy: 100)
-        case .respiratoryRate:
-            self.init("HKQuantityTypeIdentifierRespiratoryRate", "count/min")
-        case .steps:
-            self.init("HKQuantityTypeIdentifierStepCount", "count")
-        case .distance:
-            self.init("HKQuantityTypeIdentifierDistanceWalkingRunning", "km")
-        case .activeEnergy:
-            self.init("HKQuantityTypeIdentifierActiveEnergyBurned", "kcal")
-        case .exerciseMinutes:
-            self.init("HKQuantityTypeIdentifierAppleExerciseTime", "min")
-        case .flightsClimbed:
-            self.init("HKQuantityTypeIdentifierFlightsClimbed", "count")
-        case .vo2Max:
-            self.init("HKQuantityTypeIdentifierVO2Max", "mL/min·kg")
-        case .restingHeartRate:
-            self.init("HKQuantityTypeIdentifierRestingHeartRate", "count/min")
-        case .meditationMinutes:
-            self.init("HKCategoryTypeIdentifierMindfulSession", nil, in: .categories)
-        case .bodyTemperature:
-            self.init("HKQuantityTypeIdentifierBodyTemperature", "degC")
-        case .bloodGlucose:
-            self.init("HKQuantityTypeIdentifierBloodGlucose", "mg/dL")
-        case .sleep:
-            self.init("HKCategoryTypeIdentifierSleepAnalysis", nil, in: .categories)
-        case .activity:
-            self.init("HKActivitySummaryTypeIdentifier", nil, in: .correlations)
-        }
+        self =
+            switch kind {
+            case .heartRate: .quantity("HKQuantityTypeIdentifierHeartRate", "count/min")
+            case .heartRateVariability:
+                .quantity("HKQuantityTypeIdentifierHeartRateVariabilitySDNN", "ms")
+            case .bloodPressure:
+                HealthKitForm(
+                    type: "HKCorrelationTypeIdentifierBloodPressure", list: .correlations,
+                    unit: "mmHg")
+            case .oxygenSaturation:
+                .quantity("HKQuantityTypeIdentifierOxygenSaturation", "%", dividedBy: 100)
+            case .respiratoryRate: .quantity("HKQuantityTypeIdentifierRespiratoryRate", "count/min")
+            case .steps: .quantity("HKQuantityTypeIdentifierStepCount", "count")
+            case .distance: .quantity("HKQuantityTypeIdentifierDistanceWalkingRunning", "km")
+            case .activeEnergy: .quantity("HKQuantityTypeIdentifierActiveEnergyBurned", "kcal")
+            case .exerciseMinutes: .quantity("HKQuantityTypeIdentifierAppleExerciseTime", "min")
+            case .flightsClimbed: .quantity("HKQuantityTypeIdentifierFlightsClimbed", "count")
+            case .vo2Max: .quantity("HKQuantityTypeIdentifierVO2Max", "mL/min·kg")
+            case .restingHeartRate:
+                .quantity("HKQuantityTypeIdentifierRestingHeartRate", "count/min")
+            case .meditationMinutes: .category("HKCategoryTypeIdentifierMindfulSession")
+            case .bodyTemperature: .quantity("HKQuantityTypeIdentifierBodyTemperature", "degC")
+            case .bloodGlucose: .quantity("HKQuantityTypeIdentifierBloodGlucose", "mg/dL")
+            case .sleep: .category("HKCategoryTypeIdentifierSleepAnalysis")
+            case .activity:
+                HealthKitForm(type: "HKActivitySummaryTypeIdentifier", list: .correlations)
+            }
     }
 
-    private init(
-        _ type: String, _ unit: String?, in list: List = .quantities, dividedBy divisor: Double = 1
-    ) {
-        self.type = type
-        self.unit = unit
-        self.list = list
-        self.divisor = divisor
+    private static func quantity(
+        _ type: String, _ unit: String, dividedBy divisor: Double = 1
+    ) -> HealthKitForm {
+        HealthKitForm(type: type, list: .quantities, unit: unit, divisor: divisor)
+    }
+
+    private static func category(_ type: String) -> HealthKitForm {
+        HealthKitForm(type: type, list: .categories)
     }
 }

@@ -51,16 +51,16 @@ extension Dialect {
             // them as accepted.
             .metrics: UploadEndpoint(
                 call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(loopFields),
-                source: "apple_health", samplesPerRequest: 1000, perType: 1,
+                samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
-                takesFuture: true, wholeProgress: nil),
+                takesFuture: true),
             // The backend reports the same progress for every upload at any time. It reads
             // `received` from the stored upload, and never reports anything else afterwards.
             .samples: UploadEndpoint(
                 call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
-                source: "apple_health", samplesPerRequest: 1000, perType: nil,
-                requestBytes: 5 * 1024 * 1024, requestsPerHour: nil, isIdempotent: false,
-                takesFuture: true, wholeProgress: nil, storedWord: "received"),
+                samplesPerRequest: 1000,
+                requestBytes: 5 * 1024 * 1024, isIdempotent: false,
+                takesFuture: true, storedWord: "received"),
         ],
         standardRoute: .samples,
         paging: .offset,

@@ -51,16 +51,16 @@ package struct UploadEndpoint: Hashable, Sendable {
     package var statusCall: APICall
     package var form: Form
     /// The backend's name for the origin of uploaded samples.
-    package var source: String
+    package var source = "apple_health"
     package var samplesPerRequest: Int
-    var perType: Int?
+    var perType: Int? = nil
     package var requestBytes: Int
-    var requestsPerHour: Int?
+    var requestsPerHour: Int? = nil
     package var isIdempotent: Bool
     var takesFuture: Bool
     /// The number with which the backend reports that all of its work is done; `nil` if its
     /// progress is not about the upload.
-    package var wholeProgress: Double?
+    package var wholeProgress: Double? = nil
     /// The status that the backend reads from a stored upload, and that no other follows; `nil` if
     /// the backend processes uploads.
     package var storedWord: String? = nil
