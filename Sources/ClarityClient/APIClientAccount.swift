@@ -16,9 +16,7 @@ extension APIClient {
         guard try await requests.dialect.passwordRule.allows(registration.password) else {
             throw .passwordRefused
         }
-        let body = try await answer(to: .register) { requests, token throws(APIError) in
-            try requests.request(.register, registration.values, token: token)
-        }
+        let body = try await answer(to: .register, with: registration.values)
         return try AnswerReader(.register).read(body, RegistrationResult.init)
     }
 
@@ -34,9 +32,7 @@ extension APIClient {
         var values: [BodyField: APIRequests.FieldValue] = [:]
         if let displayName { values[.displayName] = .text(displayName) }
         if let email { values[.email] = .text(email) }
-        let body = try await answer(to: .updateMe) { [values] requests, token throws(APIError) in
-            try requests.request(.updateMe, values, token: token)
-        }
+        let body = try await answer(to: .updateMe, with: values)
         return try AnswerReader(.updateMe).read(body, UserProfile.init)
     }
 
@@ -45,17 +41,18 @@ extension APIClient {
     /// - Throws: `APIError.codeRefused`; `.notLoggedIn` if the backend requires a session for this
     ///   call.
     public func verifyEmail(_ email: String, code: Secret) async throws(APIError) {
-        try await settle(.verifyEmail, [.email: .text(email), .code: .secret(code)])
+        _ = try await answer(
+            to: .verifyEmail, with: [.email: .text(email), .code: .secret(code)])
     }
 
     /// Requests another mail with the code for `verifyEmail`.
     public func resendVerification(to email: String) async throws(APIError) {
-        try await settle(.resendVerification, [.email: .text(email)])
+        _ = try await answer(to: .resendVerification, with: [.email: .text(email)])
     }
 
     /// Requests a mail with the code for `resetPassword`.
     public func forgotPassword(_ email: String) async throws(APIError) {
-        try await settle(.forgotPassword, [.email: .text(email)])
+        _ = try await answer(to: .forgotPassword, with: [.email: .text(email)])
     }
 
     /// Sets a new password with the code that was mailed.
@@ -67,16 +64,16 @@ extension APIClient {
         guard try await requests.dialect.passwordRule.allows(newPassword) else {
             throw .passwordRefused
         }
-        try await settle(
-            .resetPassword,
-            [.email: .text(email), .code: .secret(code), .newPassword: .secret(newPassword)])
+        _ = try await answer(
+            to: .resetPassword,
+            with: [.email: .text(email), .code: .secret(code), .newPassword: .secret(newPassword)])
     }
 
-    /// Makes a call and ignores the body of its answer.
-    private func settle(
-        _ call: APICall, _ values: [BodyField: APIRequests.FieldValue]
-    ) async throws(APIError) {
-        _ = try await answer(to: call) { requests, token throws(APIError) in
+    /// Makes a call whose body holds those of `values` that the dialect has fields for.
+    private func answer(
+        to call: APICall, with values: [BodyField: APIRequests.FieldValue]
+    ) async throws(APIError) -> [UInt8] {
+        try await answer(to: call) { requests, token throws(APIError) in
             try requests.request(call, values, token: token)
         }
     }

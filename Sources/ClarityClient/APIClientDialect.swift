@@ -30,7 +30,7 @@ extension APIClient {
     @discardableResult
     func askDialectAnew() async throws(APIError) -> Dialect {
         if case .fixed(let dialect) = choice { return dialect }
-        let greeting = APIRequests(base: base, dialect: .blueprint).greeting
+        let greeting = try APIRequests(base: base, dialect: .blueprint).greeting
         let dialect = try Dialect.shown(by: try await answered(greeting))
         spoken = dialect
         try remember(dialect.name)
@@ -80,19 +80,16 @@ extension Dialect {
     /// - Throws: `APIError.dialectUnknown` for an answer that fits no dialect. Outages and rate
     ///   limits do not get here: the caller has already turned them into errors.
     static func shown(by response: HTTPResponse) throws(APIError) -> Dialect {
-        switch response.status {
-        case 200..<300:
-            let service = service(in: response.body)
-            guard let service, let dialect = all.first(where: { $0.greeting == .service(service) })
-            else { throw .dialectUnknown }
-            return dialect
-        case 404:
-            guard let dialect = all.first(where: { $0.greeting == .nothing }) else {
-                throw .dialectUnknown
+        let greeting: Greeting? =
+            switch response.status {
+            case 200..<300: service(in: response.body).map { .service($0) }
+            case 404: .nothing
+            default: nil
             }
-            return dialect
-        default: throw .dialectUnknown
+        guard let dialect = all.first(where: { $0.greeting == greeting }) else {
+            throw .dialectUnknown
         }
+        return dialect
     }
 
     /// Returns the name that a service gives itself in a greeting; `nil` if it gives none.

@@ -76,11 +76,7 @@ public struct APIRequests: Hashable, Sendable {
 
     /// The request whose answer identifies the backend's dialect; the same for every dialect.
     var greeting: HTTPRequest {
-        var request = HTTPRequest(
-            .get, base + Dialect.greetingPath,
-            headers: [HTTPHeader("Accept", .plain("application/json"))])
-        request.call = .greeting
-        return request
+        get throws(APIError) { try request(.greeting) }
     }
 }
 

@@ -51,9 +51,7 @@ extension UploadEndpoint {
             json.field("metric_type", field.metricType)
             json.object(field.payload.name) { json in
                 switch sample.value {
-                case .single(let value) where field.isWhole:
-                    json.field(field.names[0], number: Int(value.rounded()))
-                case .single(let value): json.field(field.names[0], number: value)
+                case .single(let value): json.write(value, field)
                 case .pressure(let systolic, let diastolic):
                     json.field(field.names[0], number: systolic)
                     json.field(field.names[1], number: diastolic)
@@ -61,7 +59,8 @@ extension UploadEndpoint {
                     json.fields(of: night)
                     json.field("sleep_start", sample.start)
                     json.field("sleep_end", sample.end)
-                case .activity(let day): write(day, fields, into: &json)
+                case .activity(let day):
+                    for (value, field) in written(day, fields) { json.write(value, field) }
                 }
                 if let timestamp = field.payload.timestamp { json.field(timestamp, sample.start) }
             }
@@ -71,19 +70,6 @@ extension UploadEndpoint {
                 if let source = sample.source { json.field("source", source) }
             }
             json.field("created_at", sample.start)
-        }
-    }
-
-    /// Writes the values of a day that can be written.
-    private func write(
-        _ day: ActivityDay, _ fields: [SampleKind: Field], into json: inout JSONWriter
-    ) {
-        for (value, field) in written(day, fields) {
-            if field.isWhole {
-                json.field(field.names[0], number: Int(value.rounded()))
-            } else {
-                json.field(field.names[0], number: value)
-            }
         }
     }
 
@@ -120,6 +106,15 @@ extension UploadEndpoint.Field {
 }
 
 extension JSONWriter {
+    /// Writes the number of a field.
+    fileprivate mutating func write(_ value: Double, _ field: UploadEndpoint.Field) {
+        if field.isWhole {
+            self.field(field.names[0], number: Int(value.rounded()))
+        } else {
+            self.field(field.names[0], number: value)
+        }
+    }
+
     /// Writes an instant as RFC 3339 in UTC; as an element if `key` is `nil`.
     mutating func field(_ key: String?, _ instant: Instant) {
         plain(key) { instant.append(to: &$0) }

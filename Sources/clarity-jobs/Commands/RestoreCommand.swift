@@ -24,14 +24,17 @@ struct RestoreCommand {
             $0.contains("/") ? composition.absolute($0) : "\(state)/backups/\($0)"
         }
         let uploads = file.jobs.filter { $0.kind.rawValue == "bulk-upload" }
-        let doubling = RestoredDoubling(
-            backend: file.settings["backend.url"], dialect: file.settings["backend.dialect"],
-            route: uploads.compactMap { $0.options["route"] }.first,
-            isHeld: uploads.contains { $0.options["on_ambiguous"] == "hold" })
         let restore = StateRestore(
             stateDirectory: state, environment: composition.keyEnvironment(file),
             forms: try composition.stateForms(), actor: AuditActor(program: "restore"),
-            clock: SystemClock(), doubling: doubling.callAsFunction)
+            clock: SystemClock()
+        ) { store in
+            try StateRestore.Doubling(
+                of: store, backend: file.settings["backend.url"],
+                dialect: file.settings["backend.dialect"],
+                route: uploads.compactMap { $0.options["route"] }.first,
+                isHeld: uploads.contains { $0.options["on_ambiguous"] == "hold" })
+        }
         let isRehearsal = arguments.has("dry-run")
         let report = try usingBackups { try restore.run(backup, isRehearsal: isRehearsal) }
         composition.console.results(
