@@ -43,12 +43,7 @@ enum Invocation: Sendable {
                 options.settings.dialect = dialect
             case "--quirks": quirks = try Quirk.named(try value("`measured` or names"))
             case "--fault":
-                let text = try value("METHOD PATH: ACTION")
-                do {
-                    options.faults.add(try FaultRule(text))
-                } catch {
-                    throw UsageError(error.description)
-                }
+                options.faults.add(try FaultRule(try value("METHOD PATH: ACTION")))
             case "--token-life":
                 let text = try value("a span such as 1h")
                 guard let span = Duration(span: text), span >= .seconds(1) else {
@@ -101,13 +96,6 @@ struct ServeOptions: Sendable {
     var faults = FaultPlan()
     /// Whether the server ends when standard input ends.
     var exitsWithInput = false
-}
-
-/// An invalid command line.
-struct UsageError: Error, Hashable, CustomStringConvertible {
-    var description: String
-
-    init(_ description: String) { self.description = description }
 }
 
 extension Quirk {

@@ -26,9 +26,11 @@ enum FaultAction: Hashable, Sendable {
     case pass
 }
 
-/// A reason why the text of a fault cannot be parsed.
-struct FaultSyntaxError: Error, Hashable, CustomStringConvertible {
+/// A reason why the command line, or the text of a fault, cannot be parsed.
+struct UsageError: Error, Hashable, CustomStringConvertible {
     var description: String
+
+    init(_ description: String) { self.description = description }
 }
 
 /// Faults for requests with one method and path, in order.
@@ -61,9 +63,9 @@ struct FaultRule: Hashable, Sendable {
     ///
     /// The count is 1 by default, and `x*` means for ever. TEXT contains neither a space nor a
     /// colon.
-    init(_ text: String) throws(FaultSyntaxError) {
-        func fault(_ reason: String) -> FaultSyntaxError {
-            FaultSyntaxError(description: "fault `\(text)`: \(reason)")
+    init(_ text: String) throws(UsageError) {
+        func fault(_ reason: String) -> UsageError {
+            UsageError("fault `\(text)`: \(reason)")
         }
         guard let colon = text.firstIndex(of: ":") else {
             throw fault("`:` missing; write `METHOD PATH: ACTION xCOUNT, ...`")
@@ -99,9 +101,9 @@ struct FaultRule: Hashable, Sendable {
 }
 
 extension FaultRule.Step {
-    fileprivate init(_ words: [Substring]) throws(FaultSyntaxError) {
+    fileprivate init(_ words: [Substring]) throws(UsageError) {
         guard let name = words.first else {
-            throw FaultSyntaxError(description: "an action is missing")
+            throw UsageError("an action is missing")
         }
         var retryAfter: Int?
         remaining = 1
@@ -115,49 +117,43 @@ extension FaultRule.Step {
             {
                 retryAfter = seconds
             } else {
-                throw FaultSyntaxError(
-                    description:
-                        "unknown word `\(word)`; there are `x3`, `x*` and, after a status, "
+                throw UsageError(
+                    "unknown word `\(word)`; there are `x3`, `x*` and, after a status, "
                         + "`retry-after=SECONDS`")
             }
         }
         action = try FaultRule.Step.action(String(name), retryAfter)
     }
 
+    /// The actions without a number.
+    private static let plainActions: [String: FaultAction] = [
+        "reset": .reset, "truncate": .truncate, "garbage": .garbage, "expire": .expire,
+        "drop": .drop, "hang": .hang, "outage": .outage, "pass": .pass,
+    ]
+
     private static func action(
         _ name: String, _ retryAfter: Int?
-    ) throws(FaultSyntaxError) -> FaultAction {
-        switch name {
-        case "reset": return .reset
-        case "truncate": return .truncate
-        case "garbage": return .garbage
-        case "expire": return .expire
-        case "drop": return .drop
-        case "hang": return .hang
-        case "outage": return .outage
-        case "pass": return .pass
-        default: break
-        }
+    ) throws(UsageError) -> FaultAction {
+        if let action = plainActions[name] { return action }
         if name.hasPrefix("latency=") {
             guard let span = Duration(span: String(name.dropFirst("latency=".count))) else {
-                throw FaultSyntaxError(
-                    description: "`\(name)` has no span such as `250ms` or `2s`")
+                throw UsageError(
+                    "`\(name)` has no span such as `250ms` or `2s`")
             }
             return .latency(span)
         }
         if name.hasPrefix("stored=") {
             guard let status = Int(name.dropFirst("stored=".count)), (400...599).contains(status)
             else {
-                throw FaultSyntaxError(description: "`\(name)` has no status of 400 to 599")
+                throw UsageError("`\(name)` has no status of 400 to 599")
             }
             return .stored(status)
         }
         if let status = Int(name), (200...599).contains(status) {
             return .status(status, retryAfter: retryAfter)
         }
-        throw FaultSyntaxError(
-            description:
-                "unknown action `\(name)`; there are a status of 200 to 599, reset, truncate, "
+        throw UsageError(
+            "unknown action `\(name)`; there are a status of 200 to 599, reset, truncate, "
                 + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass")
     }
 }

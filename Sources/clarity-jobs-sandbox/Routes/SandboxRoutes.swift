@@ -103,7 +103,7 @@ extension Service {
     private func addFaults(_ request: Request) throws -> Response {
         let lines = String(decoding: request.body, as: UTF8.self).split(whereSeparator: \.isNewline)
         do {
-            let rules = try lines.map { line throws(FaultSyntaxError) in
+            let rules = try lines.map { line throws(UsageError) in
                 try FaultRule(String(line))
             }
             for rule in rules { faults.add(rule) }

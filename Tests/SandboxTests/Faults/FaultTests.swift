@@ -27,8 +27,8 @@ import Testing
                     method: "POST", segments: ["health-data", "upload"], body: Array($0.utf8))
             } == [false, true, false])
         #expect(
-            throws: FaultSyntaxError(
-                description: "fault `GET /a 211: 422`: what follows the path is a text of the "
+            throws: UsageError(
+                "fault `GET /a 211: 422`: what follows the path is a text of the "
                     + "body such as `~211.25`")
         ) { try FaultRule("GET /a 211: 422") }
     }
@@ -76,7 +76,7 @@ import Testing
         ),
     ])
     func `what cannot be read is explained`(_ text: String, _ reason: String) {
-        #expect(throws: FaultSyntaxError(description: "fault `\(text)`: \(reason)")) {
+        #expect(throws: UsageError("fault `\(text)`: \(reason)")) {
             try FaultRule(text)
         }
     }
