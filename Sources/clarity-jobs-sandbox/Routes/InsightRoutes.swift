@@ -18,11 +18,11 @@ extension Service {
                 of: results ?? [], isBrief: type == "brief", advise: advise ?? true),
             createdAt: call.now, updatedAt: call.now)
         try store.add(work)
-        return .ok(insightAnswer(work, call))
+        return answer(work, call)
     }
 
     func insight(_ call: Call) throws -> Response {
-        .ok(insightAnswer(try advance(.insight, call, "insight"), call))
+        answer(try advance(.insight, call, "insight"), call)
     }
 
     /// Lists the insights, unfinished ones first, with their state.
@@ -45,75 +45,75 @@ extension Service {
             for work in try page() { _ = try polled(work, at: call.now) }
             return (try page(), try store.insightCount(of: caller, withUnfinished: true))
         }
-        return .ok([
-            "success": true,
-            "data": [
-                "insights": .array(
-                    page.map { $0.state == .completed ? preview($0) : unfinished($0) }),
-                "total_count": .count(total),
+        return answer(
+            [
+                "insights": .array(page.map(row)), "total_count": .count(total),
                 "has_more": .bool(offset + page.count < total),
-                "pagination": [
-                    "page": .count(offset / limit + 1), "limit": .count(limit),
-                ],
-            ],
-            "metadata": metadata(call),
-        ])
+                "pagination": ["page": .count(offset / limit + 1), "limit": .count(limit)],
+            ], call)
     }
 
     func insightStatus(_ call: Call) -> Response {
-        .ok([
-            "success": true,
-            "data": [
-                "service": "insights", "status": "healthy",
-                "model": [
-                    "model_name": "sandbox-narrator", "project_id": "sandbox",
-                    "initialized": true,
-                    "capabilities": ["comprehensive", "brief", "recommendations"],
-                ],
-                "timestamp": .time(call.now),
+        answer(
+            insightService(
+                ["comprehensive", "brief", "recommendations"], at: .time(call.now)), call)
+    }
+
+    /// Returns the status of the service that makes insights.
+    func insightService(_ capabilities: JSON, at time: JSON) -> JSON {
+        [
+            "service": "insights", "status": "healthy",
+            "model": [
+                "model_name": "sandbox-narrator", "project_id": "sandbox", "initialized": true,
+                "capabilities": capabilities,
             ],
-            "metadata": metadata(call),
+            "timestamp": time,
+        ]
+    }
+
+    private func answer(_ data: JSON, _ call: Call, isSuccess: Bool = true) -> Response {
+        .ok([
+            "success": .bool(isSuccess), "data": data,
+            "metadata": [
+                "request_id": .string("req_" + identifiers.bytes(8).hexadecimal),
+                "timestamp": .time(call.now), "service": "insights", "version": "1.0.0",
+            ],
         ])
     }
 
-    private func metadata(_ call: Call) -> JSON {
-        [
-            "request_id": .string("req_" + identifiers.bytes(8).hexadecimal),
-            "timestamp": .time(call.now), "service": "insights", "version": "1.0.0",
-        ]
+    private func answer(_ work: Work, _ call: Call) -> Response {
+        let status = work.state.isFinal ? work.state.rawValue : "generating"
+        return answer(
+            insight(work, id: work.id, status: status, at: .time(work.updatedAt)), call,
+            isSuccess: work.state != .failed)
     }
 
-    private func insightAnswer(_ work: Work, _ call: Call) -> JSON {
-        let isDone = work.state == .completed
-        let status: String =
-            switch work.state {
-            case .received, .processing: "generating"
-            case .completed, .failed: work.state.rawValue
-            }
-        func shown(_ name: String, _ empty: JSON) -> JSON {
-            isDone ? work.result[name] ?? empty : empty
+    /// Returns an insight, which is empty until it is completed.
+    ///
+    /// The deployed backend leaves out its id and status.
+    func insight(
+        _ work: Work, id: String? = nil, status: String? = nil, at time: JSON
+    ) -> JSON {
+        let result = work.state == .completed ? work.result : [:]
+        let insight: JSON = [
+            "id": .text(id), "status": .text(status), "user_id": .string(work.user),
+            "narrative": result["narrative"] ?? "", "key_insights": result["key_insights"] ?? [],
+            "recommendations": result["recommendations"] ?? [],
+            "confidence_score": result["confidence_score"] ?? 0, "generated_at": time,
+        ]
+        return insight.withoutNulls
+    }
+
+    /// Returns the row of an insight in the history.
+    private func row(_ work: Work) -> JSON {
+        guard work.state == .completed else {
+            return ["id": .string(work.id), "status": "generating"]
         }
-        return [
-            "success": .bool(work.state != .failed),
-            "data": [
-                "id": .string(work.id), "status": .string(status),
-                "user_id": .string(work.user), "narrative": shown("narrative", ""),
-                "key_insights": shown("key_insights", []),
-                "recommendations": shown("recommendations", []),
-                "confidence_score": shown("confidence_score", 0),
-                "generated_at": .time(work.updatedAt),
-            ],
-            "metadata": metadata(call),
-        ]
-    }
-
-    /// Returns the row of an unfinished insight.
-    private func unfinished(_ work: Work) -> JSON {
-        ["id": .string(work.id), "status": "generating"]
+        return preview(work, at: .time(work.updatedAt))
     }
 
     /// Returns a row of the history: the first 200 characters of the narrative, and counts.
-    func preview(_ work: Work) -> JSON {
+    func preview(_ work: Work, at time: JSON) -> JSON {
         var narrative = ""
         if case .string(let text)? = work.result["narrative"] { narrative = text }
         func count(_ name: String) -> JSON {
@@ -124,7 +124,7 @@ extension Service {
             "id": .string(work.id),
             "narrative": .string(
                 narrative.count > 200 ? narrative.prefix(200) + "..." : narrative),
-            "generated_at": .time(work.updatedAt),
+            "generated_at": time,
             "confidence_score": work.result["confidence_score"] ?? 0,
             "key_insights_count": count("key_insights"),
             "recommendations_count": count("recommendations"),

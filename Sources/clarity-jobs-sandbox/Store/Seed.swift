@@ -53,8 +53,7 @@ struct Seed {
             lasts.
             """
         return Work(
-            id: id("insight", number), kind: .insight, user: user, state: .completed,
-            progress: 100,
+            .insight, id: id("insight", number), of: user, at: made,
             result: [
                 "narrative": .string(narrative),
                 "key_insights": [
@@ -63,8 +62,7 @@ struct Seed {
                 ],
                 "recommendations": [.string(advice)],
                 "confidence_score": .number(Double(60 + (number * 13) % 36) / 100),
-            ],
-            createdAt: made, updatedAt: made)
+            ])
     }
 
     private static func metric(_ number: Int, _ now: Timestamp) -> AcceptedMetric {

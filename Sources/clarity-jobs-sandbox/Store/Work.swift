@@ -47,9 +47,14 @@ struct Work: Hashable, Sendable {
 }
 
 extension Work {
-    /// Creates work that has just been accepted.
-    init(_ kind: Kind, id: String, of user: String, at now: Timestamp) {
-        self.init(id: id, kind: kind, user: user, result: [:], createdAt: now, updatedAt: now)
+    /// Creates work that has just been accepted, or that is completed if it has a `result`.
+    init(
+        _ kind: Kind, id: String, of user: String, at now: Timestamp, result: JSON? = nil
+    ) {
+        self.init(
+            id: id, kind: kind, user: user, state: result == nil ? .received : .completed,
+            progress: result == nil ? 0 : 100, result: result ?? [:], createdAt: now, updatedAt: now
+        )
     }
 }
 

@@ -109,24 +109,17 @@ struct Validation {
         required: Bool = true
     ) -> Double? {
         guard let value = present(node, required) else { return nil }
-        let number: Double
+        let found: Double?
         switch value {
-        case .bool(let value) where isLax: number = value ? 1 : 0
+        case .bool(let value) where isLax: found = value ? 1 : 0
         case .string(let text) where isLax:
-            let read = Double(text.trimmingSpaces).flatMap { $0.isFinite ? $0 : nil }
-            guard
-                let read = expect(
-                    read, node, "be a number, which this text is not",
-                    whole ? "int_parsing" : "float_parsing")
-            else { return nil }
-            number = read
+            found = expect(
+                Double(text.trimmingSpaces).flatMap { $0.isFinite ? $0 : nil }, node,
+                "be a number, which this text is not", whole ? "int_parsing" : "float_parsing")
         default:
-            guard
-                let read = expect(
-                    value.double, node, "be a number", whole ? "int_type" : "float_type")
-            else { return nil }
-            number = read
+            found = expect(value.double, node, "be a number", whole ? "int_type" : "float_type")
         }
+        guard let number = found else { return nil }
         guard !whole || number.rounded() == number else {
             return expect(nil, node, "be a whole number", "int_from_float")
         }

@@ -53,16 +53,14 @@ extension LoopRoutes {
     private func analyze(
         _ points: [ActigraphyPoint], _ call: Service.Call, _ service: Service
     ) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let id = service.identifiers.uuid()
         // Values outside this range say nothing about rest, and their sum could overflow.
         guard points.allSatisfy({ (0...1e9).contains($0.value) }),
             let features = ActigraphyFeatures(points)
         else { return try fail(id, call, service) }
         try service.store.add(
-            Work(
-                id: id, kind: .analysis, user: caller, state: .completed, progress: 100,
-                result: features.json, createdAt: call.now, updatedAt: call.now))
+            Work(.analysis, id: id, of: caller, at: call.now, result: features.json))
         return .ok([
             "analysis_id": .string(id), "status": "completed",
             "analysis": features.sleep(of: caller, at: call.now),
@@ -86,7 +84,7 @@ extension LoopRoutes {
         }
         try service.store.add(
             Work(
-                id: id, kind: .analysis, user: try call.owner.id, state: .failed,
+                id: id, kind: .analysis, user: try call.account.id, state: .failed,
                 endsIn: .failed, result: [:], createdAt: call.now, updatedAt: call.now))
         return .ok([
             "analysis_id": .string(id), "status": "failed", "analysis": .null,
@@ -96,7 +94,7 @@ extension LoopRoutes {
 
     func analysis(_ call: Service.Call, _ service: Service) throws -> Response {
         let id = call.parameters[0]
-        let caller = try call.owner.id
+        let caller = try call.account.id
         guard !has(.lostAnalyses),
             let work = try service.store.work(.analysis, id, of: caller)
         else {

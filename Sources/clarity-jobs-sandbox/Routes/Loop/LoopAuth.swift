@@ -137,7 +137,7 @@ extension LoopRoutes {
 
     func updateMe(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
-        var account = try call.owner
+        var account = try call.account
         var validation = Validation.lax
         let name = validation.text(body["display_name"], required: false)
         // The address is validated but not changed, because it belongs to the login.

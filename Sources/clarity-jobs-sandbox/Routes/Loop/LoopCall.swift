@@ -1,16 +1,6 @@
 import JSON
 
 extension Service.Call {
-    /// The caller's account; without a caller, the answer is 401.
-    var owner: Account {
-        get throws(Refusal) {
-            guard let caller else {
-                throw Refusal(.detail(401, "Authentication required"))
-            }
-            return caller.account
-        }
-    }
-
     /// Returns the value of the body, whatever its declared type.
     ///
     /// - Throws: the answer 400 if the body is not text, such as a compressed one, 422 if it is not

@@ -2,7 +2,7 @@ import JSON
 
 extension LoopRoutes {
     func uploadMetrics(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let body = try call.laxBody()
         var sent = 0
         if case .array(let metrics)? = body["metrics"].value { sent = metrics.count }
@@ -55,7 +55,7 @@ extension LoopRoutes {
         _ metrics: [AcceptedMetric], _ syncToken: String?, _ call: Service.Call,
         _ service: Service
     ) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let id = service.identifiers.uuid()
         let kept = has(.oneOfEachType) ? lastOfEachType(metrics) : Array(metrics.indices)
         let duplicates = try service.store.transaction {
@@ -116,7 +116,7 @@ extension LoopRoutes {
 
     func metricsProcessing(_ call: Service.Call, _ service: Service) throws -> Response {
         let id = try call.pathUUID("processing_id")
-        let caller = try call.owner.id
+        let caller = try call.account.id
         return try service.store.transaction {
             guard let work = try service.store.work(.metrics, id, of: caller) else {
                 return .detail(has(.wrongStatuses) ? 400 : 404, "Processing job \(id) not found")
@@ -136,7 +136,7 @@ extension LoopRoutes {
     /// If its list were not empty, the deployed backend would have one row for each upload, with a
     /// map from type to metric as here.
     func listMetrics(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         var validation = Validation.lax
         let limit =
             call.queriedNumber("limit", 1...1000, &validation)
@@ -189,7 +189,7 @@ extension LoopRoutes {
 
     func deleteMetrics(_ call: Service.Call, _ service: Service) throws -> Response {
         let id = try call.pathUUID("processing_id")
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let isDeleted = try service.store.transaction {
             try service.store.deleteUpload(id, of: caller)
         }

@@ -2,7 +2,7 @@ import JSON
 
 extension LoopRoutes {
     func uploadHealthKit(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let body = try call.laxBody()
         var validation = Validation.lax
         let user = validation.text(body["user_id"])
@@ -51,7 +51,7 @@ extension LoopRoutes {
     }
 
     func healthKitStatus(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let id = call.parameters[0]
         let digits = id.split(separator: "-", omittingEmptySubsequences: false).last ?? ""
         guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),

@@ -8,7 +8,7 @@ extension LoopRoutes {
     ]
 
     func generateInsight(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         let body = try call.laxBody()
         var validation = Validation.lax
         let results = validation.object(body["analysis_results"])
@@ -29,25 +29,24 @@ extension LoopRoutes {
         if has(.insightBreaker) { breaker.note(success: isSound, at: call.now) }
         guard isSound else { return unavailable }
         let work = Work(
-            id: "insight_" + service.identifiers.bytes(4).hexadecimal, kind: .insight,
-            user: caller, state: .completed, progress: 100,
+            .insight, id: "insight_" + service.identifiers.bytes(4).hexadecimal, of: caller,
+            at: call.now,
             result: Service.narration(
-                of: results ?? [], isBrief: type == "brief", advise: advise ?? true),
-            createdAt: call.now, updatedAt: call.now)
+                of: results ?? [], isBrief: type == "brief", advise: advise ?? true))
         try service.store.add(work)
-        return .ok(answer(data(of: work), call, service))
+        return answer(data(of: work, service), call, service)
     }
 
     func insight(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         guard !has(.deadInsights),
             let work = try service.store.work(.insight, call.parameters[0], of: caller)
         else { return notThere(call, service) }
-        return .ok(answer(data(of: work), call, service))
+        return answer(data(of: work, service), call, service)
     }
 
     func insightHistory(_ call: Service.Call, _ service: Service) throws -> Response {
-        let caller = try call.owner.id
+        let caller = try call.account.id
         var validation = Validation.lax
         let limit =
             call.queriedNumber("limit", nil, &validation)
@@ -74,32 +73,25 @@ extension LoopRoutes {
         // If the rows read do not reach the end, the total is twice their number, minus one.
         let read = limit + start
         let total = has(.wrongTotals) && read < stored ? 2 * read - 1 : stored
-        return .ok(
-            answer(
-                [
-                    "insights": .array(page.map { service.preview($0).with(dates: $0) }),
-                    "total_count": .count(total), "has_more": .bool(start + page.count < stored),
-                    "pagination": [
-                        "limit": .count(limit), "offset": .count(offset),
-                        "current_page": .count(start / limit + 1),
-                        "total_pages": .count((total + limit - 1) / limit),
-                    ],
-                ], call, service))
+        return answer(
+            [
+                "insights": .array(
+                    page.map { service.preview($0, at: .string($0.updatedAt.offsetText)) }),
+                "total_count": .count(total), "has_more": .bool(start + page.count < stored),
+                "pagination": [
+                    "limit": .count(limit), "offset": .count(offset),
+                    "current_page": .count(start / limit + 1),
+                    "total_pages": .count((total + limit - 1) / limit),
+                ],
+            ], call, service)
     }
 
     /// Returns the status, unless its path is taken for that of an insight.
     func insightStatus(_ call: Service.Call, _ service: Service) -> Response {
         if has(.deadInsights) { return notThere(call, service) }
-        return .ok(
-            answer(
-                [
-                    "service": "insights", "status": "healthy",
-                    "model": [
-                        "model_name": "sandbox-narrator", "project_id": "sandbox",
-                        "initialized": true, "capabilities": ["comprehensive", "brief"],
-                    ],
-                    "timestamp": .string(call.now.offsetText),
-                ], call, service))
+        return answer(
+            service.insightService(
+                ["comprehensive", "brief"], at: .string(call.now.offsetText)), call, service)
     }
 
     private func notThere(_ call: Service.Call, _ service: Service) -> Response {
@@ -118,38 +110,18 @@ extension LoopRoutes {
         "req_insights_" + service.identifiers.bytes(4).hexadecimal
     }
 
-    private func answer(_ data: JSON, _ call: Service.Call, _ service: Service) -> JSON {
-        [
+    private func answer(_ data: JSON, _ call: Service.Call, _ service: Service) -> Response {
+        .ok([
             "success": true, "data": data,
             "metadata": [
                 "request_id": .string(requestID(service)),
                 "timestamp": .string(call.now.offsetText), "service": "sandbox-insights",
                 "version": "1.0.0", "processing_time_ms": 0.0,
             ],
-        ]
+        ])
     }
 
-    /// Returns the whole insight without its id.
-    private func data(of work: Work) -> JSON {
-        [
-            "user_id": .string(work.user), "narrative": work.result["narrative"] ?? "",
-            "key_insights": work.result["key_insights"] ?? [],
-            "recommendations": work.result["recommendations"] ?? [],
-            "confidence_score": work.result["confidence_score"] ?? 0,
-            "generated_at": .string(work.updatedAt.offsetText),
-        ]
-    }
-}
-
-extension JSON {
-    /// Returns the row of a history with its date in the format of this dialect.
-    fileprivate func with(dates work: Work) -> JSON {
-        guard case .object(let members) = self else { return self }
-        return .object(
-            members.map { member in
-                member.name == "generated_at"
-                    ? Member(name: member.name, value: .string(work.updatedAt.offsetText))
-                    : member
-            })
+    private func data(of work: Work, _ service: Service) -> JSON {
+        service.insight(work, at: .string(work.updatedAt.offsetText))
     }
 }

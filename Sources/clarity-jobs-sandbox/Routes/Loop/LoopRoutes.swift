@@ -24,7 +24,7 @@ final class LoopRoutes: RouteSet {
         case .login: try login(call, service)
         case .refresh: try refresh(call, service)
         case .logout: try logout(call, service)
-        case .me: me(try call.owner)
+        case .me: me(try call.account)
         case .updateMe: try updateMe(call, service)
         case .verifyEmail: try confirmEmail(call, service)
         case .resendConfirmation: try resendConfirmation(call, service)
