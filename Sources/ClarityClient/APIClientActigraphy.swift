@@ -16,15 +16,6 @@ public struct StepRecording: PrivateValue {
         self.metadata = metadata
     }
 
-    /// Creates a recording of consecutive minutes from `start` on.
-    public init(start: Instant, counts: [Int], metadata: [String: String] = [:]) {
-        self.init(
-            counts.enumerated().map {
-                MovementWeek.Minute(
-                    start: start + .seconds(60 * Int64($0.offset)), steps: $0.element)
-            }, metadata: metadata)
-    }
-
     /// Returns the request body: a count and a timestamp for each minute.
     ///
     /// - Throws: `APIError.refused` if the recording is outside `limits`, or a count is below 0 or

@@ -69,11 +69,11 @@ package struct UploadEndpoint: Hashable, Sendable {
     var kinds: [SampleKind: UploadRules.Kind] {
         switch form {
         case .metrics(let fields):
-            fields.mapValues { UploadRules.Kind($0.metricType, ranges: $0.ranges) }
+            fields.mapValues { UploadRules.Kind(metricType: $0.metricType, ranges: $0.ranges) }
         case .healthKit:
             Dictionary(
                 uniqueKeysWithValues: SampleKind.allCases.map {
-                    ($0, UploadRules.Kind(HealthKitForm(of: $0).type))
+                    ($0, UploadRules.Kind(metricType: HealthKitForm(of: $0).type))
                 })
         }
     }

@@ -12,13 +12,7 @@ public struct UploadRules: Hashable, Sendable {
         ///
         /// The range of a night is for its minutes asleep. The values of a day are checked against
         /// the ranges of their own kinds, and the day leaves out those that are outside.
-        public var ranges: [ClosedRange<Double>]
-
-        /// Creates a rule.
-        public init(_ metricType: String, ranges: [ClosedRange<Double>] = []) {
-            self.metricType = metricType
-            self.ranges = ranges
-        }
+        public var ranges: [ClosedRange<Double>] = []
 
         func allows(_ numbers: [Double]) -> Bool {
             zip(ranges, numbers).allSatisfy { $0.contains($1) }
@@ -38,25 +32,9 @@ public struct UploadRules: Hashable, Sendable {
     /// Whether a repeated upload leaves no duplicates at the backend.
     public var isIdempotent: Bool
     /// Whether a sample may begin or end later than now.
-    public var takesFuture: Bool
+    public var takesFuture = true
     /// The accepted kinds; samples of other kinds are never sent.
     public var kinds: [SampleKind: Kind]
-
-    /// Creates rules.
-    public init(
-        route: UploadRoute, samplesPerRequest: Int, perType: Int? = nil, requestBytes: Int,
-        requestsPerHour: Int? = nil, isIdempotent: Bool, takesFuture: Bool = true,
-        kinds: [SampleKind: Kind]
-    ) {
-        self.route = route
-        self.samplesPerRequest = samplesPerRequest
-        self.perType = perType
-        self.requestBytes = requestBytes
-        self.requestsPerHour = requestsPerHour
-        self.isIdempotent = isIdempotent
-        self.takesFuture = takesFuture
-        self.kinds = kinds
-    }
 
     /// Returns the metric type that samples of a kind count as; `nil` if the kind is not accepted.
     public func metricType(of kind: SampleKind) -> String? { kinds[kind]?.metricType }

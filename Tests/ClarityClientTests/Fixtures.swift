@@ -119,3 +119,14 @@ func failure<Value>(
         return error
     }
 }
+
+extension StepRecording {
+    /// Creates a recording of consecutive minutes from `start` on.
+    init(start: Instant, counts: [Int], metadata: [String: String] = [:]) {
+        self.init(
+            counts.enumerated().map {
+                MovementWeek.Minute(
+                    start: start + .seconds(60 * Int64($0.offset)), steps: $0.element)
+            }, metadata: metadata)
+    }
+}

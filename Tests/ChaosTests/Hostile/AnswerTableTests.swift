@@ -90,8 +90,9 @@ private final class TableBench: Sendable {
             ])
         let receipt = try await client.upload(batch)
         let id = receipt.processingID ?? ""
+        let start = Instant.now - .seconds(90_000)
         let steps = StepRecording(
-            start: .now - .seconds(90_000), counts: Array(repeating: 3, count: 1440))
+            (0..<1440).map { MovementWeek.Minute(start: start + .seconds(60 * $0), steps: 3) })
         let analysis = try await client.analyse(steps)
         let request = InsightRequest(results: ["sleep_efficiency": 0.9])
         let page = try await client.insightsPage(user: session.userID, limit: 5, offset: 0)

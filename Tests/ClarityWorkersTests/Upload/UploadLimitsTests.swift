@@ -179,6 +179,6 @@ extension UploadRules {
     fileprivate init(_ bench: WorkBench) {
         self.init(
             route: .metrics, samplesPerRequest: 100, requestBytes: 1 << 20, isIdempotent: true,
-            kinds: [.heartRate: Kind("heart_rate")])
+            kinds: [.heartRate: Kind(metricType: "heart_rate")])
     }
 }
