@@ -26,9 +26,9 @@ public actor APIClient {
     let choice: DialectChoice
     let memory: any DialectMemory
     /// The dialect in use, once it is known from `memory` or from the backend.
-    var spoken: Dialect?
+    var detected: Dialect?
     /// Whether the client has detected the dialect again because a path was missing.
-    var hasAskedAnew = false
+    var hasDetectedAgain = false
     let transport: any HTTPTransport
     let sessions: any SessionStore
     let clock: any WallClock

@@ -96,8 +96,8 @@ extension APIClient {
         if login.tokens == nil, login.secondFactorToken != nil { throw .secondFactorRequired }
         guard let tokens = login.tokens else { throw .decoding("login: `tokens` is missing") }
         guard let refreshToken = tokens.refreshToken else {
-            let place = login.isBare ? "" : "tokens."
-            throw .decoding("login: `\(place)refresh_token` is missing")
+            let prefix = login.isBare ? "" : "tokens."
+            throw .decoding("login: `\(prefix)refresh_token` is missing")
         }
         let accessToken = Secret(tokens.accessToken)
         let user = try await owner(of: accessToken, named: login.user)

@@ -16,23 +16,23 @@ extension APIClient {
 
     private func dialect() async throws(APIError) -> Dialect {
         if case .fixed(let dialect) = choice { return dialect }
-        if let spoken { return spoken }
+        if let detected { return detected }
         if let name = try remembered(), let dialect = Dialect.named(name) {
-            spoken = dialect
+            detected = dialect
             return dialect
         }
-        return try await askDialectAnew()
+        return try await detectDialect()
     }
 
     /// Asks the backend which dialect it speaks, whatever is remembered, and remembers the answer.
     ///
     /// Sends nothing if the job file names the dialect.
     @discardableResult
-    func askDialectAnew() async throws(APIError) -> Dialect {
+    func detectDialect() async throws(APIError) -> Dialect {
         if case .fixed(let dialect) = choice { return dialect }
         let greeting = try APIRequests(base: base, dialect: .blueprint).greeting
         let dialect = try Dialect.shown(by: try await answered(greeting))
-        spoken = dialect
+        detected = dialect
         try remember(dialect.name)
         return dialect
     }
@@ -54,12 +54,13 @@ extension APIClient {
     /// Asks the backend only for `noSuchCall`, which says that a path is missing that the dialect
     /// must have, and at most once in the client's life.
     func explained(_ error: APIError) async -> APIError {
-        guard case .noSuchCall = error, choice == .auto, let before = spoken, !hasAskedAnew else {
+        guard case .noSuchCall = error, choice == .auto, let before = detected, !hasDetectedAgain
+        else {
             return error
         }
-        hasAskedAnew = true
+        hasDetectedAgain = true
         do throws(APIError) {
-            return try await askDialectAnew() == before ? error : .dialectChanged
+            return try await detectDialect() == before ? error : .dialectChanged
         } catch {
             return error
         }

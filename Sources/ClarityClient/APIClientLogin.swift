@@ -24,7 +24,7 @@ extension APIClient {
     private func login(
         _ email: String, _ password: Secret, isAgain: Bool
     ) async throws(APIError) -> Session {
-        try await askDialectAnew()
+        try await detectDialect()
         let requests = try await requests
         let request = try requests.login(email: email, password: password)
         let start = clock.now

@@ -144,7 +144,7 @@ extension APIClient {
             await clock.sleep(for: wait)
             if Task.isCancelled { throw .cancelled }
             // After a logout, report the last error: that try may have arrived.
-            if let session, try kept()?.userID != session.userID { throw error }
+            if let session, try storedSession()?.userID != session.userID { throw error }
         }
     }
 }

@@ -19,7 +19,7 @@ extension APIClient {
     ///   the renewal or login. An error of the backend (5xx) does not end a session: it may be an
     ///   outage.
     public func session() async throws(APIError) -> Session {
-        if let session = try kept() {
+        if let session = try storedSession() {
             guard !isFresh(session) else { return session }
             do throws(APIError) {
                 return try await renewed(insteadOf: session)
@@ -27,8 +27,8 @@ extension APIClient {
                 // The session is usable until its access token expires. A session that the backend
                 // has ended is no longer stored.
                 guard error.ruling.isTransient, session.expiresAt > clock.now,
-                    let kept = try kept(),
-                    kept.accessToken == session.accessToken
+                    let stored = try storedSession(),
+                    stored.accessToken == session.accessToken
                 else { throw error }
                 return session
             }
@@ -42,7 +42,7 @@ extension APIClient {
     /// meantime, or one that this call renews. Concurrent calls wait for the same renewal.
     func renewed(insteadOf old: Session?) async throws(APIError) -> Session {
         if let renewal { return try await renewal.value.get() }
-        let current = try kept()
+        let current = try storedSession()
         if let current, current.accessToken != old?.accessToken, isFresh(current) { return current }
         if current == nil, old != nil, try !hasCredentials() { throw .notLoggedIn }
         // A task of its own: if one caller's cancellation interrupted the renewal, the session
@@ -59,7 +59,7 @@ extension APIClient {
             let lock = try await lockSession()
             defer { withExtendedLifetime(lock) {} }
             // Another process may have changed the session while this one waited.
-            guard let session = try kept() else {
+            guard let session = try storedSession() else {
                 return .success(try await logInAgain(orElse: .notLoggedIn))
             }
             if session.accessToken != old?.accessToken, isFresh(session) {
@@ -121,7 +121,9 @@ extension APIClient {
     private func other(
         than session: Session, orElse error: APIError
     ) throws(APIError) -> Session {
-        guard let other = try kept(), other.accessToken != session.accessToken else { throw error }
+        guard let other = try storedSession(), other.accessToken != session.accessToken else {
+            throw error
+        }
         return other
     }
 
@@ -158,7 +160,7 @@ extension APIClient {
         .milliseconds(Int64(min(max(tokens.expiresIn, 0), 365 * 86_400) * 1000))
     }
 
-    func kept() throws(APIError) -> Session? { try store("read") { try sessions.load() } }
+    func storedSession() throws(APIError) -> Session? { try store("read") { try sessions.load() } }
 
     @discardableResult
     func note(_ reason: String, isTrouble: Bool) throws(APIError) -> SessionRecord.Trouble? {

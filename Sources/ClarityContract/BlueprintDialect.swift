@@ -37,12 +37,12 @@ extension Dialect {
         ],
         endpoints: [
             .metrics: UploadEndpoint(
-                call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(blueprintFields),
+                call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(blueprintFields),
                 samplesPerRequest: 100,
                 requestBytes: 1024 * 1024, isIdempotent: true,
                 takesFuture: false, wholeProgress: 100),
             .samples: UploadEndpoint(
-                call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
+                call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
                 samplesPerRequest: 1000,
                 requestBytes: 1024 * 1024, isIdempotent: false,
                 takesFuture: false, wholeProgress: 1),

@@ -50,14 +50,14 @@ extension Dialect {
             // The backend keeps only the last metric of each type in a request, and reports all of
             // them as accepted.
             .metrics: UploadEndpoint(
-                call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(loopFields),
+                call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(loopFields),
                 samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
                 takesFuture: true),
             // The backend reports the same progress for every upload at any time. It reads
             // `received` from the stored upload, and never reports anything else afterwards.
             .samples: UploadEndpoint(
-                call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
+                call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
                 samplesPerRequest: 1000,
                 requestBytes: 5 * 1024 * 1024, isIdempotent: false,
                 takesFuture: true, storedWord: "received"),

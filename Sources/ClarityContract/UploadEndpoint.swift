@@ -1,6 +1,6 @@
 package import ClarityJobs
 
-/// One endpoint of a backend for samples: its limits, and the form of its bodies.
+/// One endpoint of a backend for samples: its limits, and the format of its bodies.
 package struct UploadEndpoint: Hashable, Sendable {
     /// The object that holds a metric's numbers.
     package struct Payload: Hashable, Sendable {
@@ -14,7 +14,7 @@ package struct UploadEndpoint: Hashable, Sendable {
         }
     }
 
-    /// The form of one kind of sample as a typed metric.
+    /// The fields of one kind of sample as a typed metric.
     package struct Field: Hashable, Sendable {
         package var metricType: String
         package var payload: Payload
@@ -39,8 +39,8 @@ package struct UploadEndpoint: Hashable, Sendable {
         }
     }
 
-    /// The form of a body.
-    package enum Form: Hashable, Sendable {
+    /// The format of a body.
+    package enum BodyFormat: Hashable, Sendable {
         /// Typed metrics; a kind that is missing is not accepted.
         case metrics([SampleKind: Field])
         /// Samples as HealthKit writes them, of every kind.
@@ -49,7 +49,7 @@ package struct UploadEndpoint: Hashable, Sendable {
 
     package var call: APICall
     package var statusCall: APICall
-    package var form: Form
+    package var format: BodyFormat
     /// The backend's name for the origin of uploaded samples.
     package var source = "apple_health"
     package var samplesPerRequest: Int
@@ -67,13 +67,13 @@ package struct UploadEndpoint: Hashable, Sendable {
 
     /// The accepted kinds, with the rules for each.
     var kinds: [SampleKind: UploadRules.Kind] {
-        switch form {
+        switch format {
         case .metrics(let fields):
             fields.mapValues { UploadRules.Kind(metricType: $0.metricType, ranges: $0.ranges) }
         case .healthKit:
             Dictionary(
                 uniqueKeysWithValues: SampleKind.allCases.map {
-                    ($0, UploadRules.Kind(metricType: HealthKitForm(of: $0).type))
+                    ($0, UploadRules.Kind(metricType: HealthKitEncoding(of: $0).type))
                 })
         }
     }

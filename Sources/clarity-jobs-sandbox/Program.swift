@@ -50,12 +50,12 @@
         }
         let service: Service
         do {
-            let standing = options.settings.clockStart.map(StandingTime.init)
+            let settable = options.settings.clockStart.map(SettableClock.init)
             service = try Service(
                 store: try Store(directory: options.directory), settings: options.settings,
                 routes: options.settings.dialect.makeRoutes(), faults: options.faults,
-                clock: { standing?.now ?? Timestamp.now() },
-                setClock: standing.map { standing in { standing.now = $0 } },
+                clock: { settable?.now ?? Timestamp.now() },
+                setClock: settable.map { settable in { settable.now = $0 } },
                 complain: complain)
         } catch {
             complain("cannot use `\(options.directory)/sandbox.db`: \(error)")

@@ -1,6 +1,6 @@
 /// Removes from a backend's sentence about a sample everything that could be one of its values.
 enum ServerWords {
-    /// The longest text that is kept, in bytes.
+    /// The longest text that is returned, in bytes.
     static let longest = 160
     /// The most characters of a sentence that are read.
     private static let mostRead = 2048
@@ -11,25 +11,25 @@ enum ServerWords {
     /// Control characters count as spaces. A quotation or bracket that is not closed hides the
     /// rest.
     static func redacted(_ sentence: String) -> String? {
-        var kept = ""
+        var text = ""
         var rest = Substring(sentence.prefix(mostRead))
         while let character = rest.popFirst() {
-            if let end = closing(character, after: kept.last) {
+            if let end = closing(character, after: text.last) {
                 let inner = rest.firstIndex(of: end)
                 rest = inner.map { rest[rest.index(after: $0)...] } ?? ""
-                kept += "..."
+                text += "..."
             } else if isDigit(character) {
                 rest = rest.drop { isDigit($0) || isPartOfNumber($0) }
-                kept += kept.hasSuffix("#") ? "" : "#"
+                text += text.hasSuffix("#") ? "" : "#"
             } else if isSpace(character) {
-                if !kept.isEmpty, !kept.hasSuffix(" ") { kept += " " }
+                if !text.isEmpty, !text.hasSuffix(" ") { text += " " }
             } else {
-                kept.append(character)
+                text.append(character)
             }
         }
-        while kept.last == " " { kept.removeLast() }
-        let hasWords = kept.contains { $0.isLetter }
-        return hasWords ? cut(kept) : nil
+        while text.last == " " { text.removeLast() }
+        let hasWords = text.contains { $0.isLetter }
+        return hasWords ? cut(text) : nil
     }
 
     /// Returns the end of the quotation or bracket that a character begins; `nil` if it begins

@@ -34,7 +34,7 @@ struct AnswerReader {
         _ body: [UInt8], from endpoint: UploadEndpoint, count: Int
     ) throws(APIError) -> UploadReceipt {
         try read(body) { answer throws(JSONPart.Fault) in
-            switch endpoint.form {
+            switch endpoint.format {
             case .metrics: try UploadReceipt(metrics: answer, count: count)
             case .healthKit: try UploadReceipt(samples: answer, count: count)
             }

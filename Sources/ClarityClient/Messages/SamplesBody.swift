@@ -4,8 +4,8 @@ import ClarityScheduler
 import JSON
 
 extension UploadEndpoint {
-    /// Writes a batch in HealthKit's form; every sample must be writable. Each sample goes into the
-    /// list of its form, in the order of the batch.
+    /// Writes a batch in HealthKit's encoding; every sample must be writable. Each sample goes into the
+    /// list of its encoding, in the order of the batch.
     func writeSamples(_ batch: UploadBatch, _ userID: String, into json: inout JSONWriter) {
         json.object { json in
             json.field("user_id", userID)
@@ -21,23 +21,25 @@ extension UploadEndpoint {
     }
 
     private func write(
-        _ batch: UploadBatch, _ list: HealthKitForm.List, into json: inout JSONWriter
+        _ batch: UploadBatch, _ list: HealthKitEncoding.List, into json: inout JSONWriter
     ) {
         for metric in batch.metrics {
-            let form = HealthKitForm(of: metric.sample.kind)
-            if form.list == list { write(metric, form, into: &json) }
+            let encoding = HealthKitEncoding(of: metric.sample.kind)
+            if encoding.list == list { write(metric, encoding, into: &json) }
         }
     }
 
-    private func write(_ metric: UploadMetric, _ form: HealthKitForm, into json: inout JSONWriter) {
+    private func write(
+        _ metric: UploadMetric, _ encoding: HealthKitEncoding, into json: inout JSONWriter
+    ) {
         let sample = metric.sample
         json.object { json in
             json.field("identifier", metric.id)
-            json.field("type", form.type)
+            json.field("type", encoding.type)
             switch sample.value {
             // A category of an interval has no number; HealthKit writes "not applicable".
-            case .single where form.list == .categories: json.field("value", number: 0)
-            case .single(let value): json.field("value", number: value / form.divisor)
+            case .single where encoding.list == .categories: json.field("value", number: 0)
+            case .single(let value): json.field("value", number: value / encoding.divisor)
             case .pressure(let systolic, let diastolic):
                 json.object("value") { json in
                     json.field("systolic", number: systolic)
@@ -46,7 +48,7 @@ extension UploadEndpoint {
             case .sleep(let night): json.object("value") { $0.fields(of: night) }
             case .activity(let day): json.object("value") { $0.fields(of: day) }
             }
-            if let unit = form.unit { json.field("unit", unit) }
+            if let unit = encoding.unit { json.field("unit", unit) }
             json.field("start_date", sample.start)
             json.field("end_date", sample.end)
             if let source = sample.source { json.field("source_name", source) }

@@ -4,7 +4,7 @@ import ClarityScheduler
 import JSON
 
 extension UploadEndpoint {
-    /// Returns the body of the upload of `batch`, in the form of this endpoint.
+    /// Returns the body of the upload of `batch`, in the format of this endpoint.
     ///
     /// - Parameter userID: the owner of the samples, in the backend's spelling.
     /// - Throws: `APIError.validation` with the indices of metrics that cannot be written, because
@@ -16,7 +16,7 @@ extension UploadEndpoint {
         let unwritable = batch.metrics.indices.filter { !isWritable(batch.metrics[$0].sample) }
         guard unwritable.isEmpty else { throw .validation(indices: unwritable) }
         var json = JSONWriter(capacity: 200 + 400 * batch.metrics.count)
-        switch form {
+        switch format {
         case .metrics(let fields): write(batch, userID, fields, into: &json)
         case .healthKit: writeSamples(batch, userID, into: &json)
         }
@@ -76,7 +76,7 @@ extension UploadEndpoint {
     /// Whether there is a field for a sample, and a number for each part of it.
     private func isWritable(_ sample: Sample) -> Bool {
         guard sample.hasValueOfItsKind else { return false }
-        guard case .metrics(let fields) = form else { return true }
+        guard case .metrics(let fields) = format else { return true }
         guard let field = fields[sample.kind] else { return false }
         switch sample.value {
         case .single(let value): return field.canWrite(value)

@@ -55,18 +55,18 @@ struct Listener: ~Copyable {
             AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { throw SystemError(code: errno) }
         var on: Int32 = 1
-        var place = sockaddr_in()
-        place.sin_family = sa_family_t(AF_INET)
-        place.sin_addr.s_addr = wanted.host.bigEndian
-        place.sin_port = wanted.port.bigEndian
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = wanted.host.bigEndian
+        name.sin_port = wanted.port.bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &place) { place in
-            place.withMemoryRebound(to: sockaddr.self, capacity: 1) { place in
+        let isListening = withUnsafeMutablePointer(to: &name) { name in
+            name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
                 setsockopt(
                     socket, SOL_SOCKET, SO_REUSEADDR, &on,
                     socklen_t(MemoryLayout<Int32>.size)) == 0
-                    && bind(socket, place, size) == 0 && listen(socket, 128) == 0
-                    && getsockname(socket, place, &size) == 0
+                    && bind(socket, name, size) == 0 && listen(socket, 128) == 0
+                    && getsockname(socket, name, &size) == 0
             }
         }
         guard isListening else {
@@ -75,7 +75,7 @@ struct Listener: ~Copyable {
             throw SystemError(code: code)
         }
         descriptor = socket
-        address = ListenAddress(host: wanted.host, port: UInt16(bigEndian: place.sin_port))
+        address = ListenAddress(host: wanted.host, port: UInt16(bigEndian: name.sin_port))
     }
 
     deinit {

@@ -114,7 +114,7 @@ extension Timestamp {
 /// A clock that stands still until it is set, for tests that span months.
 ///
 /// Like the service, it belongs to one thread at a time.
-final class StandingTime {
+final class SettableClock {
     var now: Timestamp
 
     init(_ now: Timestamp) { self.now = now }

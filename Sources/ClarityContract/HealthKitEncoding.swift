@@ -1,7 +1,7 @@
 package import ClarityJobs
 
-/// The form in which HealthKit writes a kind of sample.
-package struct HealthKitForm: Hashable, Sendable {
+/// How HealthKit writes a kind of sample.
+package struct HealthKitEncoding: Hashable, Sendable {
     /// The list of the body that a sample goes into.
     package enum List: Hashable, Sendable {
         case quantities, categories, correlations
@@ -15,8 +15,8 @@ package struct HealthKitForm: Hashable, Sendable {
     package var divisor = 1.0
 }
 
-extension HealthKitForm {
-    /// Creates the form of a kind.
+extension HealthKitEncoding {
+    /// Creates the encoding of a kind.
     ///
     /// A blood pressure is one correlation, not two quantities. So each sample is one object with
     /// one identifier, its two halves stay together, and the counts in the answer are counts of
@@ -29,7 +29,7 @@ extension HealthKitForm {
             case .heartRateVariability:
                 .quantity("HKQuantityTypeIdentifierHeartRateVariabilitySDNN", "ms")
             case .bloodPressure:
-                HealthKitForm(
+                HealthKitEncoding(
                     type: "HKCorrelationTypeIdentifierBloodPressure", list: .correlations,
                     unit: "mmHg")
             case .oxygenSaturation:
@@ -48,17 +48,17 @@ extension HealthKitForm {
             case .bloodGlucose: .quantity("HKQuantityTypeIdentifierBloodGlucose", "mg/dL")
             case .sleep: .category("HKCategoryTypeIdentifierSleepAnalysis")
             case .activity:
-                HealthKitForm(type: "HKActivitySummaryTypeIdentifier", list: .correlations)
+                HealthKitEncoding(type: "HKActivitySummaryTypeIdentifier", list: .correlations)
             }
     }
 
     private static func quantity(
         _ type: String, _ unit: String, dividedBy divisor: Double = 1
-    ) -> HealthKitForm {
-        HealthKitForm(type: type, list: .quantities, unit: unit, divisor: divisor)
+    ) -> HealthKitEncoding {
+        HealthKitEncoding(type: type, list: .quantities, unit: unit, divisor: divisor)
     }
 
-    private static func category(_ type: String) -> HealthKitForm {
-        HealthKitForm(type: type, list: .categories)
+    private static func category(_ type: String) -> HealthKitEncoding {
+        HealthKitEncoding(type: type, list: .categories)
     }
 }
