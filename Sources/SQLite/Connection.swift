@@ -104,22 +104,41 @@ public final class Connection {
         }
     }
 
-    /// Returns an element for each row, in the order of the rows.
+    /// Returns an element for each row, in the order of the rows, without those for which `map`
+    /// returns `nil`.
     public func all<Element>(
-        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element
+        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element?
+    ) throws(SQLiteError) -> [Element] {
+        try all(sql, with: values, map: map)
+    }
+
+    /// Returns the same for a list of values.
+    public func all<Element>(
+        _ sql: String, with values: [Value], map: (borrowing Row) -> Element?
     ) throws(SQLiteError) -> [Element] {
         var elements: [Element] = []
-        try forEach(sql, values) { elements.append(map($0)) }
+        try forEach(sql, values) { row in
+            if let element = map(row) { elements.append(element) }
+        }
         return elements
     }
 
-    /// Returns an element for the first row, or `nil` if there is none.
+    /// Returns what `map` returns for the first row, or `nil` if there is no row.
     public func first<Element>(
-        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element
+        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element?
+    ) throws(SQLiteError) -> Element? {
+        try first(sql, with: values, map: map)
+    }
+
+    /// Returns the same for a list of values.
+    public func first<Element>(
+        _ sql: String, with values: [Value], map: (borrowing Row) -> Element?
     ) throws(SQLiteError) -> Element? {
         var element: Element?
+        var isFirst = true
         try forEach(sql, values) { row in
-            if element == nil { element = map(row) }
+            if isFirst { element = map(row) }
+            isFirst = false
         }
         return element
     }
@@ -162,8 +181,9 @@ public final class Connection {
 
     /// Rolls back a failed transaction.
     func rollBack() {
-        // After some errors, such as a full disk, SQLite has already rolled back. A failed ROLLBACK
-        // would only hide the error that led here; the next BEGIN reports it.
+        // After some errors, such as a full disk, SQLite has already rolled back. A rollback that
+        // fails too must not hide the error that led here: the transaction then stays open, the
+        // next one cannot begin, and closing the connection undoes it.
         if sqlite3_get_autocommit(handle) == 0 {
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
         }
@@ -176,12 +196,7 @@ public final class Connection {
             try execute("COMMIT")
             return result
         } catch {
-            // After some errors, such as a full disk, SQLite has already rolled back. A rollback
-            // that fails too must not hide the first error: the transaction then stays open, the
-            // next one cannot begin, and closing the connection undoes it.
-            if sqlite3_get_autocommit(handle) == 0 {
-                sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
-            }
+            rollBack()
             throw error
         }
     }

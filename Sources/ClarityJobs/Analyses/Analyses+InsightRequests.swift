@@ -27,7 +27,7 @@ extension Analyses {
             guard connection.changes > 0 else { return nil }
             return try connection.first(
                 "SELECT \(KeptInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
-                .integer(number), map: KeptInsightRequest.init) ?? nil
+                .integer(number), map: KeptInsightRequest.init)
         }
     }
 
@@ -47,8 +47,7 @@ extension Analyses {
                 """
                 SELECT \(KeptInsightRequest.Column.list) FROM insight_requests
                 WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
-                """, map: KeptInsightRequest.init
-            ).compactMap { $0 }
+                """, map: KeptInsightRequest.init)
         }
     }
 
@@ -62,11 +61,11 @@ extension Analyses {
             let found = try connection.blob(
                 "SELECT sealed FROM insight_requests WHERE id = ? AND sealed IS NOT NULL",
                 .integer(request.id))
-            guard let sealed = found else { return nil }
-            let identity = Analyses.identity(request.id, request.analysis)
-            guard let matter = InsightMatter(sealedForm: try sealer.open(sealed, for: identity))
-            else { throw SealingError(identity) }
-            return matter
+            return try found.map {
+                try sealer.open(
+                    $0, for: Analyses.identity(request.id, request.analysis),
+                    as: InsightMatter.init(sealedForm:))
+            }
         }
     }
 

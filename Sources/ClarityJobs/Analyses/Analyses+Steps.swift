@@ -46,7 +46,7 @@ extension Analyses {
             try connection.first(
                 "SELECT max(day) FROM minutes WHERE known_minutes = ?",
                 .integer(Int64(StepDay.minutes))
-            ) { $0.optionalInteger(0).map { CivilDay(daysSince1970: Int($0)) } } ?? nil
+            ) { $0.optionalInteger(0).map { CivilDay(daysSince1970: Int($0)) } }
         }
     }
 
@@ -59,13 +59,10 @@ extension Analyses {
                 "SELECT day, sealed FROM minutes WHERE day BETWEEN ? AND ? ORDER BY day",
                 .integer(Int64(last.daysSince1970) - 6), .integer(Int64(last.daysSince1970))
             ) { (day: CivilDay(daysSince1970: Int($0.integer(0))), sealed: $0.blob(1)) }
-            return try rows.map { row in
-                let identity = Analyses.identity(of: row.day)
-                let plain = try sealer.open(row.sealed, for: identity)
-                guard let day = StepDay(row.day, sealedForm: plain) else {
-                    throw SealingError(identity)
+            return try rows.map { day, sealed in
+                try sealer.open(sealed, for: Analyses.identity(of: day)) {
+                    StepDay(day, sealedForm: $0)
                 }
-                return day
             }
         }
     }

@@ -18,7 +18,7 @@ public struct Analyses: Sendable {
                 WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
                 """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
                 map: KeptAnalysis.init)
-        } ?? nil
+        }
     }
 
     /// Records that a week is to be analysed, before anything is sent.
@@ -49,12 +49,12 @@ public struct Analyses: Sendable {
                     """, .text(form.rawValue), day, .integer(Int64(knownMinutes)),
                     .instant(now))
             }
-            let row = try connection.first(
+            let analysis = try connection.first(
                 """
                 SELECT \(KeptAnalysis.Column.list) FROM analyses
                 WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
                 """, day, .text(form.rawValue), map: KeptAnalysis.init)
-            guard let analysis = row ?? nil else {
+            guard let analysis else {
                 throw SQLiteError(code: 1, message: "a row that was just written is gone")
             }
             return analysis
@@ -123,8 +123,7 @@ public struct Analyses: Sendable {
             try connection.all(
                 """
                 SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
-                """, map: KeptAnalysis.init
-            ).compactMap { $0 }
+                """, map: KeptAnalysis.init)
         }
     }
 
@@ -134,7 +133,7 @@ public struct Analyses: Sendable {
             try connection.first(
                 "SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
                 map: KeptAnalysis.init)
-        } ?? nil
+        }
     }
 
     /// Returns the completed analysis of the latest week, or `nil` if there is none.
@@ -146,23 +145,21 @@ public struct Analyses: Sendable {
         throws(HealthStoreError) -> (analysis: KeptAnalysis, result: AnalysisResult)?
     {
         try store.access { connection in
-            let found =
-                try connection.first(
-                    """
-                    SELECT \(KeptAnalysis.Column.list), sealed FROM analyses
-                    WHERE state = 'completed' AND sealed IS NOT NULL
-                    ORDER BY last_day DESC, id DESC LIMIT 1
-                    """
-                ) { row in
-                    KeptAnalysis(row).map {
-                        ($0, row.blob(Int32(KeptAnalysis.Column.allCases.count)))
-                    }
-                } ?? nil
+            let found = try connection.first(
+                """
+                SELECT \(KeptAnalysis.Column.list), sealed FROM analyses
+                WHERE state = 'completed' AND sealed IS NOT NULL
+                ORDER BY last_day DESC, id DESC LIMIT 1
+                """
+            ) { row in
+                KeptAnalysis(row).map { ($0, row.blob(Int32(KeptAnalysis.Column.allCases.count))) }
+            }
             guard let (analysis, sealed) = found else { return nil }
             let identity = Analyses.identity(of: analysis)
-            guard let result = AnalysisResult(sealedForm: try sealer.open(sealed, for: identity))
-            else { throw SealingError(identity) }
-            return (analysis, result)
+            return (
+                analysis,
+                try sealer.open(sealed, for: identity, as: AnalysisResult.init(sealedForm:))
+            )
         }
     }
 

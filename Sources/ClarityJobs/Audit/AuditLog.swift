@@ -76,22 +76,12 @@ struct AuditLog {
 
     /// Decrypts an entry; `nil` if that fails.
     func entry(of link: Link) -> AuditEntry? {
-        do throws(SealingError) {
-            return AuditEntry(
-                sealedForm: try sealer.open(
-                    link.sealed, for: AuditLog.row(link.number, link.at)))
-        } catch {
-            // The record without an entry reports it.
-            return nil
-        }
+        sealer.opened(link.sealed, for: AuditLog.row(link.number, link.at))
+            .flatMap(AuditEntry.init(sealedForm:))
     }
 
     /// Returns the owner of the data, or `nil` if there is none or the value does not decrypt.
     func user() throws -> String? {
-        let row = RowIdentity("owner")
-        guard let sealed = try connection.blob("SELECT sealed FROM owner"),
-            sealer.opens(sealed, for: row)
-        else { return nil }
-        return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
+        try connection.openedValue(of: "owner", sealer).map { String(decoding: $0, as: UTF8.self) }
     }
 }

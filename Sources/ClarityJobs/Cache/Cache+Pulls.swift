@@ -76,23 +76,19 @@ extension Cache {
     /// Returns the progress of pulling a part.
     public func pullRecord(of part: PulledPart) throws(HealthStoreError) -> PullRecord {
         try store.access { connection in
-            let found = try connection.first(
+            let record = try connection.first(
                 "SELECT ended_at_ms, whole_at_ms, sealed FROM pulls WHERE name = ?",
                 .text(part.rawValue)
             ) { row in
                 var record = PullRecord()
                 record.endedAt = row.optionalInstant(0)
                 record.wholeAt = row.optionalInstant(1)
-                return (record: record, sealed: row.isNull(2) ? nil : row.blob(2))
+                // A damaged position counts as none, as NULL does: the pull begins anew.
+                record.place = sealer.opened(row.blob(2), for: .pull(part.rawValue))
+                    .map { String(decoding: $0, as: UTF8.self) }
+                return record
             }
-            guard let found else { return PullRecord() }
-            var record = found.record
-            let row = RowIdentity.pull(part.rawValue)
-            // A damaged position counts as none: the pull begins anew.
-            if let sealed = found.sealed, sealer.opens(sealed, for: row) {
-                record.place = String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
-            }
-            return record
+            return record ?? PullRecord()
         }
     }
 }

@@ -31,12 +31,12 @@ extension Cache {
                 ORDER BY archived_at_ms DESC, id DESC LIMIT ?
                 """, .integer(since?.millisecondsSince1970 ?? .min),
                 .text(type), .integer(Int64(limit)), map: Cache.decoded
-            ).compactMap { $0 }.map { found in
+            ).map { found in
                 // A version that does not decrypt is listed under its stored name.
                 var version = found.version
-                let (row, sealed) = (Cache.identity(of: version), found.sealed)
-                if version.table == .metrics, sealer.opens(sealed, for: row),
-                    let id = MetricForm.parts(of: try sealer.open(sealed, for: row)).id
+                if version.table == .metrics,
+                    let form = sealer.opened(found.sealed, for: Cache.identity(of: version)),
+                    let id = MetricForm.parts(of: form).id
                 {
                     version.id = id
                 }
@@ -55,7 +55,7 @@ extension Cache {
             let found = try connection.first(
                 "SELECT \(Column.list) FROM archive WHERE id = ?",
                 .integer(number), map: Cache.decoded)
-            guard case .some(.some(let found)) = found else { return nil }
+            guard let found else { return nil }
             var version = found.version
             let (id, rest) = MetricForm.parts(
                 of: try sealer.open(found.sealed, for: Cache.identity(of: version)))
@@ -66,11 +66,7 @@ extension Cache {
 
     /// Returns the row identity of a version whose `id` is still the stored name.
     private static func identity(of version: ArchivedVersion) -> RowIdentity {
-        var identity = RowIdentity(version.table.rawValue, label: version.id)
-        identity.append(version.id)
-        identity.append(version.type)
-        identity.append(version.timestamp.millisecondsSince1970)
-        return identity
+        .cached(version.table, version.id, type: version.type, at: version.timestamp)
     }
 
     private enum Column: String, RowColumn {

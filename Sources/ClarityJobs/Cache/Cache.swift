@@ -90,7 +90,7 @@ public struct Cache: Sendable {
             time, .text(name(row.id, in: table)))
         let identity = identity(row, in: table)
         let form = row.form(in: table)
-        guard row.numbers != nil, !sealer.opens(known.sealed, for: identity, as: form) else {
+        guard row.numbers != nil, sealer.opened(known.sealed, for: identity) != form else {
             return
         }
         try connection.run(
@@ -224,11 +224,7 @@ public struct Cache: Sendable {
 
     /// Returns the identity of a row with a stored name.
     func identity(named name: String, _ row: CachedRow, in table: CachedTable) -> RowIdentity {
-        var identity = RowIdentity(table.rawValue, label: name)
-        identity.append(name)
-        identity.append(row.type)
-        identity.append(row.timestamp.millisecondsSince1970)
-        return identity
+        .cached(table, name, type: row.type, at: row.timestamp)
     }
 
     /// Returns a keyed hash of the whole row, which reveals a change without decrypting the stored
@@ -240,14 +236,16 @@ public struct Cache: Sendable {
     }
 }
 
-extension Sealer {
-    /// Returns whether the bytes decrypt with this key for this row, to `plain`.
-    fileprivate func opens(_ sealed: [UInt8], for row: RowIdentity, as plain: [UInt8]) -> Bool {
-        do throws(SealingError) {
-            return try open(sealed, for: row) == plain
-        } catch {
-            return false
-        }
+extension RowIdentity {
+    /// Returns the identity of a row of a table, or of a version of it, with a stored name.
+    static func cached(
+        _ table: CachedTable, _ name: String, type: String, at timestamp: Instant
+    ) -> RowIdentity {
+        var identity = RowIdentity(table.rawValue, label: name)
+        identity.append(name)
+        identity.append(type)
+        identity.append(timestamp.millisecondsSince1970)
+        return identity
     }
 }
 

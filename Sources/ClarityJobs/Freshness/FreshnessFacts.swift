@@ -31,16 +31,14 @@ extension HealthStore {
         try access { connection in
             var subjects: [FreshnessGoal.Subject] = []
             for kind in SampleKind.allCases {
-                let row = try connection.first(
+                let row = try connection.integer(
                     "SELECT 1 FROM outbox INDEXED BY outbox_sample WHERE kind = ? LIMIT 1",
-                    .text(kind.rawValue)
-                ) { _ in true }
+                    .text(kind.rawValue))
                 if row != nil { subjects.append(.samples(kind)) }
             }
             let pulled = [("insights", FreshnessGoal.Subject.insights), ("profile", .profile)]
             for (table, subject) in pulled {
-                let row = try connection.first("SELECT 1 FROM \(table) LIMIT 1") { _ in true }
-                if row != nil { subjects.append(subject) }
+                if try connection.hasRows(table) { subjects.append(subject) }
             }
             return subjects
         }
@@ -64,18 +62,13 @@ extension HealthStore {
                     for kind in FreshnessGoal.kinds(serving: kind) {
                         try look(for: kind, since: now - goal.within, &facts, connection)
                     }
-                    // Files read by an earlier version have only a row in `sources`.
-                    facts.lastReading = try HealthStore.instant(
-                        """
-                        SELECT max(at_ms) FROM (SELECT read_at_ms AS at_ms FROM sources
-                            UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
-                        """, connection)
+                    facts.lastReading = try outbox.lastSourceReading(connection)
                 case .insights:
-                    facts.newest = try HealthStore.instant(
-                        "SELECT max(timestamp_ms) FROM insights", connection)
+                    facts.newest = try connection.instant(
+                        "SELECT max(timestamp_ms) FROM insights")
                 case .profile:
-                    facts.newest = try HealthStore.instant(
-                        "SELECT max(synced_at_ms) FROM profile", connection)
+                    facts.newest = try connection.instant(
+                        "SELECT max(synced_at_ms) FROM profile")
                 }
                 return facts
             }
@@ -120,12 +113,6 @@ extension HealthStore {
             ) { Instant(secondsSince1970: $0.integer(0)) }
         }
         if let taken { facts.newest = max(facts.newest ?? taken, taken) }
-    }
-
-    private static func instant(_ sql: String, _ connection: Connection) throws -> Instant? {
-        try connection.first(sql) { row in
-            row.optionalInstant(0)
-        } ?? nil
     }
 }
 

@@ -54,11 +54,7 @@ extension Outbox {
     }
 
     private func keptDayZone(_ connection: Connection) throws -> DayZone? {
-        let found = try connection.blob("SELECT sealed FROM day_zone")
-        guard let sealed = found, sealer.opens(sealed, for: Outbox.dayZoneRow) else {
-            return nil
-        }
-        let form = try sealer.open(sealed, for: Outbox.dayZoneRow)
+        guard let form = try connection.openedValue(of: "day_zone", sealer) else { return nil }
         let isSettled = form.first == Outbox.settledMark
         return DayZone(
             name: String(decoding: form.dropFirst(isSettled ? 1 : 0), as: UTF8.self),
@@ -66,14 +62,9 @@ extension Outbox {
     }
 
     private func settle(_ name: String, _ connection: Connection) throws {
-        try connection.run(
-            "INSERT OR REPLACE INTO day_zone (id, sealed) VALUES (1, ?)",
-            .blob(
-                sealer.seal(
-                    [Outbox.settledMark] + Array(name.utf8), for: Outbox.dayZoneRow)))
+        try connection.write([Outbox.settledMark] + Array(name.utf8), to: "day_zone", sealer)
     }
 
     /// The byte before the name of a settled zone; no name begins with it.
     private static let settledMark: UInt8 = 1
-    private static let dayZoneRow = RowIdentity("day_zone")
 }

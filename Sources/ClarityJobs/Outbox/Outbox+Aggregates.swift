@@ -139,7 +139,7 @@ extension Outbox {
                 // touched.
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
                 possibleSends: found.integer(5), asOf: asOf)
-        }.compactMap { $0 }
+        }
     }
 
     private func remove(_ id: Int64, _ connection: Connection) throws {

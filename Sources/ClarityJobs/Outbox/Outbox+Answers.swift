@@ -267,11 +267,8 @@ extension Outbox {
     func record(
         _ action: AuditAction, batch: Int64, detail: String, _ connection: Connection
     ) throws {
-        var counts: [String: Int64] = [:]
-        try connection.forEach(
-            "SELECT kind, count(*) FROM outbox WHERE batch_id = ? GROUP BY kind",
-            [.integer(batch)]
-        ) { counts[$0.text(0)] = $0.integer(1) }
+        let counts = try connection.counts(
+            "SELECT kind, count(*) FROM outbox WHERE batch_id = ? GROUP BY kind", .integer(batch))
         try store.audit.record(action, counts, detail: detail, connection)
     }
 

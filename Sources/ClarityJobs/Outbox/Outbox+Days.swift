@@ -27,14 +27,15 @@ extension Outbox {
         of entry: String
     ) throws(HealthStoreError) -> Set<ContributionKey> {
         try store.access { connection in
-            let keys = try connection.all(
-                "SELECT kind, period FROM contributions WHERE tag = ?", .blob(entryTag(entry))
-            ) { row in
-                SampleKind(rawValue: row.text(0)).map {
-                    ContributionKey(kind: $0, period: Int(row.integer(1)))
-                }
-            }
-            return Set(keys.compactMap { $0 })
+            Set(
+                try connection.all(
+                    "SELECT kind, period FROM contributions WHERE tag = ?",
+                    .blob(sealer.tag(of: entry, in: "contributions"))
+                ) { row in
+                    SampleKind(rawValue: row.text(0)).map {
+                        ContributionKey(kind: $0, period: Int(row.integer(1)))
+                    }
+                })
         }
     }
 
@@ -47,7 +48,7 @@ extension Outbox {
         _ update: (ContributionKey, _ kept: [UInt8]?) throws -> [UInt8]?
     ) throws(HealthStoreError) {
         try store.change { connection in
-            let tag = entryTag(entry)
+            let tag = sealer.tag(of: entry, in: "contributions")
             for key in keys {
                 let kept = try connection.blob(
                     "SELECT sealed FROM contributions WHERE kind = ? AND period = ? AND tag = ?",
@@ -174,9 +175,5 @@ extension Outbox {
         row.append(Int64(key.period))
         row.append(tag)
         return row
-    }
-
-    private func entryTag(_ entry: String) -> [UInt8] {
-        sealer.tag(RowIdentity("contributions", label: nil, text: entry).bytes, count: 16)
     }
 }

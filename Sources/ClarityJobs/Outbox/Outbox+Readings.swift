@@ -24,7 +24,7 @@ extension Outbox {
     public func beginReading(of source: String) throws(HealthStoreError) -> Reading {
         try store.change { connection in
             let now = store.clock.now
-            let tag = readingTag(source)
+            let tag = sealer.tag(of: source, in: "readings")
             try connection.run(
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?1
@@ -200,10 +200,6 @@ extension Outbox {
             .integer(old.finishedAt ?? 0), .integer(sum))
         try connection.run("DELETE FROM readings WHERE id = ?", .integer(id))
     }
-
-    private func readingTag(_ source: String) -> [UInt8] {
-        sealer.tag(RowIdentity("readings", label: nil, text: source).bytes, count: 16)
-    }
 }
 
 /// A row of the ledger, decrypted.
@@ -214,7 +210,7 @@ struct LedgerRow {
     let readings: Int64
     let interrupted: Int64
     var counts = ReadingCounts()
-    /// Empty if the row has none; `nil` if they cannot be decrypted.
+    /// Empty if the row has none; `nil` if they cannot be decrypted, which `prove` reports.
     let reasons: ReadingReasons?
 }
 
@@ -239,24 +235,18 @@ extension Outbox {
             """, .integer(id)
         ) { found in
             let id = found.integer(0)
-            let reasons: ReadingReasons? =
-                found.isNull(5) ? ReadingReasons() : opened(found.blob(5), id)
+            let reasons =
+                found.isNull(5)
+                ? ReadingReasons()
+                : sealer.opened(found.blob(5), for: .reading(id))
+                    .flatMap(ReadingReasons.init(sealedForm:))
             var row = LedgerRow(
                 id: id, state: found.text(1), finishedAt: found.optionalInteger(2),
                 readings: found.integer(3), interrupted: found.integer(4), reasons: reasons)
-            for (place, name) in names.enumerated() {
-                row.counts[name] = found.integer(Int32(6 + place))
+            for (index, name) in names.enumerated() {
+                row.counts[name] = found.integer(Int32(6 + index))
             }
             return row
-        }
-    }
-
-    private func opened(_ sealed: [UInt8], _ id: Int64) -> ReadingReasons? {
-        do {
-            return ReadingReasons(sealedForm: try sealer.open(sealed, for: .reading(id)))
-        } catch {
-            // `prove` reports it.
-            return nil
         }
     }
 }

@@ -20,30 +20,17 @@ extension Outbox {
     }
 
     func review(_ connection: Connection) throws -> [OutboxReviewEntry] {
-        var entries: [OutboxReviewEntry] = []
-        try connection.forEach(
+        try connection.all(
             """
             SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM outbox
             WHERE state IN ('rejected', 'setAside', 'unconfirmed')
             GROUP BY kind, state, reason ORDER BY amount DESC, kind, state
             """
         ) { row in
-            guard let state = OutboxState(rawValue: row.text(1)) else { return }
-            entries.append(
+            OutboxState(rawValue: row.text(1)).map {
                 OutboxReviewEntry(
-                    kind: row.text(0), state: state, reason: row.text(2),
-                    count: row.integer(3)))
+                    kind: row.text(0), state: $0, reason: row.text(2), count: row.integer(3))
+            }
         }
-        return entries
-    }
-
-    /// Puts every sample of a state back into the queue, as `retry` does.
-    ///
-    /// - Returns: how many samples; 0 for a state other than `rejected`, `setAside` and
-    ///   `unconfirmed`.
-    public func requeue(_ state: OutboxState) throws(HealthStoreError) -> Int64 {
-        var selection = OutboxSelection()
-        selection.state = state
-        return try retry(selection)
     }
 }

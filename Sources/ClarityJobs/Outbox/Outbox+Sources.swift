@@ -75,30 +75,33 @@ extension Outbox {
         of path: String, _ stamp: String?
     ) throws(HealthStoreError) -> LastReading? {
         try store.access { connection in
-            let tag = sourceTag(path)
+            let tag = sealer.tag(of: path, in: "sources")
             let found = try connection.first(
                 """
                 SELECT sealed, read_at_ms FROM sources
                 WHERE tag = ?1 AND stamp = coalesce(?2, stamp) AND sealed IS NOT NULL
                 """, .blob(tag), stamp.map { .text(sealer.stampTag($0)) } ?? .null
             ) { ($0.blob(0), $0.instant(1)) }
-            let row = RowIdentity.source(tag)
-            guard let (sealed, readAt) = found, sealer.opens(sealed, for: row) else { return nil }
-            return LastReading(sealedForm: try sealer.open(sealed, for: row), readAt: readAt)
+            guard let (sealed, readAt) = found, let form = sealer.opened(sealed, for: .source(tag))
+            else { return nil }
+            return LastReading(sealedForm: form, readAt: readAt)
         }
     }
 
     /// Returns when a source, one file or a set of files, was last read to its end, or `nil`.
     public func lastSourceReading() throws(HealthStoreError) -> Instant? {
         try store.access { connection in
-            try connection.first(
-                """
-                SELECT max(at_ms) FROM (
-                    SELECT read_at_ms AS at_ms FROM sources
-                    UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
-                """
-            ) { $0.optionalInstant(0) } ?? nil
+            try lastSourceReading(connection)
         }
+    }
+
+    func lastSourceReading(_ connection: Connection) throws -> Instant? {
+        // Files read by an earlier version have only a row in `sources`.
+        try connection.instant(
+            """
+            SELECT max(at_ms) FROM (SELECT read_at_ms AS at_ms FROM sources
+                UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
+            """)
     }
 
     /// Records that the file was read to its end and everything in it is in the outbox, or that it
@@ -117,7 +120,7 @@ extension Outbox {
     ) throws {
         var reading = reading
         reading.reader = stamp.reader
-        let tag = sourceTag(path)
+        let tag = sealer.tag(of: path, in: "sources")
         try connection.run(
             """
             INSERT INTO sources (tag, stamp, read_at_ms, sealed) VALUES (?, ?, ?, ?)
@@ -126,11 +129,6 @@ extension Outbox {
             """, .blob(tag), .text(sealer.stampTag(stamp.text)),
             .instant(reading.readAt),
             .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
-    }
-
-    /// A keyed hash, because a path can contain a person's name.
-    private func sourceTag(_ path: String) -> [UInt8] {
-        sealer.tag(RowIdentity("sources", label: nil, text: path).bytes, count: 16)
     }
 }
 

@@ -28,29 +28,20 @@ public struct Outbox: Sendable {
     func counts(
         _ connection: Connection, where condition: String = "true"
     ) throws -> OutboxCounts {
-        var counts = OutboxCounts()
-        try connection.forEach(
-            "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state"
-        ) { row in
-            counts.total += row.integer(1)
-            if let state = OutboxState(rawValue: row.text(0)) { counts[state] = row.integer(1) }
-        }
-        return counts
+        OutboxCounts(
+            try connection.counts(
+                "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state"))
     }
 
     /// Returns the number of samples that are queued or being sent, by kind.
     public func waiting() throws(HealthStoreError) -> [SampleKind: Int64] {
         try store.access { connection in
-            var waiting: [SampleKind: Int64] = [:]
-            try connection.forEach(
+            let waiting = try connection.counts(
                 """
                 SELECT kind, count(*) FROM outbox
                 WHERE state = 'queued' OR state = 'sending' GROUP BY kind
-                """, []
-            ) { row in
-                if let kind = SampleKind(rawValue: row.text(0)) { waiting[kind] = row.integer(1) }
-            }
-            return waiting
+                """)
+            return SampleKind.allCases.reduce(into: [:]) { $0[$1] = waiting[$1.rawValue] }
         }
     }
 
@@ -95,16 +86,12 @@ struct SampleRow {
 
     /// Returns the whole sample; `nil` if its encrypted part cannot be decrypted for this row.
     func opened(_ sealer: Sealer) -> Sample? {
-        guard let kind = SampleKind(rawValue: kind) else { return nil }
-        do {
-            return Sample(
-                kind: kind, start: Instant(secondsSince1970: start),
-                end: Instant(secondsSince1970: end),
-                sealedForm: try sealer.open(sealed, for: identity))
-        } catch {
-            // Whoever wanted to send the sample sets its row aside with a reason.
-            return nil
-        }
+        guard let kind = SampleKind(rawValue: kind),
+            let plain = sealer.opened(sealed, for: identity)
+        else { return nil }
+        return Sample(
+            kind: kind, start: Instant(secondsSince1970: start),
+            end: Instant(secondsSince1970: end), sealedForm: plain)
     }
 }
 

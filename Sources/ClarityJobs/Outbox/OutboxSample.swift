@@ -30,6 +30,24 @@ public struct OutboxSample: Sendable {
     public let sample: Sample?
 }
 
+extension OutboxSample.Batch {
+    enum Column: String, RowColumn {
+        case id, state, route, client_timestamp_ms, attempts, processing_id, accepted_at_ms
+        case finished_at_ms, reason
+    }
+
+    init(_ row: borrowing Row) {
+        self.init(
+            id: row.integer(Column.id), state: row.text(Column.state),
+            route: row.text(Column.route), madeAt: row.instant(Column.client_timestamp_ms),
+            attempts: row.integer(Column.attempts),
+            processingID: row.optionalText(Column.processing_id),
+            acceptedAt: row.optionalInstant(Column.accepted_at_ms),
+            finishedAt: row.optionalInstant(Column.finished_at_ms),
+            reason: row.optionalText(Column.reason))
+    }
+}
+
 extension Outbox {
     /// Returns one sample of the outbox; `nil` if there is none with this id.
     ///
@@ -47,9 +65,9 @@ extension Outbox {
         _ id: Int64, _ withValue: Bool, _ connection: Connection
     ) throws -> OutboxSample? {
         let entry = try connection.first(
-            "SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?", .integer(id)
-        ) { OutboxEntry($0) }
-        guard let entry = entry ?? nil else { return nil }
+            "SELECT \(OutboxEntry.Column.list) FROM outbox WHERE id = ?", .integer(id),
+            map: OutboxEntry.init)
+        guard let entry else { return nil }
         var sample: Sample?
         if withValue {
             sample =
@@ -65,27 +83,14 @@ extension Outbox {
 
     private func batch(_ id: Int64, _ connection: Connection) throws -> OutboxSample.Batch? {
         try connection.first(
-            """
-            SELECT id, state, route, client_timestamp_ms, attempts, processing_id, accepted_at_ms,
-                finished_at_ms, reason FROM batches WHERE id = ?
-            """, .integer(id)
-        ) { row in
-            OutboxSample.Batch(
-                id: row.integer(0), state: row.text(1), route: row.text(2),
-                madeAt: row.instant(3), attempts: row.integer(4),
-                processingID: row.optionalText(5),
-                acceptedAt: row.optionalInstant(6),
-                finishedAt: row.optionalInstant(7),
-                reason: row.optionalText(8))
-        }
+            "SELECT \(OutboxSample.Batch.Column.list) FROM batches WHERE id = ?", .integer(id),
+            map: OutboxSample.Batch.init)
     }
 
     private func words(of id: Int64, _ connection: Connection) throws -> String? {
-        let found = try connection.blob(
-            "SELECT sealed FROM server_words WHERE id = ?", .integer(id))
-        let row = RowIdentity.words(id)
-        guard let found, sealer.opens(found, for: row) else { return nil }
-        return String(decoding: try sealer.open(found, for: row), as: UTF8.self)
+        try connection.blob("SELECT sealed FROM server_words WHERE id = ?", .integer(id))
+            .flatMap { sealer.opened($0, for: .words(id)) }
+            .map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Stores what the backend said about a sample. The words are encrypted, since nobody knows

@@ -13,8 +13,8 @@ public struct OutboxSelection: Hashable, Sendable {
     /// The name of an `OutboxHold`, or text that the reason contains, ignoring case.
     public var reason: String?
 
-    /// Selects everything.
-    public init() {}
+    /// Selects everything, or the samples in a state.
+    public init(state: OutboxState? = nil) { self.state = state }
 
     /// Whether it selects everything.
     public var isEverything: Bool {
@@ -72,23 +72,24 @@ public struct OutboxEntry: Hashable, Sendable {
     /// measurement.
     public let asOf: Instant?
 
-    static let columns =
-        "id, kind, start_s, end_s, state, failures, hold, reason, batch_id, doubts, as_of_s"
+    enum Column: String, RowColumn {
+        case id, kind, start_s, end_s, state, failures, hold, reason, batch_id, doubts, as_of_s
+    }
 
     /// Reads a row; `nil` if this version does not know its state.
     init?(_ row: borrowing Row) {
-        guard let state = OutboxState(rawValue: row.text(4)) else { return nil }
-        id = row.integer(0)
-        kind = row.text(1)
-        start = Instant(secondsSince1970: row.integer(2))
-        end = Instant(secondsSince1970: row.integer(3))
+        guard let state = OutboxState(rawValue: row.text(Column.state)) else { return nil }
+        id = row.integer(Column.id)
+        kind = row.text(Column.kind)
+        start = Instant(secondsSince1970: row.integer(Column.start_s))
+        end = Instant(secondsSince1970: row.integer(Column.end_s))
         self.state = state
-        failures = row.integer(5)
-        hold = row.optionalText(6).flatMap(OutboxHold.init(rawValue:))
-        reason = row.optionalText(7)
-        batch = row.optionalInteger(8)
-        possibleSends = row.integer(9)
-        asOf = row.optionalInteger(10).map { Instant(secondsSince1970: $0) }
+        failures = row.integer(Column.failures)
+        hold = row.optionalText(Column.hold).flatMap(OutboxHold.init(rawValue:))
+        reason = row.optionalText(Column.reason)
+        batch = row.optionalInteger(Column.batch_id)
+        possibleSends = row.integer(Column.doubts)
+        asOf = row.optionalInteger(Column.as_of_s).map { Instant(secondsSince1970: $0) }
     }
 }
 
@@ -107,20 +108,15 @@ extension Outbox {
     ) throws(HealthStoreError) -> (entries: [OutboxEntry], total: Int64) {
         try store.snapshot { connection in
             let (sql, values) = selection.condition()
-            var entries: [OutboxEntry] = []
-            try connection.forEach(
+            let entries = try connection.all(
                 """
-                SELECT \(OutboxEntry.columns) FROM outbox WHERE \(sql)
+                SELECT \(OutboxEntry.Column.list) FROM outbox WHERE \(sql)
                 ORDER BY start_s DESC, id DESC LIMIT ?
-                """, values + [.integer(Int64(limit))]
-            ) { row in
-                if let entry = OutboxEntry(row) { entries.append(entry) }
-            }
-            var total: Int64 = 0
-            try connection.forEach("SELECT count(*) FROM outbox WHERE \(sql)", values) {
-                total = $0.integer(0)
-            }
-            return (entries, total)
+                """, with: values + [.integer(Int64(limit))], map: OutboxEntry.init)
+            let total = try connection.first(
+                "SELECT count(*) FROM outbox WHERE \(sql)", with: values
+            ) { $0.integer(0) }
+            return (entries, total ?? 0)
         }
     }
 
@@ -131,16 +127,15 @@ extension Outbox {
         _ connection: Connection
     ) throws -> [OutboxShare] {
         let (sql, values) = selection.condition(in: states)
-        var shares: [OutboxShare] = []
-        try connection.forEach(
+        return try connection.all(
             """
             SELECT kind, state, count(*) AS amount FROM outbox WHERE \(sql) AND \(condition)
             GROUP BY kind, state ORDER BY amount DESC, kind, state
-            """, values
+            """, with: values
         ) { row in
-            guard let state = OutboxState(rawValue: row.text(1)) else { return }
-            shares.append(OutboxShare(kind: row.text(0), state: state, count: row.integer(2)))
+            OutboxState(rawValue: row.text(1)).map {
+                OutboxShare(kind: row.text(0), state: $0, count: row.integer(2))
+            }
         }
-        return shares
     }
 }

@@ -26,18 +26,20 @@ public enum OutboxState: String, CaseIterable, Sendable {
 
 /// The number of samples in each state.
 public struct OutboxCounts: Hashable, Sendable {
-    private var counts: [OutboxState: Int64] = [:]
-    /// The number of samples in all states, known or not.
-    public internal(set) var total: Int64 = 0
+    /// By the names of the states, which may include names that this version does not know.
+    private let counts: [String: Int64]
+
+    /// Creates counts by the names of states; without any, those of an empty outbox.
+    init(_ counts: [String: Int64]) { self.counts = counts }
 
     /// Creates counts of an empty outbox.
-    public init() {}
+    public init() { self.init([:]) }
+
+    /// The number of samples in all states, known or not.
+    public var total: Int64 { counts.values.reduce(0, +) }
 
     /// The number of samples in a state.
-    public internal(set) subscript(state: OutboxState) -> Int64 {
-        get { counts[state] ?? 0 }
-        set { counts[state] = newValue }
-    }
+    public subscript(state: OutboxState) -> Int64 { counts[state.rawValue] ?? 0 }
 
     /// Samples that are queued, or in a batch that is being sent.
     public var waiting: Int64 { self[.queued] + self[.sending] }
@@ -46,7 +48,9 @@ public struct OutboxCounts: Hashable, Sendable {
     public var forPerson: Int64 { self[.unconfirmed] + self[.rejected] + self[.setAside] }
 
     /// Whether each sample is counted in exactly one state.
-    public var isBalanced: Bool { total == counts.values.reduce(0, +) }
+    public var isBalanced: Bool {
+        total == OutboxState.allCases.reduce(0) { $0 + self[$1] }
+    }
 }
 
 extension OutboxCounts: CustomStringConvertible {

@@ -228,7 +228,7 @@ public struct KeyRotation {
         } else {
             key = try givenKey()
         }
-        guard try Sealer(key).opens(state.proof, for: RotationState.proofRow) else {
+        guard try Sealer(key).opened(state.proof, for: RotationState.proofRow) != nil else {
             throw HealthStoreError.rotation(.otherNewKey, path: file.path)
         }
         return key

@@ -98,8 +98,8 @@ struct Resealing {
             let isChained =
                 AuditLog.hash(after: step.formerHash ?? [], link.number, link.at, link.sealed)
                 == link.hash
-            if former.opens(link.sealed, for: row) {
-                let sealed = next.seal(try former.open(link.sealed, for: row), for: row)
+            if let plain = former.opened(link.sealed, for: row) {
+                let sealed = next.seal(plain, for: row)
                 let hash =
                     isChained
                     ? AuditLog.hash(after: newHash ?? [], link.number, link.at, sealed) : link.hash

@@ -56,20 +56,25 @@ struct Sealer: Sendable {
     ///
     /// - Throws: `SealingError` if a bit was changed, or the row or the key is another one.
     func open(_ sealed: [UInt8], for row: RowIdentity) throws(SealingError) -> [UInt8] {
-        var plain: [UInt8] = []
-        let isOpen = sealed.withUnsafeBytes { open($0, for: row.bytes, into: &plain) }
-        guard isOpen else { throw SealingError(row) }
+        guard let plain = opened(sealed, for: row) else { throw SealingError(row) }
         return plain
     }
 
-    /// Returns whether the bytes were encrypted for this row with this key.
-    func opens(_ sealed: [UInt8], for row: RowIdentity) -> Bool {
-        do throws(SealingError) {
-            _ = try open(sealed, for: row)
-            return true
-        } catch {
-            return false
-        }
+    /// Decrypts a value of this row and parses it.
+    ///
+    /// - Throws: `SealingError` also if `parse` returns `nil`.
+    func open<Content>(
+        _ sealed: [UInt8], for row: RowIdentity, as parse: ([UInt8]) -> Content?
+    ) throws(SealingError) -> Content {
+        guard let content = parse(try open(sealed, for: row)) else { throw SealingError(row) }
+        return content
+    }
+
+    /// Returns what `open` returns; `nil` if the bytes do not decrypt.
+    func opened(_ sealed: [UInt8], for row: RowIdentity) -> [UInt8]? {
+        var plain: [UInt8] = []
+        let isOpen = sealed.withUnsafeBytes { open($0, for: row.bytes, into: &plain) }
+        return isOpen ? plain : nil
     }
 
     /// Returns a keyed hash of the bytes: equal for equal bytes, and useless for testing a guess
@@ -87,14 +92,17 @@ struct Sealer: Sendable {
         Sealer.hash(tag, under: taggingKey, count: tag.count)
     }
 
+    /// Returns the tag of a text that identifies a row of a table.
+    func tag(of text: String, in table: String) -> [UInt8] {
+        tag(RowIdentity(table, label: nil, text: text).bytes, count: 16)
+    }
+
     /// Returns the keyed hash, as 32 hex digits, of a text that must not be stored unencrypted.
     ///
     /// - Parameter column: the table and column of the text, so that equal texts in two columns
     ///   have different tags.
     func hexTag(_ text: String, for column: String) -> String {
-        var identity = RowIdentity(column)
-        identity.append(text)
-        return hexEncoded(tag(identity.bytes, count: 16))
+        hexEncoded(tag(of: text, in: column))
     }
 
     /// Returns the hex tag under this key of the text whose tag under the former key is `hexTag`;

@@ -95,8 +95,6 @@ extension Sessions {
     private func loginTag(_ email: String) -> [UInt8] {
         let start = email.drop(while: \.isWhitespace)
         let address = String(start.reversed().drop(while: \.isWhitespace).reversed())
-        var identity = RowIdentity("login_tries")
-        identity.append(address.lowercased())
-        return sealer.tag(identity.bytes, count: 16)
+        return sealer.tag(of: address.lowercased(), in: "login_tries")
     }
 }

@@ -38,9 +38,8 @@ public struct Sessions: Sendable {
             try claim(for: session.userID, connection)
             try store.audit.record(.loggedIn, [:], connection)
             try Tenancy.begin(connection)
-            try write(session.sealedForm, to: "session", connection)
-            let record = SessionRecord(session, loggedInAt: now)
-            try write(record.sealedForm, to: "session_record", connection)
+            try connection.write(session.sealedForm, to: "session", sealer)
+            try write(SessionRecord(session, loggedInAt: now), connection)
             try StateDirectory.markLogin(in: store.folder)
         }
     }
@@ -70,11 +69,11 @@ public struct Sessions: Sendable {
             guard try owner(connection) == renewed.userID.lowercased() else {
                 throw HealthStoreError.otherUser(path: store.path)
             }
-            try write(renewed.sealedForm, to: "session", connection)
+            try connection.write(renewed.sealedForm, to: "session", sealer)
             var record = try record(connection) ?? SessionRecord(old, loggedInAt: nil)
             record.renewedAt = now
             record.trouble = nil
-            try write(record.sealedForm, to: "session_record", connection)
+            try write(record, connection)
             return true
         }
     }
@@ -90,7 +89,7 @@ public struct Sessions: Sendable {
             var record = try record(connection) ?? SessionRecord(session, loggedInAt: nil)
             record.refusal = SessionRecord.Refusal(at: now, reason: reason)
             record.trouble = nil
-            try write(record.sealedForm, to: "session_record", connection)
+            try write(record, connection)
             try connection.run("DELETE FROM session")
             return true
         }
@@ -127,7 +126,7 @@ public struct Sessions: Sendable {
             if isTrouble {
                 record.trouble = SessionRecord.Trouble.next(after: record.trouble, at: now)
             }
-            try write(record.sealedForm, to: "session_record", connection)
+            try write(record, connection)
             return record.trouble
         }
     }
@@ -166,17 +165,16 @@ public struct Sessions: Sendable {
     }
 
     private func session(_ connection: Connection) throws -> Session? {
-        guard let bytes = try opened("session", connection) else { return nil }
-        guard let session = Session(sealedForm: bytes) else { throw SealingError(table: "session") }
-        return session
+        try connection.sealedValue(of: "session").map {
+            try sealer.open($0, for: RowIdentity("session"), as: Session.init(sealedForm:))
+        }
     }
 
     private func record(_ connection: Connection) throws -> SessionRecord? {
-        guard let bytes = try opened("session_record", connection) else { return nil }
-        guard let record = SessionRecord(sealedForm: bytes) else {
-            throw SealingError(table: "session_record")
+        try connection.sealedValue(of: "session_record").map {
+            try sealer.open(
+                $0, for: RowIdentity("session_record"), as: SessionRecord.init(sealedForm:))
         }
-        return record
     }
 
     /// Decrypts the owner, or takes it from the session if it does not decrypt: a damaged owner must
@@ -188,18 +186,12 @@ public struct Sessions: Sendable {
     /// - Throws: `SealingError` of `owner` if the session does not decrypt either, because then
     ///   nothing proves whose data it is.
     private func owner(_ connection: Connection) throws -> String? {
-        let row = RowIdentity("owner")
-        guard let sealed = try connection.blob("SELECT sealed FROM owner")
-        else { return nil }
-        if sealer.opens(sealed, for: row) {
-            return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
+        if let owner = try AuditLog(connection: connection, sealer: sealer).user() { return owner }
+        guard try connection.hasRows("owner") else { return nil }
+        let session = try connection.openedValue(of: "session", sealer)
+        guard let user = session.flatMap(Session.init(sealedForm:))?.userID else {
+            throw SealingError(RowIdentity("owner"))
         }
-        let kept = RowIdentity("session")
-        guard
-            let session = try connection.blob("SELECT sealed FROM session"),
-            sealer.opens(session, for: kept),
-            let user = Session(sealedForm: try sealer.open(session, for: kept))?.userID
-        else { throw SealingError(row) }
         return user.lowercased()
     }
 
@@ -208,21 +200,11 @@ public struct Sessions: Sendable {
         guard try owner(connection) ?? user == user else {
             throw HealthStoreError.otherUser(path: store.path)
         }
-        try write(Array(user.utf8), to: "owner", connection)
+        try connection.write(Array(user.utf8), to: "owner", sealer)
     }
 
-    /// Decrypts the only row of a table; `nil` if there is none.
-    private func opened(_ table: String, _ connection: Connection) throws -> [UInt8]? {
-        let sealed = try connection.blob("SELECT sealed FROM \(table)")
-        return try sealed.map { try sealer.open($0, for: RowIdentity(table)) }
-    }
-
-    private func write(_ plain: [UInt8], to table: String, _ connection: Connection) throws {
-        try connection.run(
-            """
-            INSERT INTO \(table) (id, sealed) VALUES (1, ?)
-            ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
-            """, .blob(sealer.seal(plain, for: RowIdentity(table))))
+    private func write(_ record: SessionRecord, _ connection: Connection) throws {
+        try connection.write(record.sealedForm, to: "session_record", sealer)
     }
 }
 

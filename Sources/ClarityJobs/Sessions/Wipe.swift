@@ -43,11 +43,7 @@ extension HealthStore {
     /// Returns whether there is anything to wipe.
     public func hasUserData() throws(HealthStoreError) -> Bool {
         try access { connection in
-            for (table, _) in HealthStore.wipedTables {
-                let query = "SELECT 1 FROM \(table) LIMIT 1"
-                if try connection.integer(query) != nil { return true }
-            }
-            return false
+            try HealthStore.wipedTables.contains { table, _ in try connection.hasRows(table) }
         }
     }
 

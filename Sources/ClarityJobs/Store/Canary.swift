@@ -53,12 +53,10 @@ enum Canary {
 
     static func state(_ connection: Connection, _ sealer: Sealer) -> State {
         do {
-            let found = try connection.blob("SELECT sealed FROM canary")
-            guard let sealed = found, sealer.opens(sealed, for: row) else {
-                if isProvedElsewhere(connection, sealer) { return .damaged }
-                return try found == nil && isEmpty(connection) ? .none : .otherwise
-            }
-            return try sealer.open(sealed, for: row).isEmpty ? .earlier : .sound
+            if let text = try text(connection, sealer) { return text.isEmpty ? .earlier : .sound }
+            if isProvedElsewhere(connection, sealer) { return .damaged }
+            let isMissing = try connection.sealedValue(of: "canary") == nil
+            return try isMissing && isEmpty(connection) ? .none : .otherwise
         } catch {
             // The file does not have our tables; opening it in the ordinary way reports that.
             return .none
@@ -67,26 +65,18 @@ enum Canary {
 
     /// Returns the text of the canary; `nil` if it cannot be decrypted.
     static func text(_ connection: Connection, _ sealer: Sealer) throws -> [UInt8]? {
-        let found = try connection.blob("SELECT sealed FROM canary")
-        guard let sealed = found, sealer.opens(sealed, for: row) else { return nil }
-        return try sealer.open(sealed, for: row)
+        try connection.openedValue(of: "canary", sealer)
     }
 
     static func write(_ text: [UInt8], _ connection: Connection, _ sealer: Sealer) throws {
-        try connection.run(
-            "INSERT INTO canary (id, sealed) VALUES (1, ?) "
-                + "ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed",
-            .blob(sealer.seal(text, for: row)))
+        try connection.write(text, to: "canary", sealer)
     }
 
     /// Whether the file holds no data. A file that has lost its canary must not accept another key.
     private static func isEmpty(_ connection: Connection) throws -> Bool {
-        for table in ["owner", "outbox", "metrics", "insights", "sources"] {
-            let count = try connection.integer(
-                "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1)")
-            if count != 0 { return false }
+        try !["owner", "outbox", "metrics", "insights", "sources"].contains { table in
+            try connection.hasRows(table)
         }
-        return true
     }
 
     /// Whether something else in the file was made with the key. One damaged byte must not lock
@@ -99,7 +89,7 @@ enum Canary {
             if try AuditHead.read(connection, sealer)?.isAuthentic == true { return true }
             if try RotationState(connection) != nil { return false }
             return try connection.all("SELECT sealed FROM owner") { $0.blob(0) }
-                .contains { sealer.opens($0, for: RowIdentity("owner")) }
+                .contains { sealer.opened($0, for: RowIdentity("owner")) != nil }
         } catch {
             // A file of an earlier version has neither.
             return false
@@ -112,7 +102,7 @@ extension Sealer {
     fileprivate func following(_ connection: Connection) throws -> Sealer {
         var keys: [[UInt8]] = []
         for entries in try FormerKeys.entries(connection) {
-            let intact = entries.first { opens($0.sealed, for: $0.row) } ?? entries[0]
+            let intact = entries.first { opened($0.sealed, for: $0.row) != nil } ?? entries[0]
             keys.append(try open(intact.sealed, for: intact.row))
         }
         return with(formerKeys: keys)

@@ -11,6 +11,23 @@ extension Connection {
         return found
     }
 
+    /// Returns the first column of the first row as an instant, under the same conditions.
+    func instant(_ sql: String, _ values: Value...) throws(SQLiteError) -> Instant? {
+        try first(sql, with: values) { $0.optionalInstant(0) }
+    }
+
+    /// Whether a table has any rows.
+    func hasRows(_ table: String) throws(SQLiteError) -> Bool {
+        try integer("SELECT 1 FROM \(table) LIMIT 1") != nil
+    }
+
+    /// Returns the counts of a query for names and numbers.
+    func counts(_ sql: String, _ values: Value...) throws(SQLiteError) -> [String: Int64] {
+        var counts: [String: Int64] = [:]
+        try forEach(sql, values) { counts[$0.text(0)] = $0.integer(1) }
+        return counts
+    }
+
     /// Returns the first column of the first row; `nil` if there is no row, or the column is NULL.
     func blob(_ sql: String, _ values: Value...) throws(SQLiteError) -> [UInt8]? {
         var found: [UInt8]?
@@ -18,6 +35,25 @@ extension Connection {
             if found == nil, !row.isNull(0) { found = row.blob(0) }
         }
         return found
+    }
+
+    /// Returns the encrypted value of a table that has one row; `nil` if there is none.
+    func sealedValue(of table: String) throws(SQLiteError) -> [UInt8]? {
+        try blob("SELECT sealed FROM \(table)")
+    }
+
+    /// Returns the value of a table that has one row; `nil` if there is none or it does not decrypt.
+    func openedValue(of table: String, _ sealer: Sealer) throws(SQLiteError) -> [UInt8]? {
+        try sealedValue(of: table).flatMap { sealer.opened($0, for: RowIdentity(table)) }
+    }
+
+    /// Encrypts a value into a table that has one row.
+    func write(_ plain: [UInt8], to table: String, _ sealer: Sealer) throws(SQLiteError) {
+        try run(
+            """
+            INSERT INTO \(table) (id, sealed) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
+            """, .blob(sealer.seal(plain, for: RowIdentity(table))))
     }
 
     /// Runs one statement with a list of values.

@@ -151,10 +151,10 @@ import Testing
         _ = try reopened().outbox.enqueue(heartRates(0..<1))
         for _ in 1...5 { _ = try reopened().outbox.release(batch(), reason: "broke", at: noon) }
 
-        let count = try reopened().outbox.requeue(.setAside)
+        let count = try reopened().outbox.retry(OutboxSelection(state: .setAside))
 
         #expect(count == 1)
-        #expect(try reopened().outbox.requeue(.queued) == 0)
+        #expect(try reopened().outbox.retry(OutboxSelection(state: .queued)) == 0)
         #expect(try reopened().outbox.states() == [.queued: 1])
         #expect(try reopened().outbox.release(batch(), reason: "broke", at: noon) == 0)
     }

@@ -120,7 +120,7 @@ import Testing
     @Test func `what a person sends in spite of that is possibly doubled`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<3))
         let held = try store().outbox.hold(try batch(holding), at: noon)
-        _ = try store().outbox.requeue(.setAside)
+        _ = try store().outbox.retry(OutboxSelection(state: .setAside))
 
         let count = try store().outbox.settle(try batch(holding), processingID: "p", at: noon)
             .doubled
@@ -193,7 +193,7 @@ import Testing
         _ = try store().outbox.enqueue(heartRates(0..<2))
         try store().outbox.settle(try batch(open), processingID: "p", at: noon)
         try store().outbox.giveUp(store().outbox.openUploads()[0], reason: "no end", at: noon)
-        _ = try store().outbox.requeue(.unconfirmed)
+        _ = try store().outbox.retry(OutboxSelection(state: .unconfirmed))
 
         let count = try store().outbox.settle(try batch(open), processingID: "q", at: noon).doubled
 

@@ -32,7 +32,7 @@ import Testing
         for table in SealedTable.all + [.formerKeys] {
             for entry in try table.entries(after: 0, limit: 99, connection) {
                 guard let sealed = entry.sealed else { continue }
-                count += sealer.opens(sealed, for: table.identity(of: entry)) ? 1 : 0
+                count += sealer.opened(sealed, for: table.identity(of: entry)) == nil ? 0 : 1
             }
         }
         let log = AuditLog(connection: connection, sealer: sealer)

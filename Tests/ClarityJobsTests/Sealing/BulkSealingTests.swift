@@ -39,7 +39,7 @@ import Testing
         #expect(try sealer.open(sealed[0], for: row) == [1, 2, 3])
         #expect(try sealer.open(sealed[1], for: row) == [])
         #expect(try sealer.open(sealed[2], for: row) == [UInt8](repeating: 7, count: 200))
-        #expect(!sealer.opens(sealed[0], for: RowIdentity("outbox")))
+        #expect(sealer.opened(sealed[0], for: RowIdentity("outbox")) == nil)
     }
 
     @Test func `no two nonces are alike`() {

@@ -119,7 +119,7 @@ import Testing
                     + "`clarity-jobs outbox retry` sends it again"
             ])
         #expect(try bench.states() == [.unconfirmed: 2])
-        #expect(try bench.store().outbox.requeue(.unconfirmed) == 2)
+        #expect(try bench.store().outbox.retry(OutboxSelection(state: .unconfirmed)) == 2)
     }
 
     @Test func `an upload that is found at the second question stays open`() async throws {
