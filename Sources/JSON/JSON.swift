@@ -64,6 +64,19 @@ public enum JSON: Hashable, Sendable {
     /// Returns a count as an integer.
     public static func count(_ count: Int) -> JSON { .integer(Int64(count)) }
 
+    /// Returns an object of counts, sorted by name.
+    public static func counts(_ counts: [String: Int64]) -> JSON {
+        .object(
+            counts.sorted { $0.key < $1.key }
+                .map { Member(name: $0.key, value: .integer($0.value)) })
+    }
+
+    /// Returns the object with the members of another one at its end; other values as they are.
+    public func adding(_ more: JSON) -> JSON {
+        guard case .object(let members) = self, case .object(let others) = more else { return self }
+        return .object(members + others)
+    }
+
     /// The object without the members whose value is null; any other value is unchanged.
     public var withoutNulls: JSON {
         guard case .object(let members) = self else { return self }

@@ -28,7 +28,7 @@ extension SheetReader {
                     DisplayText.firstLine(insight.narrative, width: style.width),
                 ])
             }
-            sheet.records.append(insight.json.adding("synced_at", .text(row.syncedAt)))
+            sheet.records.append(insight.json.adding(["synced_at": .text(row.syncedAt)]))
             sheet.cells.append([
                 insight.id, "\(insight.madeAt)",
                 insight.confidence.map { roundedJSON($0).line } ?? "",
@@ -37,7 +37,7 @@ extension SheetReader {
         }
         sheet.lines = style.table(["ID", "MADE", "CONFIDENCE", "NARRATIVE"], shown, right: [2])
         if rows.isEmpty { sheet.lines = ["no insights are kept yet"] }
-        sheet.lines.append(try insightStanding())
+        sheet.lines.append(line("synced", try store.cache.pullRecord(of: .insights).endedAt))
         sheet.page = .array(sheet.records)
         return sheet
     }
@@ -50,7 +50,7 @@ extension SheetReader {
         sheet.counts = ["insights": 1]
         sheet.lines =
             insight.lines(style) + ["", line("synced", row.syncedAt)]
-        sheet.page = insight.json.adding("synced_at", .text(row.syncedAt))
+        sheet.page = insight.json.adding(["synced_at": .text(row.syncedAt)])
         sheet.records = [sheet.page]
         sheet.cells = [["part", "text"], ["narrative", insight.narrative]]
         sheet.cells += insight.keyPoints.map { ["key_insight", $0] }
@@ -61,17 +61,5 @@ extension SheetReader {
     /// Returns an instant as `2026-11-21 16:26Z`.
     private static func minute(of instant: Instant) -> String {
         "\(instant)".prefix(16).split(separator: "T").joined(separator: " ") + "Z"
-    }
-
-    private func insightStanding() throws(HealthStoreError) -> String {
-        line("synced", try store.cache.pullRecord(of: .insights).endedAt)
-    }
-}
-
-extension JSON {
-    /// Returns the object with one more member. Other values are returned as they are.
-    func adding(_ name: String, _ value: JSON) -> JSON {
-        guard case .object(let members) = self else { return self }
-        return .object(members + [Member(name: name, value: value)])
     }
 }

@@ -36,16 +36,15 @@ package struct InsightText {
     var confidenceText: String { confidence.map { fixedText($0, decimals: 2) } ?? "" }
 
     package var json: JSON {
-        let object: JSON = [
+        [
             "id": .string(id), "generated_at": .text(madeAt),
             "confidence_score": confidence.map { roundedJSON($0) } ?? .null,
             "narrative": .string(narrative),
             "key_insights": .array(keyPoints.map { .string($0) }),
             "recommendations": .array(recommendations.map { .string($0) }),
-            "key_insights_count": (keyPointCount ?? keyPoints.count).json,
-            "recommendations_count": (recommendationCount ?? recommendations.count).json,
+            "key_insights_count": .count(keyPointCount ?? keyPoints.count),
+            "recommendations_count": .count(recommendationCount ?? recommendations.count),
         ]
-        return object
     }
 
     /// Returns the insight as lines for people, without the time of its sync.
@@ -74,8 +73,4 @@ package struct InsightText {
                 DisplayText.wrapped($0, width: style.width, first: "- ", indent: 2)
             }
     }
-}
-
-extension Int {
-    fileprivate var json: JSON { .count(self) }
 }

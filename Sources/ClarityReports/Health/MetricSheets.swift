@@ -169,28 +169,20 @@ private struct MetricRow {
     }
 
     /// The values with their names.
-    private var values: [JSON.Member] {
-        var members = [
-            JSON.Member(name: "day", value: .string(day)),
-            JSON.Member(name: "count", value: .count(figure.count)),
-        ]
-        let numbers =
+    var json: JSON {
+        let head: JSON = ["day": .string(day), "count": .count(figure.count)]
+        return head.adding(
             measure.summing == .mean
-            ? [("min", figure.least), ("mean", figure.mean), ("max", figure.most)]
-            : [("total", figure.sum)]
-        members += numbers.map { JSON.Member(name: $0.0, value: roundedJSON($0.1)) }
-        return members
+                ? [
+                    "min": roundedJSON(figure.least), "mean": roundedJSON(figure.mean),
+                    "max": roundedJSON(figure.most),
+                ] : ["total": roundedJSON(figure.sum)])
     }
-
-    var json: JSON { .object(values) }
 
     /// The values with their measure and unit.
     var record: JSON {
-        .object(
-            [
-                JSON.Member(name: "measure", value: .string(measure.rawValue)),
-                JSON.Member(name: "unit", value: .string(measure.unit)),
-            ] + values)
+        let head: JSON = ["measure": .string(measure.rawValue), "unit": .string(measure.unit)]
+        return head.adding(json)
     }
 
     var cells: [String] {

@@ -14,7 +14,7 @@ extension SheetReader {
         var sheet = Sheet()
         sheet.counts = ["profile": 1]
         let json = SheetReader.parsed(bytes)
-        sheet.page = json.adding("synced_at", .text(syncedAt))
+        sheet.page = json.adding(["synced_at": .text(syncedAt)])
         sheet.records = [sheet.page]
         sheet.cells = [["field", "value"]]
         var rows: [[String]] = []
@@ -70,7 +70,7 @@ extension SheetReader {
                 + "\(version.timestamp), archived \(version.archivedAt)"
         ]
         sheet.lines += content.page.split(separator: "\n").map(String.init)
-        sheet.page = version.json.adding("content", content)
+        sheet.page = version.json.adding(["content": content])
         sheet.records = [sheet.page]
         sheet.cells = [["number", "type", "id", "version_of", "archived_at", "content"]]
         sheet.cells.append([

@@ -41,14 +41,12 @@ extension SheetReader {
             for (label, measure) in SheetReader.summaryMeasures(of: group) {
                 let last = ofMeasures[measure]?.last
                 let isWanted = last.map { $0.day == today || measure == .restingHeartRate } ?? false
-                var item = Item(label: label, measure: measure, figure: isWanted ? last : nil)
-                guard isWanted else {
-                    items.append(item)
-                    continue
+                var item = Item(label: label, measure: measure)
+                if isWanted {
+                    item.figure = last
+                    item.isPulled = newest?.origin == .pulled
+                    item.asOf = item.isPulled ? freshness.synced : newest?.asOf ?? freshness.read
                 }
-                item.isPulled = newest?.origin == .pulled
-                item.asOf =
-                    item.isPulled ? freshness.synced : newest?.asOf ?? freshness.read
                 items.append(item)
             }
         }
@@ -133,7 +131,7 @@ extension SheetReader {
             "day": .string(todayText), "time_zone": .string(zone.identifier),
             "synced_at": .text(freshness.synced), "read_at": .text(freshness.read),
             "items": .array(sheet.records),
-            "insight": insight?.json.adding("synced_at", .text(synced)) ?? .null,
+            "insight": insight?.json.adding(["synced_at": .text(synced)]) ?? .null,
         ]
         if let insight {
             sheet.records.append([

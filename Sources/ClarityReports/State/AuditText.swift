@@ -9,25 +9,15 @@ extension AuditRecord {
     /// An object with `number`, `hash`, `at` and the entry's content. An entry that cannot be
     /// decrypted has `damaged` instead of its content.
     public var object: JSON {
-        let head: [JSON.Member] = [
-            JSON.Member(name: "number", value: .integer(number)),
-            JSON.Member(name: "hash", value: .string(hash)),
-            JSON.Member(name: "at", value: .text(at)),
-        ]
-        guard let entry else { return .object(head + [JSON.Member(name: "damaged", value: true)]) }
-        let content: [(String, JSON)] = [
-            ("action", .string(entry.action.rawValue)), ("user", .text(entry.user)),
-            ("program", .string(entry.actor.program)), ("job", .text(entry.actor.job)),
-            ("run", .integer(optional: entry.actor.run)),
-            ("attempt", .integer(optional: entry.actor.attempt)),
-            (
-                "counts",
-                .object(
-                    entry.sortedCounts.map { JSON.Member(name: $0.key, value: .integer($0.value)) })
-            ), ("detail", entry.detail.isEmpty ? .null : .string(entry.detail)),
-        ]
-        let members = content.map { JSON.Member(name: $0.0, value: $0.1) }
-        return JSON.object(head + members).withoutNulls
+        let head: JSON = ["number": .integer(number), "hash": .string(hash), "at": .text(at)]
+        guard let entry else { return head.adding(["damaged": true]) }
+        return head.adding([
+            "action": .string(entry.action.rawValue), "user": .text(entry.user),
+            "program": .string(entry.actor.program), "job": .text(entry.actor.job),
+            "run": .integer(optional: entry.actor.run),
+            "attempt": .integer(optional: entry.actor.attempt), "counts": .counts(entry.counts),
+            "detail": entry.detail.isEmpty ? .null : .string(entry.detail),
+        ]).withoutNulls
     }
 
     /// One line:
@@ -35,7 +25,7 @@ extension AuditRecord {
     public var line: String {
         guard let entry else { return "\(number)  \(at)  damaged" }
         var parts = ["\(number)", "\(at)", entry.action.rawValue]
-        let counts = entry.sortedCounts.map { "\($0.key) \($0.value)" }
+        let counts = entry.counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
         if !counts.isEmpty { parts.append(counts.joined(separator: ", ")) }
         if !entry.detail.isEmpty { parts.append("(\(entry.detail))") }
         var actor = [entry.actor.job ?? entry.actor.program]
@@ -43,12 +33,6 @@ extension AuditRecord {
         if let attempt = entry.actor.attempt { actor.append("attempt \(attempt)") }
         parts.append(actor.joined(separator: " "))
         return parts.joined(separator: "  ").forReport
-    }
-}
-
-extension AuditEntry {
-    fileprivate var sortedCounts: [(key: String, value: Int64)] {
-        counts.sorted { $0.key < $1.key }
     }
 }
 

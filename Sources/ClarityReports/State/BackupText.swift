@@ -23,26 +23,24 @@ extension StateBackup.Receipt {
 
     /// The backup's object, with `key_place` if it contains health data.
     public var object: JSON {
-        let place = JSON.Member(name: "key_place", value: .text(keyPlace))
-        return JSON.object(backup.members + [place]).withoutNulls
+        backup.object.adding(["key_place": .text(keyPlace)]).withoutNulls
     }
 }
 
 extension Backup {
-    fileprivate var members: [JSON.Member] {
+    fileprivate var object: JSON {
         let files = manifest.files.map { file -> JSON in
             [
                 "name": .string(file.name), "version": .count(file.version),
                 "bytes": .integer(file.sizeBytes), "sha256": .string(file.digest),
             ]
         }
-        let members: [(String, JSON)] = [
-            ("name", .string(name)), ("path", .string(path)), ("made_at", .text(manifest.madeAt)),
-            ("reason", .string(manifest.reason.rawValue)), ("program", .string(manifest.program)),
-            ("key", .text(manifest.key)), ("bytes", .integer(manifest.sizeBytes)),
-            ("files", .array(files)),
+        return [
+            "name": .string(name), "path": .string(path), "made_at": .text(manifest.madeAt),
+            "reason": .string(manifest.reason.rawValue), "program": .string(manifest.program),
+            "key": .text(manifest.key), "bytes": .integer(manifest.sizeBytes),
+            "files": .array(files),
         ]
-        return members.map { JSON.Member(name: $0.0, value: $0.1) }
     }
 }
 
@@ -85,7 +83,7 @@ public struct BackupList {
     public var objects: [JSON] {
         entries.map { entry in
             switch entry {
-            case .sound(let backup): JSON.object(backup.members).withoutNulls
+            case .sound(let backup): backup.object.withoutNulls
             case .faulty(let name, let error):
                 ["name": .string(name), "fault": .string(error.description)]
             }

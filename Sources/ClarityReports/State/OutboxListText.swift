@@ -16,16 +16,17 @@ extension OutboxEntry {
     }
 
     /// An object without the value.
-    public var object: JSON { JSON.object(members).withoutNulls }
+    public var object: JSON { object(withBatch: true) }
 
-    fileprivate var members: [JSON.Member] {
-        [
-            ("id", .integer(id)), ("kind", .string(kind)), ("start", .text(start)),
-            ("end", .text(end)), ("state", .string(state.name)), ("failures", .integer(failures)),
-            ("hold", .text(hold?.rawValue)), ("reason", .text(reason)),
-            ("batch", batch.map { .integer($0) } ?? .null),
-            ("sends_in_doubt", .integer(possibleSends)), ("as_of", .text(asOf)),
-        ].map { JSON.Member(name: $0.0, value: $0.1) }
+    fileprivate func object(withBatch: Bool) -> JSON {
+        let object: JSON = [
+            "id": .integer(id), "kind": .string(kind), "start": .text(start), "end": .text(end),
+            "state": .string(state.name), "failures": .integer(failures),
+            "hold": .text(hold?.rawValue), "reason": .text(reason),
+            "batch": .integer(optional: withBatch ? batch : nil),
+            "sends_in_doubt": .integer(possibleSends), "as_of": .text(asOf),
+        ]
+        return object.withoutNulls
     }
 }
 
@@ -58,13 +59,7 @@ extension OutboxSample {
 
     /// The sample as an object, with the value only if it was read.
     public var object: JSON {
-        var members = entry.members
-        func add(_ name: String, _ value: JSON) {
-            members.append(JSON.Member(name: name, value: value))
-        }
-        add("server_words", .text(serverWords))
-        if let batch {
-            members.removeAll { $0.name == "batch" }
+        let sending = batch.map { batch -> JSON in
             let object: JSON = [
                 "id": .integer(batch.id), "state": .string(batch.state),
                 "route": .string(batch.route), "made_at": .text(batch.madeAt),
@@ -72,10 +67,12 @@ extension OutboxSample {
                 "accepted_at": .text(batch.acceptedAt), "finished_at": .text(batch.finishedAt),
                 "reason": .text(batch.reason),
             ]
-            add("batch", object.withoutNulls)
+            return object.withoutNulls
         }
-        if let sample { add("value", .array(sample.valueLines.map { .string($0) })) }
-        return JSON.object(members).withoutNulls
+        let value = sample.map { JSON.array($0.valueLines.map { .string($0) }) }
+        return entry.object(withBatch: batch == nil).adding([
+            "server_words": .text(serverWords), "batch": sending ?? .null, "value": value ?? .null,
+        ]).withoutNulls
     }
 }
 

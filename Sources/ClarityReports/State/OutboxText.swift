@@ -79,11 +79,6 @@ extension OutboxArithmetic {
     /// An object with every count under its name, whether the sums hold, and the samples that need
     /// a person.
     public var object: JSON {
-        func object(_ counts: [String: Int64]) -> JSON {
-            .object(
-                counts.sorted { $0.key < $1.key }
-                    .map { JSON.Member(name: $0.key, value: .integer($0.value)) })
-        }
         func group(_ whole: ReadingCounts.Name, _ parts: [ReadingCounts.Name]) -> JSON {
             .object(
                 ([whole] + parts).map {
@@ -110,8 +105,8 @@ extension OutboxArithmetic {
                 "rejected": .integer(account[.rejected]), "set_aside": .integer(account[.setAside]),
                 "waiting": .integer(account.waiting),
             ],
-            "unmapped": object(reasons.unmapped), "refused": object(reasons.refused),
-            "refused_days_and_nights": object(reasons.madeRefused),
+            "unmapped": .counts(reasons.unmapped), "refused": .counts(reasons.refused),
+            "refused_days_and_nights": .counts(reasons.madeRefused),
             "possibly_doubled": [
                 "samples": .integer(doubled.samples), "copies": .integer(doubled.copies),
             ],

@@ -100,77 +100,54 @@ extension StatusReport {
     /// Returns an object with `holds`, `goals`, `outbox`, `session` and `jobs`; with `missedOnly`
     /// only `holds`, the missed goals and the overdue jobs.
     public func object(missedOnly: Bool) -> JSON {
-        var all = [
-            JSON.Member(name: "holds", value: .bool(holds)),
-            JSON.Member(name: "goals", value: .array(goals(missedOnly).map { .object($0) })),
-        ]
-        if !missedOnly {
-            all += [
-                JSON.Member(name: "outbox", value: .object(outbox)),
-                JSON.Member(name: "session", value: .object(sessionMembers)),
-            ]
-        }
-        all.append(
-            JSON.Member(name: "jobs", value: .array(jobs(missedOnly).map { .object($0) })))
-        return .object(all)
+        let head: JSON = ["holds": .bool(holds), "goals": .array(goals(missedOnly))]
+        return head.adding(missedOnly ? [:] : ["outbox": outbox, "session": sessionObject])
+            .adding(["jobs": .array(jobs(missedOnly))])
     }
 
     /// Returns the same as separate objects, distinguished by `what`: `goal`, `outbox`, `session`,
     /// `job`.
     public func objects(missedOnly: Bool) -> [JSON] {
-        let state = missedOnly ? [] : [("outbox", outbox), ("session", sessionMembers)]
+        let state = missedOnly ? [] : [("outbox", outbox), ("session", sessionObject)]
         let all =
             goals(missedOnly).map { ("goal", $0) } + state + jobs(missedOnly).map { ("job", $0) }
-        return all.map { what, members in
-            .object([JSON.Member(name: "what", value: .string(what))] + members)
+        return all.map { what, object in
+            let head: JSON = ["what": .string(what)]
+            return head.adding(object)
         }
     }
 
-    private func goals(_ missedOnly: Bool) -> [[JSON.Member]] {
-        rulings.filter { !missedOnly || !$0.holds }.map(members)
+    private func goals(_ missedOnly: Bool) -> [JSON] {
+        rulings.filter { !missedOnly || !$0.holds }.map { ruling in
+            [
+                "goal": .string(ruling.goal.subject.name), "holds": .bool(ruling.holds),
+                "default": .bool(ruling.goal.isDefault),
+                "within_seconds": .integer(ruling.goal.within.milliseconds / 1000),
+                "age_seconds": .integer(optional: ruling.age.map { $0.milliseconds / 1000 }),
+                "blame": .text(ruling.blame?.name),
+                "why": .text(ruling.blame.map(words)?.forReport),
+            ]
+        }
     }
 
-    private func jobs(_ missedOnly: Bool) -> [[JSON.Member]] {
-        jobs.filter { !missedOnly || $0.isOverdue }.map(members)
+    private func jobs(_ missedOnly: Bool) -> [JSON] {
+        jobs.filter { !missedOnly || $0.isOverdue }.map { job in
+            [
+                "job": .string(job.id), "last_success": .text(job.lastSuccess),
+                "state": .string(job.status.forReport), "overdue": .bool(job.isOverdue),
+            ]
+        }
     }
 
-    private func members(_ ruling: FreshnessRuling) -> [JSON.Member] {
+    private var outbox: JSON {
         [
-            JSON.Member(name: "goal", value: .string(ruling.goal.subject.name)),
-            JSON.Member(name: "holds", value: .bool(ruling.holds)),
-            JSON.Member(name: "default", value: .bool(ruling.goal.isDefault)),
-            JSON.Member(
-                name: "within_seconds", value: .integer(ruling.goal.within.milliseconds / 1000)),
-            JSON.Member(
-                name: "age_seconds",
-                value: ruling.age.map { .integer($0.milliseconds / 1000) } ?? .null),
-            JSON.Member(name: "blame", value: .text(ruling.blame?.name)),
-            JSON.Member(name: "why", value: .text(ruling.blame.map(words)?.forReport)),
+            "waiting": .integer(backlog.waiting), "accepted": .integer(backlog[.accepted]),
+            "for_person": .integer(backlog.forPerson),
         ]
     }
 
-    private var outbox: [JSON.Member] {
-        [
-            JSON.Member(name: "waiting", value: .integer(backlog.waiting)),
-            JSON.Member(name: "accepted", value: .integer(backlog[.accepted])),
-            JSON.Member(name: "for_person", value: .integer(backlog.forPerson)),
-        ]
-    }
-
-    private var sessionMembers: [JSON.Member] {
-        [
-            JSON.Member(name: "logged_in", value: .bool(session != nil)),
-            JSON.Member(name: "access_until", value: .text(session)),
-        ]
-    }
-
-    private func members(_ job: BringingJob) -> [JSON.Member] {
-        [
-            JSON.Member(name: "job", value: .string(job.id)),
-            JSON.Member(name: "last_success", value: .text(job.lastSuccess)),
-            JSON.Member(name: "state", value: .string(job.status.forReport)),
-            JSON.Member(name: "overdue", value: .bool(job.isOverdue)),
-        ]
+    private var sessionObject: JSON {
+        ["logged_in": .bool(session != nil), "access_until": .text(session)]
     }
 }
 
