@@ -80,13 +80,3 @@ private struct DayClock {
         }
     }
 }
-
-extension CivilDay {
-    /// Returns the instant at which the day begins on the clocks of a zone.
-    public func start(in zone: Zone) -> Instant {
-        let time = CivilTime(Int64(daysSince1970) * 86_400_000)
-        return switch zone.resolve(time) {
-        case .once(let instant), .twice(let instant, _), .skipped(let instant): instant
-        }
-    }
-}

@@ -38,9 +38,7 @@ struct HealthRestore {
     ///
     /// - Throws: `RestoreError.otherUser` if the present file belongs to another user.
     func settle() throws -> HealthSettling {
-        let store = try HealthStore(path: path, key: key, actor: actor, clock: clock) {
-            () throws(SQLiteError) in try Connection(path: path, access: .readWrite)
-        }
+        let store = try HealthStore(path: path, key: key, actor: actor, clock: clock)
         let former = try present.flatMap { try usable($0, store) }
         let doubling = try doubling(store)
         return try store.access { connection in

@@ -18,22 +18,15 @@ struct RestorePlan {
     /// restore health data.
     let keyID: () throws -> String?
 
-    /// The files to restore, and what else a person must know.
-    struct Finding {
-        var items: [StateRestore.Item] = []
-        /// Damaged or missing files for which there is no intact backup.
-        var lost: [StateRestore.Lost] = []
-        /// Backups that were passed over, and why.
-        var passedOver: [String] = []
-    }
-
     /// Plans to restore everything from a chosen backup, or each damaged or missing file from the
     /// newest intact backup that has it.
-    func find(_ chosen: Backup?) throws -> Finding {
+    ///
+    /// - Returns: a report with the files, and with what else a person must know.
+    func find(_ chosen: Backup?) throws -> StateRestore.Report {
         guard let chosen else { return try findDamaged() }
         try chosen.verify()
-        if chosen.manifest.has(RestorePlan.sealedName) { try demandKey(of: chosen) }
-        return Finding(
+        if chosen.manifest.has(RestorePlan.sealedName) { try requireKey(of: chosen) }
+        return StateRestore.Report(
             items: try chosen.manifest.files.map { file in
                 guard RestorePlan.files.contains(where: { $0.name == file.name }) else {
                     throw BackupError.damaged(
@@ -44,29 +37,29 @@ struct RestorePlan {
             })
     }
 
-    private func findDamaged() throws -> Finding {
+    private func findDamaged() throws -> StateRestore.Report {
         let folder = BackupFolder(ofState: directory)
         let backups = try folder.entries().compactMap(\.backup)
-        var finding = Finding()
+        var report = StateRestore.Report()
         for (name, _) in RestorePlan.files {
             guard let fault = try fault(of: name, mayBeNewer: false) else { continue }
             // A missing file that is in no backup never existed.
             let candidates = backups.filter { $0.manifest.has(name) }
             guard fault != RestorePlan.missing || !candidates.isEmpty else { continue }
-            guard let backup = newestSound(candidates, &finding.passedOver),
+            guard let backup = newestSound(candidates, &report.passedOver),
                 let file = backup.manifest.files.first(where: { $0.name == name })
             else {
-                finding.lost.append(.init(name: name, fault: fault))
+                report.lost.append(.init(name: name, fault: fault))
                 continue
             }
-            if name == RestorePlan.sealedName { try demandKey(of: backup) }
-            finding.items.append(.init(file: file, backup: backup, fault: fault))
+            if name == RestorePlan.sealedName { try requireKey(of: backup) }
+            report.items.append(.init(file: file, backup: backup, fault: fault))
         }
-        guard !finding.items.isEmpty else {
-            throw finding.lost.isEmpty
+        guard !report.items.isEmpty else {
+            throw report.lost.isEmpty
                 ? RestoreError.nothingDamaged : RestoreError.noBackup(folder: folder.path)
         }
-        return finding
+        return report
     }
 
     /// Checks that a copy is a database of ours that this program can read.
@@ -102,7 +95,7 @@ struct RestorePlan {
         return nil
     }
 
-    private func demandKey(of backup: Backup) throws {
+    private func requireKey(of backup: Backup) throws {
         guard let wanted = backup.manifest.key else { return }
         guard let keyID = try keyID() else { throw HealthStoreError.lostKey(path: backup.path) }
         guard wanted == keyID else {

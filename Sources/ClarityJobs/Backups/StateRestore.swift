@@ -113,12 +113,8 @@ public struct StateRestore {
             if !isRehearsal { report.aside = try finish(replacement) }
             return report
         }
-        let plan = RestorePlan(
-            directory: directory, forms: forms, keyID: keyID)
-        let finding = try plan.find(try path.map { try Backup(at: $0) })
-        report.items = finding.items
-        report.passedOver = finding.passedOver
-        report.lost = finding.lost
+        let plan = RestorePlan(directory: directory, forms: forms, keyID: keyID)
+        report = try plan.find(try path.map { try Backup(at: $0) })
         let draft = try replacement.makeDraft()
         do {
             for item in report.items {

@@ -51,13 +51,7 @@ package struct LocalDays {
         if let known = starts[number] { return known }
         // No export has a tenth of that; a start that is forgotten is found again.
         if starts.count > 100_000 { starts = [:] }
-        let date = CivilTime.date(daysSince1970: number)
-        let midnight = CivilTime(year: date.year, month: date.month, day: date.day)
-        let start =
-            switch zone.resolve(midnight) {
-            case .once(let instant), .twice(let instant, _), .skipped(let instant):
-                instant.secondsSince1970
-            }
+        let start = CivilDay(daysSince1970: number).start(in: zone).secondsSince1970
         starts[number] = start
         return start
     }

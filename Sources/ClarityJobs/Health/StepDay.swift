@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 /// A date, as the number of days since 1970-01-01.
 public struct CivilDay: Hashable, Comparable, Sendable {
@@ -15,6 +15,16 @@ extension CivilDay: CustomStringConvertible {
     public var description: String {
         let date = Instant(secondsSince1970: Int64(daysSince1970) * 86_400).description
         return String(date.prefix { $0 != "T" })
+    }
+}
+
+extension CivilDay {
+    /// Returns the instant at which the day begins on the clocks of a zone.
+    public func start(in zone: Zone) -> Instant {
+        let time = CivilTime(Int64(daysSince1970) * 86_400_000)
+        return switch zone.resolve(time) {
+        case .once(let instant), .twice(let instant, _), .skipped(let instant): instant
+        }
     }
 }
 

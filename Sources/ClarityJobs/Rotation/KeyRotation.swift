@@ -77,12 +77,8 @@ public struct KeyRotation {
         guard file.isKept else { throw .rotation(.nothingKept, path: file.path) }
         try file.check()
         let first = try presentKey()
-        do throws(HealthStoreError) {
-            try KeyCheck(file, environment).require(first.key)
-        } catch {
-            // The key is either the former or the new one; the rotation's record decides which.
-            guard case .rotationUnfinished = error else { throw error }
-        }
+        // During a rotation the key is either the former or the new one; its record decides which.
+        try KeyCheck(file, environment).require(first.key, allowsRotation: true)
         let lock = try StoreLock.alone(of: file, patience: patience)
         defer { withExtendedLifetime(lock) {} }
         // Read again: another process may have rotated the key while this one waited.
@@ -179,13 +175,11 @@ public struct KeyRotation {
     private func presentKey() throws(HealthStoreError) -> (
         key: MasterKey, place: MasterKeySource.Place?
     ) {
-        do throws(MasterKeyError) {
+        try HealthStore.describing(file.path) {
             if let found = try source.find() { return found }
-        } catch {
-            throw .key(error)
+            guard newKey != .made else { throw HealthStoreError.lostKey(path: file.path) }
+            return (try givenKey(), nil)
         }
-        guard newKey != .made else { throw .lostKey(path: file.path) }
-        return try HealthStore.describing(file.path) { (try givenKey(), nil) }
     }
 
     /// Returns the new key of a rotation that begins now, once it is durably on disk.
@@ -214,19 +208,13 @@ public struct KeyRotation {
         _ state: RotationState, present: MasterKey
     ) throws -> MasterKey {
         let key: MasterKey
-        if state.isNewInFile, newKey == .made {
-            if let content = try KeyFile.read(nextPath, as: .own) {
-                key = try MasterKey(content: content, origin: "`\(nextPath)`")
-            } else if state.phase == .placing {
-                // It is already in place.
-                key = present
-            } else {
-                throw HealthStoreError.rotation(.newKeyLost(nextPath), path: file.path)
-            }
-        } else if newKey == .made {
+        switch (newKey, state.isNewInFile) {
+        case (.made, true) where state.phase == .placing:
+            // It may already be in place.
+            key = try KeyFile.read(nextPath, as: .own) ?? present
+        case (.made, false):
             throw HealthStoreError.rotation(.newKeyNeeded, path: file.path)
-        } else {
-            key = try givenKey()
+        default: key = try givenKey()
         }
         guard try Sealer(key).opened(state.proof, for: RotationState.proofRow) != nil else {
             throw HealthStoreError.rotation(.otherNewKey, path: file.path)
@@ -235,20 +223,20 @@ public struct KeyRotation {
     }
 
     private func madeKey() throws -> MasterKey {
-        guard let content = try KeyFile.read(nextPath, as: .own) else {
+        guard let key = try KeyFile.read(nextPath, as: .own) else {
             throw HealthStoreError.rotation(.newKeyLost(nextPath), path: file.path)
         }
-        return try MasterKey(content: content, origin: "`\(nextPath)`")
+        return key
     }
 
     private func givenKey() throws -> MasterKey {
         switch newKey {
         case .made: return try madeKey()
         case .file(let path):
-            guard let content = try KeyFile.read(path, as: .credential) else {
+            guard let key = try KeyFile.read(path, as: .credential) else {
                 throw HealthStoreError.rotation(.noNewKey("`\(path)`"), path: file.path)
             }
-            return try MasterKey(content: content, origin: "`\(path)`")
+            return key
         case .variable(let name):
             let hex = try MasterKeySource.value(of: name, environment)
             return try MasterKey(content: Array(hex.utf8), origin: "`\(name)`")
@@ -272,9 +260,10 @@ public struct KeyRotation {
         if state.isNewInFile {
             guard try KeyFile.read(nextPath, as: .own) != nil else { return }
             try KeyFile.replace(source.path, by: nextPath)
-        } else if state.wasFormerInFile, let content = try KeyFile.read(source.path, as: .own) {
-            let kept = try MasterKey(content: content, origin: "`\(source.path)`")
-            if kept.bytes != next.bytes { try KeyFile.remove(source.path) }
+        } else if state.wasFormerInFile, let former = try KeyFile.read(source.path, as: .own),
+            former.bytes != next.bytes
+        {
+            try KeyFile.remove(source.path)
         }
     }
 }

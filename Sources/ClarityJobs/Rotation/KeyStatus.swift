@@ -35,15 +35,10 @@ public struct KeyStatus: Hashable, Sendable {
         guard file.isKept else { return nil }
         try file.check()
         let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
-        let found: (key: MasterKey, place: MasterKeySource.Place)?
-        do throws(MasterKeyError) { found = try source.find() } catch { throw .key(error) }
+        let found = try HealthStore.describing(file.path) { try source.find() }
         guard let found else { throw .lostKey(path: file.path) }
-        do throws(HealthStoreError) {
-            try KeyCheck(file, environment).require(found.key)
-        } catch {
-            // The status reports an interrupted rotation.
-            guard case .rotationUnfinished = error else { throw error }
-        }
+        // The status reports an interrupted rotation.
+        try KeyCheck(file, environment).require(found.key, allowsRotation: true)
         return try HealthStore.describing(file.path) {
             let copy = try Connection(path: "")
             try DatabaseCopy(of: file.path, draftsIn: temporaryFolder(environment))

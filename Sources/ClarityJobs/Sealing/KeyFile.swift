@@ -11,9 +11,8 @@ enum KeyFile {
         case credential
     }
 
-    /// Returns the first 1,024 bytes of the file, more than any key has; `nil` if there is no such
-    /// file.
-    static func read(_ path: String, as kind: Kind) throws(MasterKeyError) -> [UInt8]? {
+    /// Returns the key in the file; `nil` if there is no such file.
+    static func read(_ path: String, as kind: Kind) throws(MasterKeyError) -> MasterKey? {
         // A container manager provides its credentials as links.
         let follow = kind == .own ? O_NOFOLLOW : 0
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow)
@@ -35,10 +34,11 @@ enum KeyFile {
         guard status.st_mode & (kind == .own ? 0o077 : 0o007) == 0 else {
             throw .openToOthers(path: path, mode: status.st_mode & 0o777)
         }
+        // More than any key has.
         var content = [UInt8](repeating: 0, count: 1024)
         let count = Glibc.read(descriptor, &content, content.count)
         guard count >= 0 else { throw .file(path: path, errno: errno) }
-        return Array(content[..<count])
+        return try MasterKey(content: Array(content[..<count]), origin: "`\(path)`")
     }
 
     /// Creates the file with mode 0600.

@@ -27,8 +27,8 @@ struct MasterKeySource: Sendable {
         if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
             // A service manager may let its group read a credential, but never others.
             let path = "\(directory)/clarity-jobs.key"
-            if let file = try KeyFile.read(path, as: .credential) {
-                return (try MasterKey(content: file, origin: "`\(path)`"), .credential(path: path))
+            if let key = try KeyFile.read(path, as: .credential) {
+                return (key, .credential(path: path))
             }
         }
         if let (name, hex) = try variable() {
@@ -36,8 +36,7 @@ struct MasterKeySource: Sendable {
                 try MasterKey(content: Array(hex.utf8), origin: "`\(name)`"), .variable(name)
             )
         }
-        guard let content = try KeyFile.read(path, as: .own) else { return nil }
-        return (try MasterKey(content: content, origin: "`\(path)`"), .file(path: path))
+        return try KeyFile.read(path, as: .own).map { ($0, .file(path: path)) }
     }
 
     /// Creates `master.key` with mode 0600 and returns its key, or the one that another process

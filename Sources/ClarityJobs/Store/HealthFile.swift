@@ -90,11 +90,7 @@ struct HealthFile: Sendable {
 
     /// Checks that no restore was cut short.
     func requireWhole() throws(HealthStoreError) {
-        do throws(StateDirectoryError) {
-            try StateDirectory.requireWhole(directory)
-        } catch {
-            throw .directory(error)
-        }
+        try HealthStore.describing(path) { try StateDirectory.requireWhole(directory) }
     }
 
     private func fault() -> HealthStoreError {

@@ -63,10 +63,7 @@ public final class HealthStore: @unchecked Sendable {
             stateDirectory, environment, actor: actor, clock: clock)
         try self.init(
             path: opening.file.path, key: opening.key, lock: opening.lock, actor: actor,
-            clock: clock, wasUpgraded: opening.wasUpgraded,
-            connection: { () throws(SQLiteError) in
-                try Connection(path: opening.file.path, access: .readWrite)
-            })
+            clock: clock, wasUpgraded: opening.wasUpgraded)
     }
 
     /// The notice for a person if `wasUpgraded`.
@@ -81,10 +78,12 @@ public final class HealthStore: @unchecked Sendable {
     }
 
     /// Creates a store from a connection, migrates its schema and checks the key.
+    ///
+    /// - Parameter open: opens the connection; by default, one to the existing file.
     init(
         path: String, key: MasterKey, lock share: StoreLock? = nil, actor: AuditActor,
         clock: any WallClock, wasUpgraded: Bool = false,
-        connection open: () throws(SQLiteError) -> Connection
+        connection open: (() throws -> Connection)? = nil
     ) throws(HealthStoreError) {
         self.path = path
         self.share = share
@@ -92,7 +91,7 @@ public final class HealthStore: @unchecked Sendable {
         self.clock = clock
         do {
             keyID = try key.identifier()
-            connection = try open()
+            connection = try open?() ?? Connection(path: path, access: .readWrite)
             let keyID = keyID
             try HealthStore.prepare(connection) { _ in
                 guard share != nil else { return }
@@ -218,6 +217,22 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
+    /// Writes as `change` does, in one transaction after the other until one of them changes fewer
+    /// than `portion` rows.
+    ///
+    /// - Parameter body: returns how many rows it changed.
+    /// - Returns: how many rows all of them changed.
+    func change(
+        inPortionsOf portion: Int64, _ body: (Connection) throws -> Int64
+    ) throws(HealthStoreError) -> Int64 {
+        var total: Int64 = 0
+        while true {
+            let count = try change(body)
+            total += count
+            if count < portion { return total }
+        }
+    }
+
     /// Writes in one transaction, without checking whose data it is.
     func changeAnyway<Result>(
         _ body: (Connection) throws -> Result
@@ -249,13 +264,11 @@ public final class HealthStore: @unchecked Sendable {
         // Checked before the key is looked for. In the other order, if another process made the key
         // and the store in between, this one would see a store without a key.
         let hadHealth = file.exists
-        do throws(MasterKeyError) {
+        return try describing(file.path) {
             if let known = try source.load() { return known }
-            if !hadHealth { return try make(source) }
-        } catch {
-            throw .key(error)
+            guard !hadHealth else { throw HealthStoreError.lostKey(path: file.path) }
+            return try make(source)
         }
-        throw .lostKey(path: file.path)
     }
 
     /// Runs `body` and throws its errors as errors about the file at `path`.

@@ -27,7 +27,6 @@ extension HealthStore {
         }
         let isThere = file.exists
         return try HealthStore(path: file.path, key: key, actor: AuditActor(), clock: clock) {
-            () throws(SQLiteError) in
             let copy = try Connection(path: "")
             if isThere {
                 let drafts = temporaryFolder(environment)

@@ -34,10 +34,7 @@ struct StoreOpening {
             let key = try HealthStore.key(of: file, environment)
             try KeyCheck(file, environment).require(key)
             wasUpgraded = try HealthStore(
-                path: file.path, key: key, lock: alone, actor: actor, clock: clock,
-                connection: { () throws(SQLiteError) in
-                    try Connection(path: file.path, access: .readWrite)
-                }
+                path: file.path, key: key, lock: alone, actor: actor, clock: clock
             ).wasUpgraded
         }
         if let opening {
@@ -51,12 +48,8 @@ struct StoreOpening {
     private init(
         _ directory: String, _ environment: [String: String], _ patience: Duration
     ) throws(HealthStoreError) {
-        do {
-            _ = try StateDirectory(path: directory)
-        } catch {
-            throw .directory(error)
-        }
         file = HealthFile(in: directory)
+        _ = try HealthStore.describing(file.path) { try StateDirectory(path: directory) }
         try file.check()
         let known = try FormUpgrade.share(of: file, patience)
         // Checked again, because a restore may have been cut short while this process waited.
@@ -98,18 +91,20 @@ struct KeyCheck {
 
     /// Checks that a key is the file's key.
     ///
+    /// - Parameter allowsRotation: whether the check also passes if a change of keys was cut short,
+    ///   so that the key may be the former or the new one.
     /// - Throws: `wrongKey` if it is not; `rotationUnfinished` if the reason may be that a change
     ///   of keys was cut short; `database` if the file cannot be copied.
-    func require(_ key: MasterKey) throws(HealthStoreError) {
+    func require(_ key: MasterKey, allowsRotation: Bool = false) throws(HealthStoreError) {
         guard file.exists else { return }
-        let sealer: Sealer
-        do throws(MasterKeyError) { sealer = try Sealer(key) } catch { throw .key(error) }
+        let sealer = try HealthStore.describing(file.path) { try Sealer(key) }
         var answer = inFile(sealer)
         if case .opens = answer { return }
         // What the file says may be out of date while there is a log.
         if file.hasLog { answer = try inCopy(sealer) }
         switch answer {
         case .opens, .unknown: return
+        case .otherwise(isRotation: true) where allowsRotation: return
         case .otherwise(isRotation: true): throw .rotationUnfinished(path: file.path)
         case .otherwise(isRotation: false): throw .wrongKey(path: file.path)
         }
