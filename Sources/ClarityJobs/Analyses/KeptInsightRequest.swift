@@ -40,11 +40,9 @@ public struct InsightMatter: Hashable, Sendable, PrivateValue {
         guard let numbers = reader.numbers(), let length = reader.field(),
             let language = reader.field(), let flag = reader.number(UInt8.self)
         else { return nil }
-        var context: String?
-        if !reader.isAtEnd {
-            guard let text = reader.field() else { return nil }
-            context = text
-        }
+        let hasContext = !reader.isAtEnd
+        let context = reader.field()
+        guard context != nil || !hasContext else { return nil }
         self.init(
             numbers: numbers, context: context, length: length,
             includesRecommendations: flag == 1, language: language)

@@ -100,11 +100,7 @@ extension AuditEntry {
         }
         bytes.append(littleEndian: actor.run ?? 0)
         bytes.append(littleEndian: actor.attempt ?? 0)
-        bytes.append(littleEndian: UInt32(counts.count))
-        for (kind, count) in counts.sorted(by: { $0.key < $1.key }) {
-            bytes.append(field: kind)
-            bytes.append(littleEndian: count)
-        }
+        bytes.append(counts: counts)
         return bytes
     }
 
@@ -115,17 +111,9 @@ extension AuditEntry {
             let action = reader.field().flatMap(AuditAction.init(rawValue:)),
             let user = reader.field(), let program = reader.field(), let job = reader.field(),
             let detail = reader.field(), let run = reader.number(Int64.self),
-            let attempt = reader.number(Int64.self), let size = reader.number(UInt32.self),
-            size <= UInt32(AuditEntry.kindLimit + 1)
+            let attempt = reader.number(Int64.self),
+            let counts = reader.counts(atMost: AuditEntry.kindLimit + 1), reader.isAtEnd
         else { return nil }
-        var counts: [String: Int64] = [:]
-        for _ in 0..<size {
-            guard let kind = reader.field(), let count = reader.number(Int64.self) else {
-                return nil
-            }
-            counts[kind] = count
-        }
-        guard reader.isAtEnd else { return nil }
         self.init(
             action, user: user.isEmpty ? nil : user,
             actor: AuditActor(

@@ -38,11 +38,7 @@ extension LastReading {
         form.append(littleEndian: bytes)
         form.append(mark == nil ? 0 : 1)
         if let mark { form += mark.key + mark.code }
-        form.append(littleEndian: UInt32(counts.count))
-        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
-            form.append(field: name)
-            form.append(littleEndian: count)
-        }
+        form.append(counts: counts)
         if let dueAt { form.append(littleEndian: dueAt.millisecondsSince1970) }
         return form
     }
@@ -60,12 +56,7 @@ extension LastReading {
             else { return nil }
             mark = ContentMark(key: key, code: code)
         }
-        guard let amount = form.number(UInt32.self) else { return nil }
-        var counts: [String: Int64] = [:]
-        for _ in 0..<amount {
-            guard let name = form.field(), let count = form.number(Int64.self) else { return nil }
-            counts[name] = count
-        }
+        guard let counts = form.counts() else { return nil }
         self.init(
             readAt: readAt, reader: reader, bytes: bytes, mark: mark, counts: counts,
             // Earlier versions did not write it.

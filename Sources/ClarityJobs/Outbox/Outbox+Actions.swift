@@ -144,32 +144,27 @@ extension Outbox {
         _ action: AuditAction, _ detail: String,
         _ change: (Connection, _ ids: String) throws -> Void
     ) throws(HealthStoreError) -> Int64 {
-        var total: Int64 = 0
-        while true {
-            let count: Int64 = try store.change { connection in
-                let (sql, values) = selection.condition(in: states)
-                var ids: [Int64] = []
-                var kinds: [String: Int64] = [:]
-                try connection.forEach(
-                    "SELECT id, kind FROM outbox WHERE \(sql) AND \(condition) LIMIT ?",
-                    values + [.integer(Outbox.portion)]
-                ) { row in
-                    ids.append(row.integer(0))
-                    kinds[row.text(1), default: 0] += 1
-                }
-                guard !ids.isEmpty else { return 0 }
-                try connection.execute(
-                    "CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY);"
-                        + "DELETE FROM temp.meant;")
-                for id in ids {
-                    try connection.run("INSERT INTO temp.meant (id) VALUES (?)", .integer(id))
-                }
-                try change(connection, "SELECT id FROM temp.meant")
-                try store.audit.record(action, kinds, detail: detail, connection)
-                return Int64(ids.count)
+        try store.change(inPortionsOf: Outbox.portion) { connection in
+            let (sql, values) = selection.condition(in: states)
+            var ids: [Int64] = []
+            var kinds: [String: Int64] = [:]
+            try connection.forEach(
+                "SELECT id, kind FROM outbox WHERE \(sql) AND \(condition) LIMIT ?",
+                values + [.integer(Outbox.portion)]
+            ) { row in
+                ids.append(row.integer(0))
+                kinds[row.text(1), default: 0] += 1
             }
-            total += count
-            if count < Outbox.portion { return total }
+            guard !ids.isEmpty else { return 0 }
+            try connection.execute(
+                "CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY);"
+                    + "DELETE FROM temp.meant;")
+            for id in ids {
+                try connection.run("INSERT INTO temp.meant (id) VALUES (?)", .integer(id))
+            }
+            try change(connection, "SELECT id FROM temp.meant")
+            try store.audit.record(action, kinds, detail: detail, connection)
+            return Int64(ids.count)
         }
     }
 }

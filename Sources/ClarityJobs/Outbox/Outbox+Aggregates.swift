@@ -10,10 +10,9 @@ extension Outbox {
         WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
         """
 
-    /// The reason given for a possibly sent sample that has a later value.
-    private static var followedReason: String {
-        "it may have arrived, and a later value has followed it"
-    }
+    /// Why a possibly sent sample that has a later value is not sent again.
+    private static let followed = BatchRules.Refusal(
+        .possiblySent, "it may have arrived, and a later value has followed it")
 
     /// Puts an aggregate into the outbox, where it may replace former values of the same time.
     ///
@@ -28,7 +27,7 @@ extension Outbox {
             source: aggregate.source, connection)
         let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
         for id in ruling.removed { try remove(id, connection) }
-        for id in ruling.possiblySent { try setAsideFollowed(id, connection) }
+        for id in ruling.possiblySent { try keepBack(id, Outbox.followed, connection) }
         if let id = ruling.moved {
             // The row of a measurement has no `as_of_s` and stays without one.
             try connection.run(
@@ -97,7 +96,7 @@ extension Outbox {
                 try remove(member.id, connection)
                 retired.removed += 1
             } else {
-                try setAsideFollowed(member.id, connection)
+                try keepBack(member.id, Outbox.followed, connection)
                 retired.setAside += 1
             }
         }
@@ -144,14 +143,6 @@ extension Outbox {
 
     private func remove(_ id: Int64, _ connection: Connection) throws {
         try connection.run("DELETE FROM outbox WHERE id = ?", .integer(id))
-    }
-
-    private func setAsideFollowed(_ id: Int64, _ connection: Connection) throws {
-        try connection.run(
-            """
-            UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
-            WHERE id = ?
-            """, .text(Outbox.followedReason), .integer(id))
     }
 }
 

@@ -84,13 +84,7 @@ extension Outbox {
             guard try isSending(batch, connection) else { return }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "it was stopped on its way", connection)
-            _ = try retireFollowed(in: batch.id, "sending", connection)
-            try connection.run(
-                """
-                UPDATE outbox SET state = 'queued', batch_id = NULL
-                WHERE batch_id = ? AND state = 'sending'
-                """, .integer(batch.id))
-            try finishBatch(batch.id, as: "failed", reason: reason, at: now, connection)
+            try requeue(batch.id, reason, connection, at: now)
         }
     }
 
@@ -222,8 +216,6 @@ extension Outbox {
         public var setAside: Int64 = 0
         /// The samples that were removed because a later value has followed them.
         public var removed: Int64 = 0
-
-        init() {}
     }
 
     func sendBack(

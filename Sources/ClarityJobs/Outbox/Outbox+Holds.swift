@@ -10,8 +10,6 @@ extension Outbox {
         public var requeued: Int64 = 0
         /// The samples that may not be sent now, with the number of each.
         public var refused: [OutboxDraw.Refused: Int64] = [:]
-
-        init() {}
     }
 
     /// The most rows that change in one transaction.
@@ -62,21 +60,17 @@ extension Outbox {
         var last: Int64 = 0
         while true {
             let next: Int64? = try store.change { connection in
-                var rows: [(id: Int64, isTaken: Bool)] = []
-                try connection.forEach(
+                let rows = try connection.all(
                     """
                     SELECT \(SampleRow.Column.list) FROM outbox
                     WHERE hold = ? AND id > ? ORDER BY id LIMIT ?
-                    """, [.text(hold.rawValue), .integer(last), .integer(Outbox.portion)]
-                ) { found in
-                    let row = SampleRow(found)
-                    let isTaken = row.opened(sealer).map { sample in
-                        rules.first { $0.types[sample.kind] != nil }
-                            .map { $0.judge(sample) == nil } ?? false
-                    }
-                    rows.append((row.id, isTaken ?? false))
-                }
-                for row in rows where row.isTaken {
+                    """, .text(hold.rawValue), .integer(last), .integer(Outbox.portion),
+                    map: SampleRow.init)
+                for row in rows {
+                    guard let sample = row.opened(sealer),
+                        let rules = rules.first(where: { $0.types[sample.kind] != nil }),
+                        rules.judge(sample) == nil
+                    else { continue }
                     try connection.run(
                         """
                         UPDATE outbox SET state = 'queued', hold = NULL, reason = NULL WHERE id = ?
@@ -93,14 +87,9 @@ extension Outbox {
     private func inPortions(
         _ sql: String, _ values: Value...
     ) throws(HealthStoreError) -> Int64 {
-        var total: Int64 = 0
-        while true {
-            let count = try store.change { connection in
-                try connection.run(sql, with: values + [.integer(Outbox.portion)])
-                return Int64(connection.changes)
-            }
-            total += count
-            if count < Outbox.portion { return total }
+        try store.change(inPortionsOf: Outbox.portion) { connection in
+            try connection.run(sql, with: values + [.integer(Outbox.portion)])
+            return Int64(connection.changes)
         }
     }
 
@@ -182,8 +171,8 @@ extension Outbox {
         return false
     }
 
-    /// Puts the samples of a batch back into the queue as they were, except for values that a later
-    /// one has followed (`retireFollowed`).
+    /// Puts the samples of a batch back into the queue, as `requeue` does; an earlier send of it may
+    /// have arrived.
     func dissolve(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {
@@ -193,6 +182,14 @@ extension Outbox {
             try record(.sent, batch: id, detail: "nobody answered", connection)
         }
         try carryPossibleSends(of: id, lastArrived: true, connection)
+        try requeue(id, reason, connection, at: now)
+    }
+
+    /// Ends a batch whose samples go back into the queue as they were, except for values that a
+    /// later one has followed (`retireFollowed`).
+    func requeue(
+        _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
+    ) throws {
         _ = try retireFollowed(in: id, "sending", connection)
         try connection.run(
             """

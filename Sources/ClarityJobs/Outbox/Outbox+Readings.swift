@@ -54,12 +54,9 @@ extension Outbox {
         noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
     ) throws(HealthStoreError) {
         try store.change { connection in
-            let names: [ReadingCounts.Name] = [
-                .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
-                .madeBeforeSince, .read, .made,
-            ]
-            var told = ReadingReasons()
-            told += reasons
+            let names = ReadingCounts.ofNothing + [.read, .made]
+            var limited = ReadingReasons()
+            limited += reasons
             try connection.run(
                 """
                 UPDATE readings SET state = 'ended', interrupted = 0, finished_at_ms = ?, sealed = ?,
@@ -68,9 +65,9 @@ extension Outbox {
                 """,
                 with: [
                     .instant(store.clock.now),
-                    .blob(sealer.seal(told.sealedForm, for: .reading(reading.id))),
+                    .blob(sealer.seal(limited.sealedForm, for: .reading(reading.id))),
                 ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)])
-            if connection.changes == 0 { try endSummedUp(reading, counts, told, connection) }
+            if connection.changes == 0 { try endSummedUp(reading, counts, limited, connection) }
             if let noted { try note(noted.path, noted.stamp, noted.reading, connection) }
         }
     }
@@ -81,12 +78,8 @@ extension Outbox {
         _ reading: Reading, _ counts: ReadingCounts, _ reasons: ReadingReasons,
         _ connection: Connection
     ) throws {
-        let names: [ReadingCounts.Name] = [
-            .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
-            .madeBeforeSince,
-        ]
         var rest = ReadingCounts()
-        for name in names { rest[name] = counts[name] }
+        for name in ReadingCounts.ofNothing { rest[name] = counts[name] }
         rest[.read] = rest.sum(ReadingCounts.ofRead)
         rest[.made] = rest.sum(ReadingCounts.ofMade)
         try count(rest, of: reading, connection)

@@ -114,8 +114,6 @@ public struct OutboxDraw: Sendable {
     public var sentElsewhere: Int64 = 0
     /// The samples that were kept back on the way, with the number of each.
     public var refused: [Refused: Int64] = [:]
-
-    init() {}
 }
 
 /// The results of putting samples into the outbox.
@@ -145,11 +143,6 @@ public struct EnqueueCounts: Hashable, Sendable {
     /// Creates empty counts.
     public init() {}
 
-    init(queued: Int64, duplicates: Int64) {
-        self.queued = queued
-        self.duplicates = duplicates
-    }
-
     /// The samples whose value is new in the outbox.
     public var added: Int64 { queued + metricsQueued + replaced + corrected }
 
@@ -161,16 +154,11 @@ public struct EnqueueCounts: Hashable, Sendable {
 
     /// Adds each count to its counterpart.
     public static func += (counts: inout EnqueueCounts, more: EnqueueCounts) {
-        counts.queued += more.queued
-        counts.duplicates += more.duplicates
-        counts.beforeSince += more.beforeSince
-        counts.metricsQueued += more.metricsQueued
-        counts.metricsKnown += more.metricsKnown
-        counts.replaced += more.replaced
-        counts.corrected += more.corrected
-        counts.keptAsSent += more.keptAsSent
-        counts.metricsBeforeSince += more.metricsBeforeSince
-        counts.metricsRefused += more.metricsRefused
+        let names: [WritableKeyPath<EnqueueCounts, Int64>] = [
+            \.queued, \.duplicates, \.beforeSince, \.metricsQueued, \.metricsKnown, \.replaced,
+            \.corrected, \.keptAsSent, \.metricsBeforeSince, \.metricsRefused,
+        ]
+        for name in names { counts[keyPath: name] += more[keyPath: name] }
     }
 }
 
@@ -190,8 +178,6 @@ public struct Settlement: Hashable, Sendable {
     public var doubled: Int64 = 0
     /// The fewest failures of the samples that are back in the queue; `nil` if there are none.
     public var failures: Int64?
-
-    init() {}
 }
 
 /// An upload that the backend accepted and has not finished.

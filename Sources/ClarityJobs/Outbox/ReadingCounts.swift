@@ -48,6 +48,12 @@ public struct ReadingCounts: Hashable, Sendable {
         .madeQueued, .madeKnown, .madeReplaced, .madeCorrected, .madeRefused, .madeBeforeSince,
     ]
 
+    /// The counts of what became nothing, which no portion brings.
+    static let ofNothing: [Name] = [
+        .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
+        .madeBeforeSince,
+    ]
+
     private var counts: [Name: Int64] = [:]
 
     /// Creates empty counts.
@@ -111,8 +117,8 @@ public struct ReadingReasons: Hashable, Sendable {
         for sort in ReadingReasons.sorts {
             for (name, count) in more[keyPath: sort].sorted(by: { $0.key < $1.key }) {
                 let known = reasons[keyPath: sort]
-                let isTold = known[name] != nil || known.count < ReadingReasons.mostNames
-                reasons[keyPath: sort][isTold ? name : ReadingReasons.others, default: 0] += count
+                let isNamed = known[name] != nil || known.count < ReadingReasons.mostNames
+                reasons[keyPath: sort][isNamed ? name : ReadingReasons.others, default: 0] += count
             }
         }
     }
@@ -125,12 +131,7 @@ public struct ReadingReasons: Hashable, Sendable {
     var sealedForm: [UInt8] {
         var form: [UInt8] = [1]
         for sort in ReadingReasons.sorts {
-            let counts = self[keyPath: sort]
-            form.append(littleEndian: UInt32(counts.count))
-            for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
-                form.append(field: name)
-                form.append(littleEndian: count)
-            }
+            form.append(counts: self[keyPath: sort])
         }
         return form
     }
@@ -140,13 +141,8 @@ public struct ReadingReasons: Hashable, Sendable {
         var form = ByteReader(sealedForm)
         guard form.number(UInt8.self) == 1 else { return nil }
         for sort in ReadingReasons.sorts {
-            guard let amount = form.number(UInt32.self) else { return nil }
-            for _ in 0..<amount {
-                guard let name = form.field(), let count = form.number(Int64.self) else {
-                    return nil
-                }
-                self[keyPath: sort][name] = count
-            }
+            guard let counts = form.counts() else { return nil }
+            self[keyPath: sort] = counts
         }
     }
 }

@@ -50,13 +50,9 @@ extension Sample {
             value = .activity(day)
         default: return nil
         }
-        let source: String?
-        if reader.isAtEnd {
-            source = nil
-        } else {
-            guard let name = reader.field() else { return nil }
-            source = name
-        }
+        let hasSource = !reader.isAtEnd
+        let source = reader.field()
+        guard source != nil || !hasSource else { return nil }
         self.init(kind: kind, start: start, end: end, value: value, source: source)
     }
 }

@@ -16,12 +16,28 @@ struct SendingOrder {
         }
     }
 
+    /// The candidates of one kind in their order.
+    private struct Line {
+        let candidates: [Candidate]
+        private var next = 0
+
+        init(_ candidates: [Candidate]) { self.candidates = candidates }
+
+        /// Returns the first candidate that is not taken; `nil` if there is none, or if the batch
+        /// takes no more of the kind.
+        mutating func head(
+            _ taken: Set<Int64>, _ isFull: (SampleKind) -> Bool
+        ) -> Candidate? {
+            while next < candidates.count, taken.contains(candidates[next].row) { next += 1 }
+            guard next < candidates.count, !isFull(candidates[next].kind) else { return nil }
+            return candidates[next]
+        }
+    }
+
     /// The candidates of each kind, newest first.
-    private var newest: [[Candidate]]
+    private var newest: [Line]
     /// The candidates of each kind, oldest first.
-    private var oldest: [[Candidate]]
-    private var nextNewest: [Int]
-    private var nextOldest: [Int]
+    private var oldest: [Line]
     private var taken: Set<Int64> = []
 
     /// - Parameters:
@@ -29,10 +45,8 @@ struct SendingOrder {
     ///   - oldest: the oldest candidates of each kind, oldest first; as many as a batch may hold.
     init(newest: [SampleKind: [Candidate]], oldest: [SampleKind: [Candidate]]) {
         let kinds = newest.keys.sorted { $0.rawValue < $1.rawValue }
-        self.newest = kinds.map { newest[$0] ?? [] }
-        self.oldest = kinds.map { oldest[$0] ?? [] }
-        nextNewest = kinds.map { _ in 0 }
-        nextOldest = nextNewest
+        self.newest = kinds.map { Line(newest[$0] ?? []) }
+        self.oldest = kinds.map { Line(oldest[$0] ?? []) }
     }
 
     /// Chooses the samples of a batch.
@@ -70,39 +84,20 @@ struct SendingOrder {
 
     /// Returns the newest sample of all kinds.
     private mutating func front(_ isFull: (SampleKind) -> Bool) -> Candidate? {
-        newest.indices.compactMap { head($0, isFull) }.max { $1.isNewer(than: $0) }
+        newest.indices.compactMap { newest[$0].head(taken, isFull) }.max { $1.isNewer(than: $0) }
     }
 
     /// Returns the newest sample of the kind whose turn it is, or of the next kind that has one.
     private mutating func turn(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
         for step in newest.indices {
-            if let found = head((kind + step) % newest.count, isFull) { return found }
+            let found = newest[(kind + step) % newest.count].head(taken, isFull)
+            if let found { return found }
         }
         return nil
     }
 
     /// Returns the oldest sample of all kinds.
     private mutating func back(_ isFull: (SampleKind) -> Bool) -> Candidate? {
-        oldest.indices.compactMap { tail($0, isFull) }.max { $0.isNewer(than: $1) }
-    }
-
-    private mutating func head(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
-        let rows = newest[kind]
-        while nextNewest[kind] < rows.count, taken.contains(rows[nextNewest[kind]].row) {
-            nextNewest[kind] += 1
-        }
-        guard nextNewest[kind] < rows.count else { return nil }
-        let found = rows[nextNewest[kind]]
-        return isFull(found.kind) ? nil : found
-    }
-
-    private mutating func tail(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
-        let rows = oldest[kind]
-        while nextOldest[kind] < rows.count, taken.contains(rows[nextOldest[kind]].row) {
-            nextOldest[kind] += 1
-        }
-        guard nextOldest[kind] < rows.count else { return nil }
-        let found = rows[nextOldest[kind]]
-        return isFull(found.kind) ? nil : found
+        oldest.indices.compactMap { oldest[$0].head(taken, isFull) }.max { $0.isNewer(than: $1) }
     }
 }

@@ -11,6 +11,15 @@ extension [UInt8] {
         append(littleEndian: UInt32(text.utf8.count))
         append(contentsOf: text.utf8)
     }
+
+    /// Appends counts with their names, sorted by name.
+    mutating func append(counts: [String: Int64]) {
+        append(littleEndian: UInt32(counts.count))
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+            append(field: name)
+            append(littleEndian: count)
+        }
+    }
 }
 
 /// Reads what the functions above wrote; returns `nil` if the bytes end too early.
@@ -32,6 +41,16 @@ struct ByteReader {
     mutating func field() -> String? {
         guard let count = number(UInt32.self), let bytes = take(Int(count)) else { return nil }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    mutating func counts(atMost limit: Int = .max) -> [String: Int64]? {
+        guard let amount = number(UInt32.self), amount <= limit else { return nil }
+        var counts: [String: Int64] = [:]
+        for _ in 0..<amount {
+            guard let name = field(), let count = number(Int64.self) else { return nil }
+            counts[name] = count
+        }
+        return counts
     }
 
     mutating func bytes(_ count: Int) -> [UInt8]? { take(count).map { Array($0) } }

@@ -30,33 +30,25 @@ struct RotationState: Sendable {
     /// The former hash of the last audit entry that was chained again.
     var formerHash: [UInt8]?
 
-    init(
-        begunAt: Instant, proof: [UInt8], isNewInFile: Bool, wasFormerInFile: Bool
-    ) {
-        self.begunAt = begunAt
-        self.proof = proof
-        self.isNewInFile = isNewInFile
-        self.wasFormerInFile = wasFormerInFile
+}
+
+extension RotationState {
+    private enum Column: String, RowColumn {
+        case phase, begun_at_ms, proof, new_in_file, former_in_file, table_name, row, rows, damaged
+        case former_hash
     }
 
     /// Reads the change that is in progress or was cut short; `nil` if there is none.
     init?(_ connection: Connection) throws {
-        let found = try connection.first(
-            """
-            SELECT phase, begun_at_ms, proof, new_in_file, former_in_file, table_name, row, rows,
-                damaged, former_hash FROM rotation
-            """
-        ) { row in
-            var state = RotationState(
-                begunAt: row.instant(1), proof: row.blob(2),
-                isNewInFile: row.integer(3) == 1, wasFormerInFile: row.integer(4) == 1)
-            state.phase = Phase(rawValue: row.text(0)) ?? .rows
-            state.table = row.text(5)
-            state.row = row.integer(6)
-            state.rows = row.integer(7)
-            state.damaged = row.integer(8)
-            state.formerHash = row.isNull(9) ? nil : row.blob(9)
-            return state
+        let found = try connection.first("SELECT \(Column.list) FROM rotation") { row in
+            RotationState(
+                phase: Phase(rawValue: row.text(Column.phase)) ?? .rows,
+                begunAt: row.instant(Column.begun_at_ms), proof: row.blob(Column.proof),
+                isNewInFile: row.integer(Column.new_in_file) == 1,
+                wasFormerInFile: row.integer(Column.former_in_file) == 1,
+                table: row.text(Column.table_name), row: row.integer(Column.row),
+                rows: row.integer(Column.rows), damaged: row.integer(Column.damaged),
+                formerHash: row.isNull(Column.former_hash) ? nil : row.blob(Column.former_hash))
         }
         guard let found else { return nil }
         self = found
@@ -65,9 +57,8 @@ struct RotationState: Sendable {
     func write(_ connection: Connection) throws {
         try connection.run(
             """
-            INSERT OR REPLACE INTO rotation (id, phase, begun_at_ms, proof, new_in_file,
-                former_in_file, table_name, row, rows, damaged, former_hash)
-            VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO rotation (id, \(Column.list))
+            VALUES (1, \(Column.parameters))
             """,
             .text(phase.rawValue), .instant(begunAt), .blob(proof),
             .integer(isNewInFile ? 1 : 0), .integer(wasFormerInFile ? 1 : 0), .text(table),

@@ -88,6 +88,13 @@ final class StateFolder {
 }
 
 /// Makes invented heart rates, one a minute.
+extension EnqueueCounts {
+    init(queued: Int64, duplicates: Int64) {
+        self.init()
+        (self.queued, self.duplicates) = (queued, duplicates)
+    }
+}
+
 func heartRates(_ range: Range<Int>, source: String? = nil) -> [Sample] {
     range.map { index in
         let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
