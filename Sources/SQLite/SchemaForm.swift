@@ -6,22 +6,18 @@
 public struct SchemaForm: Hashable, Sendable {
     public let version: Int
     public let mark: UInt64
+}
 
+extension SchemaForm: CustomStringConvertible {
     /// Parses `description`; `nil` for any other text.
     public init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let version = Int(parts[0]), version >= 0,
             let mark = UInt64(parts[1], radix: 16)
         else { return nil }
-        (self.version, self.mark) = (version, mark)
+        self.init(version: version, mark: mark)
     }
 
-    fileprivate init(version: Int, mark: UInt64) {
-        (self.version, self.mark) = (version, mark)
-    }
-}
-
-extension SchemaForm: CustomStringConvertible {
     /// The version and the hash in hexadecimal, such as `4:9f3c21d07a5b6e88`.
     public var description: String { "\(version):\(String(mark, radix: 16))" }
 }
@@ -80,5 +76,36 @@ extension Connection {
         return statements.joined(separator: ";").utf8.reduce(0xCBF2_9CE4_8422_2325) { mark, byte in
             ignored.contains(byte) ? mark : (mark ^ UInt64(byte)) &* 0x100_0000_01B3
         }
+    }
+}
+
+// Copies of whole databases, which may be kept for years.
+extension Connection {
+    /// Copies everything that is committed in this database into an empty file, and checks the
+    /// copy.
+    ///
+    /// The copy holds one state of the database, and others may write at the same time. The file is
+    /// not synced.
+    ///
+    /// - Parameter form: the schema that a database of its version has; `nil` if unknown.
+    /// - Returns: the version of the copy's schema (`PRAGMA user_version`).
+    /// - Throws: `SQLiteError`; with code 11 if the copy is damaged, as it is when this database
+    ///   is.
+    public func writeCopy(to path: String, form: SchemaForm?) throws(SQLiteError) -> Int {
+        do {
+            let target = try Connection(path: path, access: .readWrite)
+            // The caller syncs the copy, and discards one that is incomplete.
+            try target.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+            try copy(into: target)
+        }
+        let written = try Connection(path: path, access: .immutable)
+        try written.requireSoundness(form)
+        return try written.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
+    }
+
+    /// Returns the approximate size of a copy in bytes.
+    public func sizeBytes() throws(SQLiteError) -> Int64 {
+        let pages = try first("PRAGMA page_count") { $0.integer(0) } ?? 0
+        return pages * (try first("PRAGMA page_size") { $0.integer(0) } ?? 0)
     }
 }

@@ -75,49 +75,35 @@ extension Analyses {
     public func sending(
         _ request: KeptInsightRequest, at now: Instant
     ) throws(HealthStoreError) {
-        let time = Value.instant(now)
-        let since = now - KeptInsightRequest.clockMargin
-        try store.change { connection in
-            try connection.run(
-                """
-                UPDATE insight_requests SET state = 'sending', sends = sends + 1,
-                    first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?,
-                    known_ids = iif(first_sent_at_ms IS NULL,
-                        (SELECT json_group_array(id) FROM (SELECT id FROM insights
-                            WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
-                WHERE id = ? AND state IN ('queued', 'sending')
-                """, time, time, .instant(since),
-                .integer(KeptInsightRequest.mostKnown), .integer(request.id))
-        }
+        try settle(
+            .insight(request), from: ["queued", "sending"],
+            """
+            state = 'sending', sends = sends + 1,
+                first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?,
+                known_ids = iif(first_sent_at_ms IS NULL,
+                    (SELECT json_group_array(id) FROM (SELECT id FROM insights
+                        WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
+            """, .instant(now), .instant(now), .instant(now - KeptInsightRequest.clockMargin),
+            .integer(KeptInsightRequest.mostKnown))
     }
 
     /// Records that the last send certainly did not arrive; earlier sends may have arrived.
     public func notArrived(_ request: KeptInsightRequest) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                UPDATE insight_requests SET state = iif(sends > 1, 'sending', 'queued'),
-                    sends = max(0, sends - 1),
-                    first_sent_at_ms = iif(sends > 1, first_sent_at_ms, NULL)
-                WHERE id = ? AND state = 'sending'
-                """, .integer(request.id))
-        }
+        try settle(
+            .insight(request), from: ["sending"],
+            """
+            state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1),
+                first_sent_at_ms = iif(sends > 1, first_sent_at_ms, NULL)
+            """)
     }
 
     /// Records that the backend is generating the insight under this id.
     public func generating(
         _ request: KeptInsightRequest, insight: String
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                UPDATE insight_requests SET state = 'generating', insight_id = ?
-                WHERE id = ? AND state = 'sending'
-                """, .text(insight), .integer(request.id))
-            guard connection.changes > 0 else { return }
-            try store.audit.record(
-                .sent, ["analyses": 1], detail: "to make an insight of", connection)
-        }
+        try settle(
+            .insight(request), from: ["sending"], "state = 'generating', insight_id = ?",
+            .text(insight), record: recordSent)
     }
 
     /// Records that an insight of the history is the result of the request.
@@ -131,13 +117,14 @@ extension Analyses {
     func complete(
         _ request: KeptInsightRequest, _ insight: String, at now: Instant, _ connection: Connection
     ) throws {
-        try connection.run(
-            """
-            UPDATE insight_requests SET state = 'completed', insight_id = ?, finished_at_ms = ?,
-                sealed = NULL
-            WHERE id = ? AND state IN ('sending', 'generating')
-            """, .text(insight), .instant(now), .integer(request.id))
-        guard connection.changes > 0, request.state != .generating else { return }
+        try settle(
+            .insight(request), from: ["sending", "generating"],
+            "state = 'completed', insight_id = ?, finished_at_ms = ?, sealed = NULL",
+            [.text(insight), .instant(now)], connection
+        ) { if request.state != .generating { try recordSent($0) } }
+    }
+
+    private func recordSent(_ connection: Connection) throws {
         try store.audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
     }
 
@@ -147,14 +134,10 @@ extension Analyses {
     public func fail(
         _ request: KeptInsightRequest, isUnconfirmed: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                UPDATE insight_requests SET state = ?, reason = ?, finished_at_ms = ?, sealed = NULL
-                WHERE id = ? AND state IN ('queued', 'sending', 'generating')
-                """, .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
-                .instant(now), .integer(request.id))
-        }
+        try settle(
+            .insight(request), from: ["queued", "sending", "generating"],
+            "state = ?, reason = ?, finished_at_ms = ?, sealed = NULL",
+            .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason), .instant(now))
     }
 
     private static func identity(_ request: Int64, _ analysis: Int64) -> RowIdentity {

@@ -63,13 +63,15 @@ public struct Analyses: Sendable {
 
     /// Records that the analysis is being sent and may arrive from now on.
     public func sending(_ analysis: KeptAnalysis) throws(HealthStoreError) {
-        try settle(analysis, from: ["queued", "sending"], "state = 'sending', sends = sends + 1")
+        try settle(
+            .analysis(analysis), from: ["queued", "sending"],
+            "state = 'sending', sends = sends + 1")
     }
 
     /// Records that the last send certainly did not arrive.
     public func notArrived(_ analysis: KeptAnalysis) throws(HealthStoreError) {
         try settle(
-            analysis, from: ["sending"],
+            .analysis(analysis), from: ["sending"],
             "state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1)")
     }
 
@@ -77,7 +79,7 @@ public struct Analyses: Sendable {
     public func noteAnswers(
         _ answers: String, to analysis: KeptAnalysis
     ) throws(HealthStoreError) {
-        try settle(analysis, from: ["sending"], "last_word = ?", .text(answers))
+        try settle(.analysis(analysis), from: ["sending"], "last_word = ?", .text(answers))
     }
 
     /// Records that the backend accepted the analysis and is processing it.
@@ -85,9 +87,10 @@ public struct Analyses: Sendable {
         _ analysis: KeptAnalysis, processingID: String, at now: Instant
     ) throws(HealthStoreError) {
         try settle(
-            analysis, from: ["sending"],
+            .analysis(analysis), from: ["sending"],
             "state = 'accepted', processing_id = ?, accepted_at_ms = ?",
-            .text(processingID), .instant(now), sent: true)
+            .text(processingID), .instant(now)
+        ) { try recordSent(analysis, $0) }
     }
 
     /// Records the result of the analysis.
@@ -98,10 +101,13 @@ public struct Analyses: Sendable {
     ) throws(HealthStoreError) {
         let sealed = sealer.seal(result.sealedForm, for: Analyses.identity(of: analysis))
         try settle(
-            analysis, from: ["sending", "accepted"],
+            .analysis(analysis), from: ["sending", "accepted"],
             "state = 'completed', processing_id = ?, finished_at_ms = ?, sealed = ?",
-            .text(processingID), .instant(now), .blob(sealed),
-            sent: analysis.state != .accepted, read: true)
+            .text(processingID), .instant(now), .blob(sealed)
+        ) { connection in
+            if analysis.state != .accepted { try recordSent(analysis, connection) }
+            try store.audit.record(.read, ["analyses": 1], detail: "from the backend", connection)
+        }
     }
 
     /// Records that the analysis ended without a result.
@@ -111,7 +117,7 @@ public struct Analyses: Sendable {
         _ analysis: KeptAnalysis, isUnconfirmed: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) {
         try settle(
-            analysis, from: ["queued", "sending", "accepted"],
+            .analysis(analysis), from: ["queued", "sending", "accepted"],
             "state = ?, reason = ?, finished_at_ms = ?",
             .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
             .instant(now))
@@ -163,29 +169,37 @@ public struct Analyses: Sendable {
         }
     }
 
-    /// Updates a row that is in one of the states.
+    /// Updates an analysis or an insight request that is in one of the states.
     ///
-    /// A row in another state stays as it is: another process has settled it meanwhile.
-    private func settle(
-        _ analysis: KeptAnalysis, from states: [String], _ settings: String, _ values: Value...,
-        sent: Bool = false, read: Bool = false
+    /// One in another state stays as it is: another process has settled it meanwhile.
+    ///
+    /// - Parameter record: records the change in the audit log; called only if there is one.
+    func settle(
+        _ work: OpenWork, from states: [String], _ settings: String, _ values: Value...,
+        record: (Connection) throws -> Void = { _ in }
     ) throws(HealthStoreError) {
         try store.change { connection in
-            let names = states.map { "'\($0)'" }.joined(separator: ", ")
-            try connection.run(
-                "UPDATE analyses SET \(settings) WHERE id = ? AND state IN (\(names))",
-                with: values + [.integer(analysis.id)])
-            guard connection.changes > 0 else { return }
-            if sent {
-                try store.audit.record(
-                    .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
-                    connection)
-            }
-            if read {
-                try store.audit.record(
-                    .read, ["analyses": 1], detail: "from the backend", connection)
-            }
+            try settle(work, from: states, settings, values, connection, record: record)
         }
+    }
+
+    /// Does the same within a transaction.
+    func settle(
+        _ work: OpenWork, from states: [String], _ settings: String, _ values: [Value],
+        _ connection: Connection, record: (Connection) throws -> Void
+    ) throws {
+        let (table, id) = work.row
+        let names = states.map { "'\($0)'" }.joined(separator: ", ")
+        try connection.run(
+            "UPDATE \(table) SET \(settings) WHERE id = ? AND state IN (\(names))",
+            with: values + [.integer(id)])
+        if connection.changes > 0 { try record(connection) }
+    }
+
+    private func recordSent(_ analysis: KeptAnalysis, _ connection: Connection) throws {
+        try store.audit.record(
+            .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
+            connection)
     }
 
     private static func identity(of analysis: KeptAnalysis) -> RowIdentity {

@@ -7,7 +7,7 @@ public enum OpenWork: Hashable, Sendable {
     case analysis(KeptAnalysis)
     case insight(KeptInsightRequest)
 
-    fileprivate var row: (table: String, id: Int64) {
+    var row: (table: String, id: Int64) {
         switch self {
         case .upload(let upload): ("batches", upload.id)
         case .analysis(let analysis): ("analyses", analysis.id)

@@ -56,11 +56,9 @@ public struct SyncedRow: Sendable, PrivateValue {
         case id, type, timestamp_ms, sealed, synced_at_ms
     }
 
-    init(row: CachedRow, syncedAt: Instant) {
-        self.row = row
-        self.syncedAt = syncedAt
-    }
+}
 
+extension SyncedRow {
     /// Reads a row as it is stored: its `json` is encrypted, and its `id` is the stored name.
     init(_ found: borrowing Row) {
         row = CachedRow(
@@ -75,8 +73,6 @@ public struct CachedRows: RandomAccessCollection, Sendable {
     private var rows: [SyncedRow] = []
     /// The rows that do not decrypt, by table and row.
     public internal(set) var damaged: [SealingError] = []
-
-    init() {}
 
     public var startIndex: Int { rows.startIndex }
     public var endIndex: Int { rows.endIndex }

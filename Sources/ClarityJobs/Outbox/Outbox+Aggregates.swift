@@ -17,7 +17,7 @@ extension Outbox {
     /// Puts an aggregate into the outbox, where it may replace former values of the same time.
     ///
     /// - Returns: how many rows of former values were removed.
-    func place(
+    func write(
         _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ counts: inout EnqueueCounts,
         _ connection: Connection
     ) throws -> Int64 {

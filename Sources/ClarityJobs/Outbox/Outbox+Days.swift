@@ -53,7 +53,7 @@ extension Outbox {
                 let kept = try connection.blob(
                     "SELECT sealed FROM contributions WHERE kind = ? AND period = ? AND tag = ?",
                     .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(tag))
-                let bytes = try kept.map { try opened($0, key, tag) }
+                let bytes = try kept.map { try sealer.open($0, for: row(key, tag)) }
                 guard let new = try update(key, bytes) else { continue }
                 try connection.run(
                     """
@@ -76,21 +76,22 @@ extension Outbox {
         public init() {}
     }
 
+    /// Makes the days that touch the given periods. Its `load` returns what every source has for a
+    /// quantity and a period, including the periods next to the given ones.
+    public typealias Fold = (
+        ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
+    ) throws -> Merged
+
     /// Merges again the days for which any source's contribution has changed, and puts them into
     /// the outbox.
     ///
     /// One transaction merges up to 12 consecutive periods. It reads only committed contributions,
     /// and it marks the periods as merged when it puts their days into the outbox.
     ///
-    /// - Parameters:
-    ///   - reading: the reading under which the ledger counts the days.
-    ///   - fold: makes the days that touch the given periods. Its `load` returns what every source
-    ///     has for a quantity and a period, including the periods next to the given ones.
+    /// - Parameter reading: the reading under which the ledger counts the days.
     public func foldContributions(
         of reading: Reading?,
-        _ fold: (
-            ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
-        ) throws -> Merged
+        _ fold: Fold
     ) throws(HealthStoreError) -> EnqueueCounts {
         var counts = EnqueueCounts()
         var last = Int.min
@@ -109,9 +110,7 @@ extension Outbox {
 
     private func foldSome(
         after former: Int, of reading: Reading?,
-        _ fold: (
-            ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
-        ) throws -> Merged
+        _ fold: Fold
     ) throws(HealthStoreError) -> (EnqueueCounts, last: Int)? {
         try store.change { connection in
             let changed = try connection.all(
@@ -124,7 +123,7 @@ extension Outbox {
             var last = first
             for period in changed.dropFirst() where period == last + 1 { last = period }
             let merged = try fold(first...last) { try contributions($0, connection) }
-            let counts = try place(merged.days, of: reading, connection)
+            let counts = try write(merged.days, of: reading, connection)
             try connection.run(
                 "UPDATE contributions SET folded = revision WHERE period BETWEEN ? AND ?",
                 .integer(Int64(first)), .integer(Int64(min(last, (merged.open ?? .max) - 1))))
@@ -139,34 +138,17 @@ extension Outbox {
             "SELECT tag, sealed FROM contributions WHERE kind = ? AND period = ?",
             .text(key.kind.rawValue), .integer(Int64(key.period))
         ) { ($0.blob(0), $0.blob(1)) }
-        .map { try opened($0.1, key, $0.0) }
+        .map { try sealer.open($0.1, for: row(key, $0.0)) }
     }
 
-    private func place(
+    private func write(
         _ days: [(sample: Sample, asOf: Instant)], of reading: Reading?, _ connection: Connection
     ) throws -> EnqueueCounts {
-        var counts = EnqueueCounts()
-        guard !days.isEmpty else { return counts }
+        guard !days.isEmpty else { return EnqueueCounts() }
+        var portion = OutboxPortion()
         var sealing = PortionSealing(sealer)
-        var removed: Int64 = 0
-        let nonces = Sealer.nonces(days.count)
-        for (index, day) in days.enumerated() {
-            var bytes: [UInt8] = []
-            var row = sealing.row(day.sample)
-            sealing.seal(day.sample, for: &row, nonces, index, onto: &bytes)
-            let aggregate = OutboxPortion.Aggregate(
-                row: row, source: day.sample.source, asOf: day.asOf.secondsSince1970)
-            removed += try place(aggregate, bytes, &counts, connection)
-        }
-        try count(ReadingCounts(counts, removed: removed), of: reading, connection)
-        try recordRead([.activity: Int64(days.count)], added: counts.added, connection)
-        return counts
-    }
-
-    private func opened(
-        _ sealed: [UInt8], _ key: ContributionKey, _ tag: [UInt8]
-    ) throws -> [UInt8] {
-        try sealer.open(sealed, for: row(key, tag))
+        portion.append(days, &sealing, Sealer.nonces(days.count), from: 0)
+        return try write(portion, of: reading, connection)
     }
 
     private func row(_ key: ContributionKey, _ tag: [UInt8]) -> RowIdentity {

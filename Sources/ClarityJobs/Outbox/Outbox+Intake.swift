@@ -50,7 +50,6 @@ extension Outbox {
         var sealing = PortionSealing(sealer)
         let rows = samples.map(sealing.row)
         for sample in samples { portion.read[sample.kind, default: 0] += 1 }
-        for (sample, _) in aggregates { portion.read[sample.kind, default: 0] += 1 }
         let news = try store.look { connection in
             var known = try KnownSamples(rows, connection)
             return try rows.indices.filter { try known.isNew(rows[$0], connection) }
@@ -64,13 +63,7 @@ extension Outbox {
             sealing.seal(samples[index], for: &row, nonces, nonce, onto: &portion.bytes)
             portion.rows.append(row)
         }
-        for (index, (sample, asOf)) in aggregates.enumerated() {
-            var row = sealing.row(sample)
-            sealing.seal(sample, for: &row, nonces, news.count + index, onto: &portion.bytes)
-            portion.aggregates.append(
-                OutboxPortion.Aggregate(
-                    row: row, source: sample.source, asOf: asOf.secondsSince1970))
-        }
+        portion.append(aggregates, &sealing, nonces, from: news.count)
         return portion
     }
 
@@ -80,23 +73,28 @@ extension Outbox {
     public func commit(
         _ portion: OutboxPortion, of reading: Reading? = nil
     ) throws(HealthStoreError) -> EnqueueCounts {
-        try store.change { connection in
-            var counts = EnqueueCounts()
-            var removed: Int64 = 0
-            counts.queued = try insert(portion, connection)
-            counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
-            for aggregate in portion.aggregates {
-                removed += try place(aggregate, portion.bytes, &counts, connection)
-            }
-            try count(ReadingCounts(counts, removed: removed), of: reading, connection)
-            try recordRead(portion.read, added: counts.added, connection)
-            return counts
+        try store.change { connection in try write(portion, of: reading, connection) }
+    }
+
+    /// Does the same within a transaction.
+    func write(
+        _ portion: OutboxPortion, of reading: Reading?, _ connection: Connection
+    ) throws -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        var removed: Int64 = 0
+        counts.queued = try insert(portion, connection)
+        counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
+        for aggregate in portion.aggregates {
+            removed += try write(aggregate, portion.bytes, &counts, connection)
         }
+        try count(ReadingCounts(counts, removed: removed), of: reading, connection)
+        try recordRead(portion.read, added: counts.added, connection)
+        return counts
     }
 
     /// Records samples that came from a source, by kind. It records nothing if all of them were
     /// known.
-    func recordRead(
+    private func recordRead(
         _ read: [SampleKind: Int64], added: Int64, _ connection: Connection
     ) throws {
         guard added > 0 else { return }

@@ -23,11 +23,6 @@ public struct OutboxFinding: Hashable, Sendable {
     public let rule: Rule
     /// A sentence about the violation, without values.
     public let what: String
-
-    init(_ rule: Rule, _ what: String) {
-        self.rule = rule
-        self.what = what
-    }
 }
 
 /// The result of checking the outbox's sums, and that every sample agrees with its batch.
@@ -154,7 +149,7 @@ extension Outbox {
 
 extension OutboxProof {
     fileprivate mutating func add(_ rule: OutboxFinding.Rule, _ what: String) {
-        findings.append(OutboxFinding(rule, what))
+        findings.append(OutboxFinding(rule: rule, what: what))
     }
 
     /// Adds a finding for a row with a count of samples and the first one's id; none for a count of

@@ -34,6 +34,22 @@ public struct OutboxPortion: Sendable {
     var known: Int64 = 0
     /// The number of all samples that came, by kind, for the audit log.
     var read: [SampleKind: Int64] = [:]
+
+    /// Tags and encrypts aggregates.
+    ///
+    /// - Parameter first: the index of the first unused nonce in `nonces`.
+    mutating func append(
+        _ more: [(sample: Sample, asOf: Instant)], _ sealing: inout PortionSealing,
+        _ nonces: [UInt8], from first: Int
+    ) {
+        for (index, (sample, asOf)) in more.enumerated() {
+            var row = sealing.row(sample)
+            sealing.seal(sample, for: &row, nonces, first + index, onto: &bytes)
+            aggregates.append(
+                Aggregate(row: row, source: sample.source, asOf: asOf.secondsSince1970))
+            read[sample.kind, default: 0] += 1
+        }
+    }
 }
 
 /// Tags and encrypts the samples of a portion, in buffers that it reuses.
@@ -58,12 +74,12 @@ struct PortionSealing {
         onto bytes: inout [UInt8]
     ) {
         identify(row)
-        let place = bytes.count
+        let start = bytes.count
         let plain = sample.sealedForm
         sealer.seal(
             plain, atLeast: Padding.floor(of: plain, in: "outbox"), for: identity, nonces, nonce,
             onto: &bytes)
-        row.sealed = place..<bytes.count
+        row.sealed = start..<bytes.count
     }
 
     /// Writes the bytes of `SampleRow.identity` into `identity`.

@@ -112,7 +112,7 @@ public struct KeyRotation {
             let former = try Canary.sealer(key, connection)
             // Checked now, because the note is authenticated with the former key.
             try Audit.noteBreak(connection, former, lock)
-            try FormUpgrade(connection, former).run(actor: actor, at: clock.now)
+            try FormUpgrade(connection: connection, sealer: former).run(actor: actor, at: clock.now)
             next = try freshKey(instead: key, in: place)
             try after(.keyKept)
             state = RotationState(

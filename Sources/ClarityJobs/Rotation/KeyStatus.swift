@@ -41,7 +41,7 @@ public struct KeyStatus: Hashable, Sendable {
         try KeyCheck(file, environment).require(found.key, allowsRotation: true)
         return try HealthStore.describing(file.path) {
             let copy = try Connection(path: "")
-            try DatabaseCopy(of: file.path, draftsIn: temporaryFolder(environment))
+            try DatabaseCopy(path: file.path, drafts: temporaryFolder(environment))
                 .copy(into: copy)
             try HealthSchema.migrations.migrate(copy)
             return try KeyStatus(copy, file, found.place)

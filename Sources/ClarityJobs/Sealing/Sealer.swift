@@ -138,11 +138,9 @@ public struct SealingError: Error, Hashable, Sendable {
     /// What tells the row from others of its table; `nil` if it is the only one.
     public var row: String?
 
-    init(table: String, row: String? = nil) {
-        self.table = table
-        self.row = row
-    }
+}
 
+extension SealingError {
     init(_ row: RowIdentity) { self.init(table: row.table, row: row.label) }
 
     /// Whether the damaged value is the login, which a new login replaces.

@@ -6,14 +6,9 @@ import SQLite
 /// Opening a database in WAL mode in the ordinary way creates a `-shm` file, and may copy the
 /// write-ahead log into the file.
 struct DatabaseCopy {
-    private let path: String
-    private let drafts: String
-
-    /// - Parameter drafts: the folder for temporary files.
-    init(of path: String, draftsIn drafts: String) {
-        self.path = path
-        self.drafts = drafts
-    }
+    let path: String
+    /// The folder for temporary files.
+    let drafts: String
 
     /// Copies the database into `target`.
     ///

@@ -15,17 +15,12 @@ struct FormUpgrade {
         case portion, rowsDone, rewritten
     }
 
-    private let connection: Connection
-    private let sealer: Sealer
+    let connection: Connection
+    let sealer: Sealer
     /// The number of rows that one transaction encrypts again.
     var portion = 5000
     /// Called when a step is on the disk.
     var after: (Step) throws -> Void = { _ in }
-
-    init(_ connection: Connection, _ sealer: Sealer) {
-        self.connection = connection
-        self.sealer = sealer
-    }
 
     /// How long to wait for another process: one of an earlier release that still uses the file, or
     /// one that upgrades it.

@@ -105,7 +105,8 @@ public final class HealthStore: @unchecked Sendable {
             }
             guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: path) }
             tenancy = try Tenancy(connection)
-            let isUpgraded = try FormUpgrade(connection, sealer).run(actor: actor, at: clock.now)
+            let isUpgraded = try FormUpgrade(connection: connection, sealer: sealer).run(
+                actor: actor, at: clock.now)
             self.wasUpgraded = isUpgraded || wasUpgraded
             try audit.beginNote(connection)
             try audit.noteEnd(connection)

@@ -103,7 +103,8 @@ enum DisplayText {
         return line
     }
 
-    private static func trimmed(_ line: String) -> String {
+    /// Returns a line without the spaces at its end.
+    static func trimmed(_ line: String) -> String {
         String(line.reversed().drop { $0 == " " }.reversed())
     }
 

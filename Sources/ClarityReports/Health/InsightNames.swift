@@ -19,7 +19,7 @@ package struct InsightNames {
                 common = max(common, InsightNames.common(id, sorted[index + 1]))
             }
             let name = id.prefix(max(InsightNames.least, common + 1))
-            names[InsightNames.text(id[...])] = InsightNames.text(name)
+            names[String(String.UnicodeScalarView(id))] = String(String.UnicodeScalarView(name))
         }
     }
 
@@ -28,11 +28,5 @@ package struct InsightNames {
 
     private static func common(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
         zip(a, b).prefix { $0 == $1 }.count
-    }
-
-    private static func text(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
-        var view = String.UnicodeScalarView()
-        view.append(contentsOf: scalars)
-        return String(view)
     }
 }

@@ -114,7 +114,7 @@ extension SheetReader {
             sheet.lines += block(measure, days, span)
             var rows: [JSON] = []
             for figure in days {
-                let row = MetricRow(measure, figure)
+                let row = MetricRow(measure: measure, figure: figure)
                 rows.append(row.json)
                 sheet.records.append(row.record)
                 sheet.cells.append(row.cells)
@@ -134,7 +134,7 @@ extension SheetReader {
         let known = Dictionary(uniqueKeysWithValues: days.map { ($0.day, $0) })
         let bars = Sparkline.text(
             span.suffix(style.width).map { known[$0]?.value(of: measure) }, width: style.width)
-        let rows = days.map { MetricRow(measure, $0).shown }
+        let rows = days.map { MetricRow(measure: measure, figure: $0).shown }
         let heading =
             measure.summing == .mean
             ? ["DAY", "COUNT", "MIN", "MEAN", "MAX"] : ["DAY", "COUNT", "TOTAL"]
@@ -147,36 +147,28 @@ extension SheetReader {
 
 /// One day of a measure, in each output form.
 private struct MetricRow {
-    private let measure: Measure
-    private let figure: DayFigure
-
-    init(_ measure: Measure, _ figure: DayFigure) {
-        self.measure = measure
-        self.figure = figure
-    }
+    let measure: Measure
+    let figure: DayFigure
 
     private var day: String { CivilDay(daysSince1970: figure.day).description }
 
-    private func text(_ number: Double) -> String {
-        fixedText(number, decimals: measure.decimals)
+    /// The numbers that stand for the day, with their names.
+    private var numbers: [(name: String, number: Double)] {
+        measure.summing == .mean
+            ? [("min", figure.least), ("mean", figure.mean), ("max", figure.most)]
+            : [("total", figure.sum)]
     }
 
     var shown: [String] {
-        let start = [day, "\(figure.count)"]
-        return measure.summing == .mean
-            ? start + [text(figure.least), text(figure.mean), text(figure.most)]
-            : start + [text(figure.sum)]
+        [day, "\(figure.count)"]
+            + numbers.map { fixedText($0.number, decimals: measure.decimals) }
     }
 
     /// The values with their names.
     var json: JSON {
         let head: JSON = ["day": .string(day), "count": .count(figure.count)]
         return head.adding(
-            measure.summing == .mean
-                ? [
-                    "min": roundedJSON(figure.least), "mean": roundedJSON(figure.mean),
-                    "max": roundedJSON(figure.most),
-                ] : ["total": roundedJSON(figure.sum)])
+            .object(numbers.map { JSON.Member(name: $0.name, value: roundedJSON($0.number)) }))
     }
 
     /// The values with their measure and unit.
@@ -186,13 +178,32 @@ private struct MetricRow {
     }
 
     var cells: [String] {
-        let isMean = measure.summing == .mean
-        func cell(_ number: Double, _ isThere: Bool) -> String {
-            isThere ? roundedJSON(number).line : ""
+        let cells = ["min", "mean", "max", "total"].map { name in
+            numbers.first { $0.name == name }.map { roundedJSON($0.number).line } ?? ""
         }
-        return [
-            measure.rawValue, measure.unit, day, "\(figure.count)", cell(figure.least, isMean),
-            cell(figure.mean, isMean), cell(figure.most, isMean), cell(figure.sum, !isMean),
-        ]
+        return [measure.rawValue, measure.unit, day, "\(figure.count)"] + cells
+    }
+}
+
+/// A row of bars, one for each value.
+struct Sparkline {
+    private static let bars: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+
+    /// Returns the bars of values, the lowest for the least value and the highest for the greatest
+    /// one. Equal values have bars of middle height. A missing value is a space.
+    ///
+    /// - Parameter width: the number of columns; if there are more values, the last ones are shown.
+    static func text(_ values: [Double?], width: Int = .max) -> String {
+        let shown = values.suffix(width)
+        let known = shown.compactMap { $0 }.filter(\.isFinite)
+        guard let least = known.min(), let most = known.max() else { return "" }
+        // Halved, because the whole span may exceed the range of a `Double`.
+        let span = most / 2 - least / 2
+        return String(
+            shown.map { value -> Character in
+                guard let value, value.isFinite else { return " " }
+                guard span > 0 else { return bars[3] }
+                return bars[min(7, Int((value / 2 - least / 2) / span * 8))]
+            })
     }
 }

@@ -27,8 +27,6 @@ public struct Sheet: Sendable, PrivateValue {
     /// The rows that cannot be decrypted.
     public internal(set) var damaged: [SealingError] = []
 
-    init() {}
-
     /// Returns the text in a form, with its line ends. The lines of `table` do not report damaged
     /// rows: that report belongs on the error output.
     public func text(_ form: SheetForm) -> String {
@@ -96,8 +94,7 @@ public struct PageStyle: Sendable {
                 line += column == 0 ? "" : "  "
                 line += right.contains(column) ? gap + cell : cell + gap
             }
-            return DisplayText.cut(
-                String(line.reversed().drop { $0 == " " }.reversed()), to: width)
+            return DisplayText.cut(DisplayText.trimmed(line), to: width)
         }
         return [self.heading(lines[0])] + lines.dropFirst()
     }
@@ -128,4 +125,28 @@ func fixedText(_ number: Double, decimals: Int) -> String {
 func roundedJSON(_ number: Double) -> JSON {
     let rounded = (number * 1000).rounded() / 1000
     return Int64(exactly: rounded).map { .integer($0) } ?? .number(rounded)
+}
+
+/// Writes rows as comma-separated values (RFC 4180).
+enum CSVText {
+    /// Returns a record without its line end, which is CR LF.
+    ///
+    /// A field that contains a comma, a quote or a line end is quoted, and each quote in it is
+    /// doubled. A field may come from elsewhere, so one that a spreadsheet would take for a formula
+    /// gets an apostrophe in front: a field that is not a number and starts with `=`, `+`, `-`,
+    /// `@`, a tab or a carriage return.
+    static func record(_ fields: [String]) -> String {
+        fields.map(field).joined(separator: ",")
+    }
+
+    static func field(_ text: String) -> String {
+        var text = text
+        if let first = text.unicodeScalars.first, "=+-@\t\r".unicodeScalars.contains(first),
+            Double(text) == nil
+        {
+            text = "'" + text
+        }
+        let needsQuotes = text.utf8.contains { ",\"\r\n".utf8.contains($0) }
+        return needsQuotes ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
+    }
 }

@@ -49,7 +49,7 @@ struct DatabaseCopyTests {
             defer { isOver.value.store(true, ordering: .relaxed) }
             return try (0..<300).compactMap { _ -> String? in
                 let copy = try Connection(path: "")
-                try DatabaseCopy(of: path, draftsIn: folder.path).copy(into: copy)
+                try DatabaseCopy(path: path, drafts: folder.path).copy(into: copy)
                 let faults = try copy.all("PRAGMA integrity_check") { $0.text(0) }
                 let states = try copy.all("SELECT DISTINCT generation FROM pages") { $0.integer(0) }
                 return faults == ["ok"] && states.count == 1 ? nil : "\(faults) \(states)"

@@ -87,7 +87,7 @@ import Testing
     private func upgrade(_ folder: StateFolder) throws -> (FormUpgrade, Connection) {
         let connection = try Connection(path: "\(folder.path)/health.db")
         try HealthStore.prepare(connection) { _ in }
-        return (FormUpgrade(connection, try sealer(firstKey)), connection)
+        return (FormUpgrade(connection: connection, sealer: try sealer(firstKey)), connection)
     }
 
     @Test func `a file of the former release loses nothing and keeps no id in the clear`() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct PulledRowsTests {
+@Suite struct CacheTests {
     private let folder = StateFolder()
 
     private func row(_ id: String, _ json: String, at seconds: Int64 = 0) -> CachedRow {

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxWishesTests {
+@Suite struct OutboxActionsTests {
     private let folder = StateFolder()
 
     private func selection(
