@@ -25,17 +25,10 @@ public enum AnalysisState: String, CaseIterable, Sendable {
 
 /// The status requests to the backend about one piece of work.
 public struct Questions: Hashable, Sendable {
-    public var count: Int
+    public var count = 0
     public var lastAt: Instant?
     /// The last answer, in this program's own words.
     public var lastWord: String?
-
-    /// Creates a record; the default means that nothing was asked.
-    public init(count: Int = 0, lastAt: Instant? = nil, lastWord: String? = nil) {
-        self.count = count
-        self.lastAt = lastAt
-        self.lastWord = lastWord
-    }
 
     /// A summary for people: `asked 12 times, last word: processing`.
     public var text: String {

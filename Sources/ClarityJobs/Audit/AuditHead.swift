@@ -21,21 +21,19 @@ struct AuditHead: Hashable, Sendable {
     static func read(
         _ connection: Connection, _ sealer: Sealer
     ) throws -> (head: AuditHead, isAuthentic: Bool)? {
-        let found = try connection.first(
-            """
-            SELECT anchor_number, anchor_hash, last_number, last_hash, uploaded_number,
-                broken_number, mac FROM audit_head
-            """
-        ) { row in
-            (
-                AuditHead(
-                    anchorNumber: row.integer(0), anchorHash: row.blob(1),
-                    lastNumber: row.integer(2), lastHash: row.blob(3),
-                    uploadedNumber: row.integer(4), brokenNumber: row.optionalInteger(5)),
-                row.blob(6)
-            )
+        try connection.first("SELECT \(Column.list) FROM audit_head") { row in
+            let head = AuditHead(
+                anchorNumber: row.integer(Column.anchor_number),
+                anchorHash: row.blob(Column.anchor_hash),
+                lastNumber: row.integer(Column.last_number), lastHash: row.blob(Column.last_hash),
+                uploadedNumber: row.integer(Column.uploaded_number),
+                brokenNumber: row.optionalInteger(Column.broken_number))
+            return (head, sealer.authenticate(head.bytes) == row.blob(Column.mac))
         }
-        return found.map { head, mac in (head, sealer.authenticate(head.bytes) == mac) }
+    }
+
+    private enum Column: String, RowColumn {
+        case anchor_number, anchor_hash, last_number, last_hash, uploaded_number, broken_number, mac
     }
 
     /// Returns the head to continue from.
@@ -73,9 +71,8 @@ struct AuditHead: Hashable, Sendable {
     func write(_ connection: Connection, _ sealer: Sealer) throws {
         try connection.run(
             """
-            INSERT OR REPLACE INTO audit_head (id, anchor_number, anchor_hash, last_number,
-                last_hash, uploaded_number, broken_number, mac)
-            VALUES (1, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO audit_head (id, \(Column.list))
+            VALUES (1, \(Column.parameters))
             """,
             .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber), .blob(lastHash),
             .integer(uploadedNumber), .integer(brokenNumber),

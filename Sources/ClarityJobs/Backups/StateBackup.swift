@@ -66,7 +66,9 @@ public struct StateBackup {
             .asked, at: clock.now, key: store?.keyID,
             sizeBytes: try files.reduce(0) { try $0 + $1.sizeBytes() }, keep: keep
         ) { draft in
-            try files.map { try $0.copy(into: draft, form: forms[$0.name]) }
+            try files.map {
+                ($0.name, try $0.copy(to: "\(draft)/\($0.name)", form: forms[$0.name]))
+            }
         } beforeCommit: { _ in
             // Recorded before the backup becomes visible: no backup may exist that the log does not
             // mention.
@@ -104,11 +106,6 @@ struct StateFile {
 
     func sizeBytes() throws(HealthStoreError) -> Int64 {
         try HealthStore.describing(path) { try connection().sizeBytes() }
-    }
-
-    /// Copies the file into a folder.
-    func copy(into folder: String, form: SchemaForm?) throws -> (name: String, version: Int) {
-        (name, try copy(to: "\(folder)/\(name)", form: form))
     }
 
     /// Copies the file to a new file and returns the version of its schema.

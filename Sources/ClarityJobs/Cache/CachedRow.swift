@@ -91,7 +91,4 @@ public struct UpsertCounts: Hashable, Sendable {
     public var unchanged: Int64 = 0
     /// Rows that came older than the stored version, which stays; the older one is archived.
     public var outdated: Int64 = 0
-
-    /// Creates counts of 0.
-    public init() {}
 }

@@ -63,16 +63,8 @@ extension MetricNumbers {
 }
 
 extension Measure {
-    /// Creates the measure of a kind whose samples have one number.
-    init?(_ kind: SampleKind) {
-        switch kind {
-        case .bloodPressure, .sleep, .activity: return nil
-        case .heartRate, .heartRateVariability, .oxygenSaturation, .respiratoryRate, .steps,
-            .distance, .activeEnergy, .exerciseMinutes, .flightsClimbed, .vo2Max,
-            .restingHeartRate, .meditationMinutes, .bodyTemperature, .bloodGlucose:
-            self.init(rawValue: kind.rawValue)
-        }
-    }
+    /// Creates the measure of a kind whose samples have one number: the one of the same name.
+    init?(_ kind: SampleKind) { self.init(rawValue: kind.rawValue) }
 }
 
 // The encrypted form of a cached row: its numbers, if it has any, and its JSON after them.

@@ -47,18 +47,6 @@ public enum Measure: String, CaseIterable, Hashable, Sendable {
         case total
     }
 
-    /// The properties of a measure besides its name.
-    private struct Traits {
-        let code: UInt8
-        let unit: String
-        let summing: Summing
-        let decimals: Int
-
-        init(_ code: UInt8, _ unit: String, _ summing: Summing, _ decimals: Int) {
-            (self.code, self.unit, self.summing, self.decimals) = (code, unit, summing, decimals)
-        }
-    }
-
     /// The code in encrypted rows, 1 to 255.
     public var code: UInt8 { traits.code }
     /// The unit as text for people and programs.
@@ -80,39 +68,40 @@ public enum Measure: String, CaseIterable, Hashable, Sendable {
         return table
     }()
 
-    private var traits: Traits {
+    /// The properties of a measure besides its name.
+    private var traits: (code: UInt8, unit: String, summing: Summing, decimals: Int) {
         switch self {
-        case .heartRate: Traits(1, "1/min", .mean, 0)
-        case .heartRateVariability: Traits(2, "ms", .mean, 1)
-        case .systolic: Traits(3, "mmHg", .mean, 0)
-        case .diastolic: Traits(4, "mmHg", .mean, 0)
-        case .oxygenSaturation: Traits(5, "%", .mean, 1)
-        case .respiratoryRate: Traits(6, "1/min", .mean, 1)
-        case .bodyTemperature: Traits(7, "degC", .mean, 1)
-        case .bloodGlucose: Traits(8, "mg/dL", .mean, 0)
-        case .steps: Traits(20, "count", .total, 0)
-        case .distance: Traits(21, "km", .total, 2)
-        case .activeEnergy: Traits(22, "kcal", .total, 0)
-        case .exerciseMinutes: Traits(23, "min", .total, 0)
-        case .flightsClimbed: Traits(24, "count", .total, 0)
-        case .activeMinutes: Traits(25, "min", .total, 0)
-        case .vo2Max: Traits(26, "mL/(kg*min)", .mean, 1)
-        case .restingHeartRate: Traits(27, "1/min", .mean, 0)
-        case .totalSleep: Traits(40, "min", .total, 0)
-        case .sleepEfficiency: Traits(41, "share", .mean, 2)
-        case .timeToSleep: Traits(42, "min", .mean, 0)
-        case .wakeCount: Traits(43, "count", .total, 0)
-        case .awake: Traits(44, "min", .total, 0)
-        case .lightSleep: Traits(45, "min", .total, 0)
-        case .deepSleep: Traits(46, "min", .total, 0)
-        case .remSleep: Traits(47, "min", .total, 0)
-        case .mood: Traits(60, "1..5", .mean, 1)
-        case .stress: Traits(61, "1..10", .mean, 1)
-        case .anxiety: Traits(62, "1..10", .mean, 1)
-        case .energy: Traits(63, "1..10", .mean, 1)
-        case .focus: Traits(64, "1..10", .mean, 1)
-        case .socialMinutes: Traits(65, "min", .total, 0)
-        case .meditationMinutes: Traits(66, "min", .total, 0)
+        case .heartRate: (1, "1/min", .mean, 0)
+        case .heartRateVariability: (2, "ms", .mean, 1)
+        case .systolic: (3, "mmHg", .mean, 0)
+        case .diastolic: (4, "mmHg", .mean, 0)
+        case .oxygenSaturation: (5, "%", .mean, 1)
+        case .respiratoryRate: (6, "1/min", .mean, 1)
+        case .bodyTemperature: (7, "degC", .mean, 1)
+        case .bloodGlucose: (8, "mg/dL", .mean, 0)
+        case .steps: (20, "count", .total, 0)
+        case .distance: (21, "km", .total, 2)
+        case .activeEnergy: (22, "kcal", .total, 0)
+        case .exerciseMinutes: (23, "min", .total, 0)
+        case .flightsClimbed: (24, "count", .total, 0)
+        case .activeMinutes: (25, "min", .total, 0)
+        case .vo2Max: (26, "mL/(kg*min)", .mean, 1)
+        case .restingHeartRate: (27, "1/min", .mean, 0)
+        case .totalSleep: (40, "min", .total, 0)
+        case .sleepEfficiency: (41, "share", .mean, 2)
+        case .timeToSleep: (42, "min", .mean, 0)
+        case .wakeCount: (43, "count", .total, 0)
+        case .awake: (44, "min", .total, 0)
+        case .lightSleep: (45, "min", .total, 0)
+        case .deepSleep: (46, "min", .total, 0)
+        case .remSleep: (47, "min", .total, 0)
+        case .mood: (60, "1..5", .mean, 1)
+        case .stress: (61, "1..10", .mean, 1)
+        case .anxiety: (62, "1..10", .mean, 1)
+        case .energy: (63, "1..10", .mean, 1)
+        case .focus: (64, "1..10", .mean, 1)
+        case .socialMinutes: (65, "min", .total, 0)
+        case .meditationMinutes: (66, "min", .total, 0)
         }
     }
 }

@@ -15,42 +15,28 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
     /// The backend's types in the group.
     public var types: [String] {
         switch self {
-        case .heartRate, .heartRateVariability, .bloodPressure, .respiratoryRate,
-            .bodyTemperature, .bloodGlucose:
-            [rawValue]
         case .oxygenSaturation: ["blood_oxygen"]
         case .activity: ["activity_level"]
         case .sleep: ["sleep_analysis"]
         case .mentalHealth: ["mood_assessment", "stress_indicators", "cognitive_metrics"]
+        default: [rawValue]
         }
     }
 
     /// The kinds of samples in the group.
     public var kinds: [SampleKind] {
         switch self {
-        case .heartRate: [.heartRate]
-        case .heartRateVariability: [.heartRateVariability]
-        case .bloodPressure: [.bloodPressure]
-        case .oxygenSaturation: [.oxygenSaturation]
-        case .respiratoryRate: [.respiratoryRate]
-        case .bodyTemperature: [.bodyTemperature]
-        case .bloodGlucose: [.bloodGlucose]
         case .activity: [.activity] + ActivityDay.kinds
-        case .sleep: [.sleep]
         case .mentalHealth: [.meditationMinutes]
+        // Every other group has the name of its only kind.
+        default: SampleKind(rawValue: rawValue).map { [$0] } ?? []
         }
     }
 
     /// The measures in the group, the most requested first.
     public var measures: [Measure] {
         switch self {
-        case .heartRate: [.heartRate]
-        case .heartRateVariability: [.heartRateVariability]
         case .bloodPressure: [.systolic, .diastolic]
-        case .oxygenSaturation: [.oxygenSaturation]
-        case .respiratoryRate: [.respiratoryRate]
-        case .bodyTemperature: [.bodyTemperature]
-        case .bloodGlucose: [.bloodGlucose]
         case .activity:
             [
                 .steps, .distance, .activeEnergy, .exerciseMinutes, .flightsClimbed,
@@ -63,6 +49,8 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
             ]
         case .mentalHealth:
             [.mood, .stress, .anxiety, .energy, .focus, .socialMinutes, .meditationMinutes]
+        // Every other group has the name of its only measure.
+        default: Measure(rawValue: rawValue).map { [$0] } ?? []
         }
     }
 

@@ -20,10 +20,16 @@ struct KnownSamples {
         func hash(into hasher: inout Hasher) { hasher.combine(tag) }
     }
 
-    fileprivate struct Stretch {
+    private struct Stretch {
         var start: Int64
         var end: Int64
         var count: Int
+
+        mutating func add(_ instant: Int64) {
+            start = min(start, instant)
+            end = max(end, instant)
+            count += 1
+        }
     }
 
     private var keys: Set<Key> = []
@@ -85,13 +91,5 @@ struct KnownSamples {
         ) { statement in
             try row.bind(to: statement) { try statement.run() }
         }
-    }
-}
-
-extension KnownSamples.Stretch {
-    fileprivate mutating func add(_ instant: Int64) {
-        start = min(start, instant)
-        end = max(end, instant)
-        count += 1
     }
 }

@@ -87,9 +87,6 @@ public struct OutboxBatch: Sendable, PrivateValue {
     let owner: Int64
     /// The entry that counts its bytes, on a metered connection.
     var meteredEntry: Int64?
-
-    /// Whether an earlier attempt may have sent it already.
-    public var isRepeated: Bool { attempts > 1 }
 }
 
 /// The result of taking the next batch out of the outbox.

@@ -1,3 +1,4 @@
+import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
@@ -75,13 +76,9 @@ struct DatabaseCopy {
     /// Removes the copies of processes that were killed: folders of this user that nobody has
     /// locked.
     private func removeLeftovers() {
-        guard let listing = opendir(drafts) else { return }
-        defer { closedir(listing) }
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard name.hasPrefix(DatabaseCopy.prefix) else { continue }
+        let names: [String]
+        do { names = try WholeFile.names(in: drafts) } catch { return }
+        for name in names where name.hasPrefix(DatabaseCopy.prefix) {
             let folder = "\(drafts)/\(name)"
             let lock = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard lock >= 0 else { continue }

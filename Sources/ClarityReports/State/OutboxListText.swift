@@ -128,7 +128,7 @@ public enum OutboxAction: String, Sendable {
     ///
     /// - Parameter isForgetting: whether the samples were discarded before.
     public func question(_ shares: [OutboxShare], isForgetting: Bool) -> String {
-        let samples = OutboxAction.counted(shares.reduce(0) { $0 + $1.count })
+        let samples = counted(shares.reduce(0) { $0 + $1.count }, "sample")
         let action =
             switch self {
             case .retry where isForgetting: "Read \(samples) again that were discarded?"
@@ -143,7 +143,7 @@ public enum OutboxAction: String, Sendable {
 
     /// Returns one line about what was done.
     public func summary(_ count: Int64, isForgetting: Bool) -> String {
-        let samples = OutboxAction.counted(count)
+        let samples = counted(count, "sample")
         return switch self {
         case .retry where isForgetting:
             "\(samples) forgotten; the next reading of the sources brings them again"
@@ -164,9 +164,5 @@ public enum OutboxAction: String, Sendable {
     private static func haveMinutes(_ shares: [OutboxShare]) -> Bool {
         let kinds: Set = [SampleKind.steps.rawValue, SampleKind.activity.rawValue]
         return shares.contains { kinds.contains($0.kind) }
-    }
-
-    private static func counted(_ count: Int64) -> String {
-        count == 1 ? "1 sample" : "\(count) samples"
     }
 }

@@ -151,6 +151,7 @@ extension OutboxFinding {
     }
 }
 
-private func counted(_ count: Int64, _ noun: String) -> String {
+/// Returns a count with its noun, which takes an `s` in the plural.
+func counted(_ count: Int64, _ noun: String) -> String {
     "\(count) \(noun)\(count == 1 ? "" : "s")"
 }
