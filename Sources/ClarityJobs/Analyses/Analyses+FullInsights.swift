@@ -41,7 +41,7 @@ extension Analyses {
     ///
     /// - Parameter request: the request that the insight completes.
     public func keep(
-        _ insight: FullInsight, for request: KeptInsightRequest? = nil, at now: Instant
+        _ insight: FullInsight, for request: StoredInsightRequest? = nil, at now: Instant
     ) throws(HealthStoreError) {
         try store.change { connection in
             let row = CachedRow(
@@ -99,7 +99,7 @@ extension Analyses {
     /// Returns the first insight since an instant that no request has claimed and that was not
     /// known before this request was first sent, or `nil`.
     public func unclaimedInsight(
-        for request: KeptInsightRequest, since start: Instant
+        for request: StoredInsightRequest, since start: Instant
     ) throws(HealthStoreError) -> String? {
         try store.access { connection in
             try connection.first(
@@ -123,8 +123,8 @@ extension Analyses {
                 AND NOT EXISTS (SELECT 1 FROM insights WHERE id = ? AND type = ?)
             LIMIT 1
             """, .instant(row.timestamp), .text(CachedRow.fullInsight),
-            .integer(Int64(KeptInsightRequest.provisional.utf8.count)),
-            .text(KeptInsightRequest.provisional), .text(row.id), .text(CachedRow.fullInsight),
+            .integer(Int64(StoredInsightRequest.provisional.utf8.count)),
+            .text(StoredInsightRequest.provisional), .text(row.id), .text(CachedRow.fullInsight),
             map: SyncedRow.init)
         guard let found else { return }
         let former = found.row.id

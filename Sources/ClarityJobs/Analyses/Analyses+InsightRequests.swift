@@ -8,8 +8,8 @@ extension Analyses {
     ///
     /// - Returns: `nil` if one was already requested.
     public func queueInsight(
-        of analysis: KeptAnalysis, _ matter: InsightMatter, at now: Instant
-    ) throws(HealthStoreError) -> KeptInsightRequest? {
+        of analysis: StoredAnalysis, _ matter: InsightMatter, at now: Instant
+    ) throws(HealthStoreError) -> StoredInsightRequest? {
         try store.change { connection in
             // The number is part of the encrypted value's row identity, and may become part of an
             // insight's provisional id: no other request ever gets it.
@@ -26,13 +26,13 @@ extension Analyses {
                 .instant(now), .blob(sealed))
             guard connection.changes > 0 else { return nil }
             return try connection.first(
-                "SELECT \(KeptInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
-                .integer(number), map: KeptInsightRequest.init)
+                "SELECT \(StoredInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
+                .integer(number), map: StoredInsightRequest.init)
         }
     }
 
     /// Returns whether an insight of the analysis was already requested.
-    public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
+    public func hasInsightRequest(of analysis: StoredAnalysis) throws(HealthStoreError) -> Bool {
         try store.access { connection in
             try connection.integer(
                 "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id))
@@ -41,13 +41,13 @@ extension Analyses {
     }
 
     /// Returns the requests that have not ended, oldest first.
-    public func openInsightRequests() throws(HealthStoreError) -> [KeptInsightRequest] {
+    public func openInsightRequests() throws(HealthStoreError) -> [StoredInsightRequest] {
         try store.access { connection in
             try connection.all(
                 """
-                SELECT \(KeptInsightRequest.Column.list) FROM insight_requests
+                SELECT \(StoredInsightRequest.Column.list) FROM insight_requests
                 WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
-                """, map: KeptInsightRequest.init)
+                """, map: StoredInsightRequest.init)
         }
     }
 
@@ -55,7 +55,7 @@ extension Analyses {
     ///
     /// - Throws: `sealing` if the content does not decrypt.
     public func matter(
-        of request: KeptInsightRequest
+        of request: StoredInsightRequest
     ) throws(HealthStoreError) -> InsightMatter? {
         try store.access { connection in
             let found = try connection.blob(
@@ -73,7 +73,7 @@ extension Analyses {
     ///
     /// The first send also records the insights known by then, because none of them is the result.
     public func sending(
-        _ request: KeptInsightRequest, at now: Instant
+        _ request: StoredInsightRequest, at now: Instant
     ) throws(HealthStoreError) {
         try settle(
             .insight(request), from: ["queued", "sending"],
@@ -83,12 +83,12 @@ extension Analyses {
                 known_ids = iif(first_sent_at_ms IS NULL,
                     (SELECT json_group_array(id) FROM (SELECT id FROM insights
                         WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
-            """, .instant(now), .instant(now), .instant(now - KeptInsightRequest.clockMargin),
-            .integer(KeptInsightRequest.mostKnown))
+            """, .instant(now), .instant(now), .instant(now - StoredInsightRequest.clockMargin),
+            .integer(StoredInsightRequest.mostKnown))
     }
 
     /// Records that the last send certainly did not arrive; earlier sends may have arrived.
-    public func notArrived(_ request: KeptInsightRequest) throws(HealthStoreError) {
+    public func notArrived(_ request: StoredInsightRequest) throws(HealthStoreError) {
         try settle(
             .insight(request), from: ["sending"],
             """
@@ -99,7 +99,7 @@ extension Analyses {
 
     /// Records that the backend is generating the insight under this id.
     public func generating(
-        _ request: KeptInsightRequest, insight: String
+        _ request: StoredInsightRequest, insight: String
     ) throws(HealthStoreError) {
         try settle(
             .insight(request), from: ["sending"], "state = 'generating', insight_id = ?",
@@ -108,14 +108,15 @@ extension Analyses {
 
     /// Records that an insight of the history is the result of the request.
     public func complete(
-        _ request: KeptInsightRequest, insight: String, at now: Instant
+        _ request: StoredInsightRequest, insight: String, at now: Instant
     ) throws(HealthStoreError) {
         try store.change { connection in try complete(request, insight, at: now, connection) }
     }
 
     /// The same, within the transaction that stores the insight.
     func complete(
-        _ request: KeptInsightRequest, _ insight: String, at now: Instant, _ connection: Connection
+        _ request: StoredInsightRequest, _ insight: String, at now: Instant,
+        _ connection: Connection
     ) throws {
         try settle(
             .insight(request), from: ["sending", "generating"],
@@ -132,7 +133,8 @@ extension Analyses {
     ///
     /// - Parameter isUnconfirmed: whether the backend never reported the end.
     public func fail(
-        _ request: KeptInsightRequest, isUnconfirmed: Bool = false, reason: String, at now: Instant
+        _ request: StoredInsightRequest, isUnconfirmed: Bool = false, reason: String,
+        at now: Instant
     ) throws(HealthStoreError) {
         try settle(
             .insight(request), from: ["queued", "sending", "generating"],

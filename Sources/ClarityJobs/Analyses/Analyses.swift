@@ -10,14 +10,14 @@ public struct Analyses: Sendable {
     /// Returns the newest analysis in this form of the week that ends with `last`, or `nil`.
     public func newest(
         of last: CivilDay, as form: AnalysisForm
-    ) throws(HealthStoreError) -> KeptAnalysis? {
+    ) throws(HealthStoreError) -> StoredAnalysis? {
         try store.access { connection in
             try connection.first(
                 """
-                SELECT \(KeptAnalysis.Column.list) FROM analyses
+                SELECT \(StoredAnalysis.Column.list) FROM analyses
                 WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
                 """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
-                map: KeptAnalysis.init)
+                map: StoredAnalysis.init)
         }
     }
 
@@ -27,7 +27,7 @@ public struct Analyses: Sendable {
     /// minutes. Other unanswered analyses become `failed`, since only the newest week counts.
     public func queue(
         of last: CivilDay, as form: AnalysisForm, knownMinutes: Int, at now: Instant
-    ) throws(HealthStoreError) -> KeptAnalysis {
+    ) throws(HealthStoreError) -> StoredAnalysis {
         try store.change { connection in
             let day = Value.integer(Int64(last.daysSince1970))
             try connection.run(
@@ -51,9 +51,9 @@ public struct Analyses: Sendable {
             }
             let analysis = try connection.first(
                 """
-                SELECT \(KeptAnalysis.Column.list) FROM analyses
+                SELECT \(StoredAnalysis.Column.list) FROM analyses
                 WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
-                """, day, .text(form.rawValue), map: KeptAnalysis.init)
+                """, day, .text(form.rawValue), map: StoredAnalysis.init)
             guard let analysis else {
                 throw SQLiteError(code: 1, message: "a row that was just written is gone")
             }
@@ -62,14 +62,14 @@ public struct Analyses: Sendable {
     }
 
     /// Records that the analysis is being sent and may arrive from now on.
-    public func sending(_ analysis: KeptAnalysis) throws(HealthStoreError) {
+    public func sending(_ analysis: StoredAnalysis) throws(HealthStoreError) {
         try settle(
             .analysis(analysis), from: ["queued", "sending"],
             "state = 'sending', sends = sends + 1")
     }
 
     /// Records that the last send certainly did not arrive.
-    public func notArrived(_ analysis: KeptAnalysis) throws(HealthStoreError) {
+    public func notArrived(_ analysis: StoredAnalysis) throws(HealthStoreError) {
         try settle(
             .analysis(analysis), from: ["sending"],
             "state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1)")
@@ -77,14 +77,14 @@ public struct Analyses: Sendable {
 
     /// Records how the backend answered the sends so far.
     public func noteAnswers(
-        _ answers: String, to analysis: KeptAnalysis
+        _ answers: String, to analysis: StoredAnalysis
     ) throws(HealthStoreError) {
         try settle(.analysis(analysis), from: ["sending"], "last_word = ?", .text(answers))
     }
 
     /// Records that the backend accepted the analysis and is processing it.
     public func accept(
-        _ analysis: KeptAnalysis, processingID: String, at now: Instant
+        _ analysis: StoredAnalysis, processingID: String, at now: Instant
     ) throws(HealthStoreError) {
         try settle(
             .analysis(analysis), from: ["sending"],
@@ -97,7 +97,7 @@ public struct Analyses: Sendable {
     ///
     /// - Parameter processingID: the backend's id of the analysis.
     public func complete(
-        _ analysis: KeptAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
+        _ analysis: StoredAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
     ) throws(HealthStoreError) {
         let sealed = sealer.seal(result.sealedForm, for: Analyses.identity(of: analysis))
         try settle(
@@ -114,7 +114,7 @@ public struct Analyses: Sendable {
     ///
     /// - Parameter isUnconfirmed: whether the backend never reported the end.
     public func fail(
-        _ analysis: KeptAnalysis, isUnconfirmed: Bool = false, reason: String, at now: Instant
+        _ analysis: StoredAnalysis, isUnconfirmed: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) {
         try settle(
             .analysis(analysis), from: ["queued", "sending", "accepted"],
@@ -124,21 +124,21 @@ public struct Analyses: Sendable {
     }
 
     /// Returns the analyses that the backend is processing, oldest first.
-    public func open() throws(HealthStoreError) -> [KeptAnalysis] {
+    public func open() throws(HealthStoreError) -> [StoredAnalysis] {
         try store.access { connection in
             try connection.all(
                 """
-                SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
-                """, map: KeptAnalysis.init)
+                SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
+                """, map: StoredAnalysis.init)
         }
     }
 
     /// Returns the analysis with this number, or `nil` if there is none.
-    public func analysis(_ id: Int64) throws(HealthStoreError) -> KeptAnalysis? {
+    public func analysis(_ id: Int64) throws(HealthStoreError) -> StoredAnalysis? {
         try store.access { connection in
             try connection.first(
-                "SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
-                map: KeptAnalysis.init)
+                "SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
+                map: StoredAnalysis.init)
         }
     }
 
@@ -148,17 +148,19 @@ public struct Analyses: Sendable {
     ///
     /// - Throws: `sealing` if the result does not decrypt.
     public func latestResult()
-        throws(HealthStoreError) -> (analysis: KeptAnalysis, result: AnalysisResult)?
+        throws(HealthStoreError) -> (analysis: StoredAnalysis, result: AnalysisResult)?
     {
         try store.access { connection in
             let found = try connection.first(
                 """
-                SELECT \(KeptAnalysis.Column.list), sealed FROM analyses
+                SELECT \(StoredAnalysis.Column.list), sealed FROM analyses
                 WHERE state = 'completed' AND sealed IS NOT NULL
                 ORDER BY last_day DESC, id DESC LIMIT 1
                 """
             ) { row in
-                KeptAnalysis(row).map { ($0, row.blob(Int32(KeptAnalysis.Column.allCases.count))) }
+                StoredAnalysis(row).map {
+                    ($0, row.blob(Int32(StoredAnalysis.Column.allCases.count)))
+                }
             }
             guard let (analysis, sealed) = found else { return nil }
             let identity = Analyses.identity(of: analysis)
@@ -196,13 +198,13 @@ public struct Analyses: Sendable {
         if connection.changes > 0 { try record(connection) }
     }
 
-    private func recordSent(_ analysis: KeptAnalysis, _ connection: Connection) throws {
+    private func recordSent(_ analysis: StoredAnalysis, _ connection: Connection) throws {
         try store.audit.record(
             .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
             connection)
     }
 
-    private static func identity(of analysis: KeptAnalysis) -> RowIdentity {
+    private static func identity(of analysis: StoredAnalysis) -> RowIdentity {
         RowIdentity(
             "analyses", number: analysis.id, Int64(analysis.lastDay.daysSince1970))
     }

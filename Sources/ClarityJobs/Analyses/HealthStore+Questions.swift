@@ -4,8 +4,8 @@ import SQLite
 /// Work in progress at the backend, whose status can be requested.
 public enum OpenWork: Hashable, Sendable {
     case upload(OpenUpload)
-    case analysis(KeptAnalysis)
-    case insight(KeptInsightRequest)
+    case analysis(StoredAnalysis)
+    case insight(StoredInsightRequest)
 
     var row: (table: String, id: Int64) {
         switch self {

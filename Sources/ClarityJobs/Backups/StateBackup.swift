@@ -73,7 +73,7 @@ public struct StateBackup {
             // Recorded before the backup becomes visible: no backup may exist that the log does not
             // mention.
             try store?.audit.record(
-                .backedUp, try store?.keptCounts() ?? [:],
+                .backedUp, try store?.storedCounts() ?? [:],
                 detail: isOwn ? "in the state directory" : "in another folder")
         }
         return Receipt(backup: backup, keyPlace: try store.map { _ in try keyPlace() })
@@ -125,7 +125,7 @@ struct StateFile {
 
 extension HealthStore {
     /// Returns the number of samples, metrics and insights in the file, for the audit log.
-    func keptCounts() throws(HealthStoreError) -> [String: Int64] {
+    func storedCounts() throws(HealthStoreError) -> [String: Int64] {
         try access { connection in
             var counts: [String: Int64] = [:]
             for (table, name) in [

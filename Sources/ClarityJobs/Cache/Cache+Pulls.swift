@@ -43,7 +43,7 @@ extension Cache {
     }
 
     /// Replaces the stored record.
-    public func keepPullRecord(
+    public func storePullRecord(
         _ record: PullRecord, of part: PulledPart
     ) throws(HealthStoreError) {
         try store.change { connection in
@@ -57,7 +57,7 @@ extension Cache {
     }
 
     /// Stores the position of a pull that reads everything; `nil` makes the next one begin anew.
-    public func keepPullPlace(
+    public func storePullPlace(
         _ place: String?, of part: PulledPart
     ) throws(HealthStoreError) {
         try store.change { connection in

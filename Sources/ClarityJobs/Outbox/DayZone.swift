@@ -15,16 +15,16 @@ public struct DayZone: Hashable, Sendable {
 extension Outbox {
     /// Returns the stored time zone; `nil` if there is none or the stored one is damaged.
     public func dayZone() throws(HealthStoreError) -> DayZone? {
-        try store.access { connection in try keptDayZone(connection) }
+        try store.access { connection in try storedDayZone(connection) }
     }
 
     /// Settles the time zone unless one is settled already. It stays settled until
     /// `changeDayZone(to:)` or until everything of the user is removed.
     ///
     /// - Returns: the name that is settled.
-    public func keepDayZone(_ name: String) throws(HealthStoreError) -> String {
+    public func settleDayZone(_ name: String) throws(HealthStoreError) -> String {
         try store.change { connection in
-            if let kept = try keptDayZone(connection), kept.isSettled { return kept.name }
+            if let kept = try storedDayZone(connection), kept.isSettled { return kept.name }
             try settle(name, connection)
             return name
         }
@@ -53,7 +53,7 @@ extension Outbox {
         }
     }
 
-    private func keptDayZone(_ connection: Connection) throws -> DayZone? {
+    private func storedDayZone(_ connection: Connection) throws -> DayZone? {
         guard let form = try connection.openedValue(of: "day_zone", sealer) else { return nil }
         let isSettled = form.first == Outbox.settledMark
         return DayZone(

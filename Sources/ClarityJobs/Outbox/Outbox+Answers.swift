@@ -138,7 +138,7 @@ extension Outbox {
                 for row in rest {
                     try reject(row, reason, connection)
                     settlement.rejected += Int64(connection.changes)
-                    if let wordsOfAll { try keepWords(wordsOfAll, of: row, connection) }
+                    if let wordsOfAll { try storeWords(wordsOfAll, of: row, connection) }
                 }
             } else {
                 let middle = (rest.count + 1) / 2
@@ -170,7 +170,7 @@ extension Outbox {
                 try sendBack(batch.id, from: "sending", reason, at: now, connection).setAside
             guard let words, setAside > 0 else { return setAside }
             for row in batch.rows where try isGivenUp(row, connection) {
-                try keepWords(words, of: row, connection)
+                try storeWords(words, of: row, connection)
             }
             return setAside
         }
@@ -301,7 +301,7 @@ extension Outbox {
             guard connection.changes > 0 else { continue }
             settlement.rejected += 1
             guard let words = words[index] else { continue }
-            try keepWords(words, of: batch.rows[index], connection)
+            try storeWords(words, of: batch.rows[index], connection)
         }
         let user =
             duplicates.isEmpty ? nil : try AuditLog(connection: connection, sealer: sealer).user()

@@ -95,7 +95,7 @@ extension Outbox {
 
     /// Stores what the backend said about a sample. The words are encrypted, since nobody knows
     /// what they contain.
-    func keepWords(_ words: String, of id: Int64, _ connection: Connection) throws {
+    func storeWords(_ words: String, of id: Int64, _ connection: Connection) throws {
         try connection.run(
             "INSERT OR REPLACE INTO server_words (id, sealed) VALUES (?, ?)", .integer(id),
             .blob(sealer.seal(Array(words.utf8), for: .words(id))))

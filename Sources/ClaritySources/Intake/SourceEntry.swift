@@ -99,7 +99,7 @@ extension JobOptions {
                 named: namedZones, noted: kept?.name, local: zones.local,
                 days: try store.outbox.wholeDays())
             let found = try choice.zone { zones.zones.zone(named: $0) }
-            if let found { settled = try store.outbox.keepDayZone(found) }
+            if let found { settled = try store.outbox.settleDayZone(found) }
         }
         if let settled { (zones.local, zones.settled) = (settled, settled) }
     }

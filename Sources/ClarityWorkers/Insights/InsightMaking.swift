@@ -59,7 +59,7 @@ struct InsightMaking {
     }
 
     /// Advances a request as far as possible for now.
-    mutating func advance(_ request: KeptInsightRequest) async throws {
+    mutating func advance(_ request: StoredInsightRequest) async throws {
         switch request.state {
         case .queued: try await send(request)
         case .sending:
@@ -103,7 +103,7 @@ struct InsightMaking {
         return left > 0 && idle < InsightTexts.idleRounds
     }
 
-    private mutating func send(_ request: KeptInsightRequest) async throws {
+    private mutating func send(_ request: StoredInsightRequest) async throws {
         guard let body = try await body(of: request) else { return }
         try context.store.analyses.sending(request, at: context.clock.now)
         let insight: Insight
@@ -138,7 +138,7 @@ struct InsightMaking {
     /// Returns the request as the dialect wants it; `nil` if it cannot be made. A request that
     /// lacks numbers fails here.
     private mutating func body(
-        of request: KeptInsightRequest
+        of request: StoredInsightRequest
     ) async throws -> InsightRequest? {
         guard let matter = try context.store.analyses.matter(of: request) else { return nil }
         var numbers = matter.numbers
@@ -160,9 +160,9 @@ struct InsightMaking {
     }
 
     /// Looks in the history for the insight of an unanswered request; returns whether there is one.
-    private mutating func find(_ request: KeptInsightRequest) async throws -> Bool {
+    private mutating func find(_ request: StoredInsightRequest) async throws -> Bool {
         let sentAt = request.firstSentAt ?? context.clock.now
-        let since = sentAt - KeptInsightRequest.clockMargin
+        let since = sentAt - StoredInsightRequest.clockMargin
         let user = try await context.client.session().userID
         var history = HistoryReading(context, user: user, pageSize: 20)
         try await history.readFront(since: since)
@@ -180,7 +180,7 @@ struct InsightMaking {
     }
 
     /// Polls for an insight that is being made; returns whether it has ended.
-    private mutating func ask(_ request: KeptInsightRequest) async throws -> Bool {
+    private mutating func ask(_ request: StoredInsightRequest) async throws -> Bool {
         let state = try await texts.fetch(request.insightID ?? "", for: request)
         let now = context.clock.now
         switch state {
@@ -206,7 +206,7 @@ struct InsightMaking {
     }
 
     /// Returns the days of the analysis' week, and the number of stored samples of each kind.
-    private func telling(of analysis: KeptAnalysis) throws -> String {
+    private func telling(of analysis: StoredAnalysis) throws -> String {
         let zone = try context.zones.dayZone(
             of: context.store, named: JobOptions(context.order).namedZones.first)
         let last = analysis.lastDay.daysSince1970
@@ -229,7 +229,7 @@ struct InsightMaking {
     }
 
     private mutating func fail(
-        _ request: KeptInsightRequest, isUnconfirmed: Bool = false, _ reason: String
+        _ request: StoredInsightRequest, isUnconfirmed: Bool = false, _ reason: String
     ) throws {
         try context.store.analyses.fail(
             request, isUnconfirmed: isUnconfirmed, reason: reason, at: context.clock.now)

@@ -50,7 +50,7 @@ struct InsightTexts {
     /// - Returns: its state; `nil` if the backend does not provide it.
     /// - Throws: an error that would affect every other insight too.
     mutating func fetch(
-        _ id: String, for request: KeptInsightRequest? = nil
+        _ id: String, for request: StoredInsightRequest? = nil
     ) async throws -> Insight.State? {
         let insight: Insight
         do throws(APIError) {
@@ -80,7 +80,7 @@ struct InsightTexts {
 
     /// Records a missing text. An insight that was requested may not exist yet; its request keeps
     /// the record.
-    private mutating func miss(_ id: String, for request: KeptInsightRequest?) throws {
+    private mutating func miss(_ id: String, for request: StoredInsightRequest?) throws {
         guard request == nil else { return }
         try context.store.analyses.noteMissingText(of: id, at: context.clock.now)
         counts.add(1, to: "texts_missing")

@@ -61,7 +61,7 @@ struct PatAnalysisWorker: KindWorker {
         try await context.client.prepare()
         let analysis = try context.store.analyses.queue(
             of: last, as: form, knownMinutes: week.known.count, at: context.clock.now)
-        guard analysis.sends < KeptAnalysis.mostSends else {
+        guard analysis.sends < StoredAnalysis.mostSends else {
             let reason = SendAnswers(analysis.questions.lastWord).sentence(of: analysis.sends)
             try context.store.analyses.fail(analysis, reason: reason, at: context.clock.now)
             return skip(
@@ -75,7 +75,7 @@ struct PatAnalysisWorker: KindWorker {
     }
 
     private func send(
-        _ week: MovementWeek, _ analysis: KeptAnalysis, _ context: WorkContext,
+        _ week: MovementWeek, _ analysis: StoredAnalysis, _ context: WorkContext,
         _ poll: inout StatusPoll
     ) async throws {
         try context.store.analyses.sending(analysis)

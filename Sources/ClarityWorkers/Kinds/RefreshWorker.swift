@@ -82,7 +82,7 @@ private struct MetricsPull {
                 ClarityWorkers.outcome(of: error).isFinal
                     || pagesOfPhase == 0 && MetricsPull.isServerFault(error)
             {
-                try context.store.cache.keepPullPlace(nil, of: .metrics)
+                try context.store.cache.storePullPlace(nil, of: .metrics)
             }
             throw error
         }
@@ -107,7 +107,7 @@ private struct MetricsPull {
         var record = record
         // While a whole phase is due, older rows may be missing, so nothing counts as synced.
         if record.wholeAt != nil { record.endedAt = context.clock.now }
-        try context.store.cache.keepPullRecord(record, of: .metrics)
+        try context.store.cache.storePullRecord(record, of: .metrics)
     }
 
     /// Runs a phase to its end.
@@ -133,7 +133,7 @@ private struct MetricsPull {
             guard emptyPages < MetricsPull.emptyPageLimit else {
                 throw APIError.decoding("health data: \(emptyPages) pages in a row without a row")
             }
-            if plan.phase == .whole { try context.store.cache.keepPullPlace(next, of: .metrics) }
+            if plan.phase == .whole { try context.store.cache.storePullPlace(next, of: .metrics) }
             try context.checkTime()
         }
     }

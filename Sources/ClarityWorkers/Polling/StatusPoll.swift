@@ -92,7 +92,7 @@ struct StatusPoll {
 
     /// Stores the result of an analysis, whichever answer contained it.
     mutating func take(
-        _ analysis: KeptAnalysis, id: String, _ result: AnalysisResult
+        _ analysis: StoredAnalysis, id: String, _ result: AnalysisResult
     ) throws {
         try context.store.analyses.complete(
             analysis, processingID: id, result, at: context.clock.now)
@@ -190,7 +190,7 @@ struct StatusPoll {
         return true
     }
 
-    private mutating func settle(_ analysis: KeptAnalysis, _ answer: StatusAnswer) throws -> Bool {
+    private mutating func settle(_ analysis: StoredAnalysis, _ answer: StatusAnswer) throws -> Bool {
         switch answer {
         case .completed(let result?):
             try take(analysis, id: analysis.processingID ?? "", result)

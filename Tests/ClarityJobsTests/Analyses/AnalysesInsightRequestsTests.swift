@@ -57,7 +57,9 @@ import Testing
         let store = try folder.open()
         let request = try #require(
             try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
-        func now() throws -> KeptInsightRequest? { try store.analyses.openInsightRequests().first }
+        func now() throws -> StoredInsightRequest? {
+            try store.analyses.openInsightRequests().first
+        }
 
         try store.analyses.sending(request, at: noon + .seconds(1))
         try store.analyses.notArrived(request)

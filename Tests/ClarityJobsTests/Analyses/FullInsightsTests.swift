@@ -119,7 +119,7 @@ import Testing
             try store.analyses.unclaimedInsight(for: request, since: noon - .seconds(1)) == "old")
     }
 
-    private func request(_ store: HealthStore) throws -> KeptInsightRequest {
+    private func request(_ store: HealthStore) throws -> StoredInsightRequest {
         try #require(
             try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
     }
@@ -137,7 +137,7 @@ let testMatter = InsightMatter(
     includesRecommendations: true, language: "en")
 
 /// Stores a completed analysis of the week that ends with `day`.
-func completedAnalysis(_ store: HealthStore, _ day: Int = 20_000) throws -> KeptAnalysis {
+func completedAnalysis(_ store: HealthStore, _ day: Int = 20_000) throws -> StoredAnalysis {
     let analysis = try store.analyses.queue(
         of: CivilDay(daysSince1970: day), as: .steps, knownMinutes: 9000, at: noon)
     try store.analyses.sending(analysis)

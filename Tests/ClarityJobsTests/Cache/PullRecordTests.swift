@@ -20,7 +20,7 @@ import Testing
     @Test func `a pull of what is new leaves when everything was last gone through`() throws {
         let store = try folder.open()
         try store.cache.notePull(of: .metrics, isWhole: true, at: noon)
-        try store.cache.keepPullPlace("page 7", of: .metrics)
+        try store.cache.storePullPlace("page 7", of: .metrics)
 
         try store.cache.notePull(of: .metrics, isWhole: false, at: noon + .seconds(5))
 
@@ -32,7 +32,7 @@ import Testing
 
     @Test func `a pull through everything has no place any more`() throws {
         let store = try folder.open()
-        try store.cache.keepPullPlace("page 7", of: .metrics)
+        try store.cache.storePullPlace("page 7", of: .metrics)
         #expect(try store.cache.pullRecord(of: .metrics).place == "page 7")
 
         try store.cache.notePull(of: .metrics, isWhole: true, at: noon)

@@ -11,8 +11,8 @@ import Testing
         let store = try folder.open()
         #expect(try store.outbox.dayZone() == nil)
 
-        #expect(try store.outbox.keepDayZone("Europe/London") == "Europe/London")
-        #expect(try store.outbox.keepDayZone("America/New_York") == "Europe/London")
+        #expect(try store.outbox.settleDayZone("Europe/London") == "Europe/London")
+        #expect(try store.outbox.settleDayZone("America/New_York") == "Europe/London")
 
         let london = DayZone(name: "Europe/London", isSettled: true)
         #expect(try folder.open().outbox.dayZone() == london)
@@ -26,11 +26,11 @@ import Testing
 
     @Test func `a zone is changed on purpose alone`() throws {
         let store = try folder.open()
-        _ = try store.outbox.keepDayZone("Europe/London")
+        _ = try store.outbox.settleDayZone("Europe/London")
 
         try store.outbox.changeDayZone(to: "Asia/Tokyo")
 
-        #expect(try store.outbox.keepDayZone("Europe/London") == "Asia/Tokyo")
+        #expect(try store.outbox.settleDayZone("Europe/London") == "Asia/Tokyo")
     }
 
     @Test func `a zone that an earlier release noted gives way to the one that is settled`() throws
@@ -43,7 +43,7 @@ import Testing
         }
 
         let noted = try store.outbox.dayZone()
-        let kept = try store.outbox.keepDayZone("Europe/London")
+        let kept = try store.outbox.settleDayZone("Europe/London")
 
         #expect(noted == DayZone(name: "Etc/UTC", isSettled: false))
         #expect(kept == "Europe/London")
@@ -51,12 +51,12 @@ import Testing
 
     @Test func `a damaged note is none, and the next takes its place`() throws {
         let store = try folder.open()
-        _ = try store.outbox.keepDayZone("Europe/London")
+        _ = try store.outbox.settleDayZone("Europe/London")
 
         try store.sql("UPDATE day_zone SET sealed = zeroblob(60)")
 
         #expect(try store.outbox.dayZone() == nil)
-        #expect(try store.outbox.keepDayZone("America/New_York") == "America/New_York")
+        #expect(try store.outbox.settleDayZone("America/New_York") == "America/New_York")
         #expect(try store.outbox.dayZone()?.name == "America/New_York")
     }
 }

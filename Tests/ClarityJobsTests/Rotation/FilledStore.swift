@@ -34,9 +34,9 @@ struct FilledStore {
             _ = try store.cache.upsert(rows, into: table, syncedAt: noon)
         }
         try store.outbox.noteRead(source, stamp, at: noon)
-        try store.cache.keepPullPlace(FilledStore.cursor, of: .metrics)
+        try store.cache.storePullPlace(FilledStore.cursor, of: .metrics)
         try store.analyses.keep(FilledStore.steps)
-        _ = try store.outbox.keepDayZone("Europe/London")
+        _ = try store.outbox.settleDayZone("Europe/London")
         try store.outbox.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
         try read(store)
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
@@ -51,7 +51,7 @@ struct FilledStore {
             let id = try connection.first("SELECT min(id) FROM outbox WHERE state = 'queued'") {
                 $0.integer(0)
             }
-            try store.outbox.keepWords("too high", of: try #require(id), connection)
+            try store.outbox.storeWords("too high", of: try #require(id), connection)
         }
     }
 

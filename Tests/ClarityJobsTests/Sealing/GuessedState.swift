@@ -105,7 +105,7 @@ struct GuessedState {
             case .serverWords:
                 _ = try store.outbox.enqueue(heartRates(0..<1))
                 try store.change { connection in
-                    try store.outbox.keepWords(
+                    try store.outbox.storeWords(
                         isFirst ? "low" : "above what is taken", of: 1, connection)
                 }
             case .contribution:

@@ -51,7 +51,7 @@ import Testing
         let state = try GuessedState(firstKey)
         let cursor = "eyJpZCI6MTU0MjAsInBsYWNlIjoxfQ"
 
-        try state.store.cache.keepPullPlace(cursor, of: .metrics)
+        try state.store.cache.storePullPlace(cursor, of: .metrics)
 
         #expect(!state.files(contain: Array(cursor.utf8)))
         #expect(try state.store.cache.pullRecord(of: .metrics).place == cursor)

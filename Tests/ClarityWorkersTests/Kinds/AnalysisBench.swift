@@ -21,7 +21,7 @@ extension WorkBench {
     }
 
     /// Returns the newest analysis of the week that ends with `lastDay`.
-    func analysis(_ form: AnalysisForm = .steps) throws -> KeptAnalysis? {
+    func analysis(_ form: AnalysisForm = .steps) throws -> StoredAnalysis? {
         try store().analyses.newest(of: WorkBench.lastDay, as: form)
     }
 

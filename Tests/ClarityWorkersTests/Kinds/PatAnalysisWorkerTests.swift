@@ -206,7 +206,7 @@ import Testing
     {
         let bench = try bench { _ in .status(500) }
 
-        for _ in 0..<KeptAnalysis.mostSends { _ = await bench.attempt("pat-analysis") }
+        for _ in 0..<StoredAnalysis.mostSends { _ = await bench.attempt("pat-analysis") }
         let last = await bench.attempt("pat-analysis")
 
         #expect(
@@ -219,7 +219,7 @@ import Testing
     @Test func `a week that is never answered is not sent for ever`() async throws {
         let bench = try bench { _ throws(TransportError) in throw .reset }
 
-        for _ in 0..<KeptAnalysis.mostSends { _ = await bench.attempt("pat-analysis") }
+        for _ in 0..<StoredAnalysis.mostSends { _ = await bench.attempt("pat-analysis") }
         let last = await bench.attempt("pat-analysis")
         let after = await bench.attempt("pat-analysis")
 

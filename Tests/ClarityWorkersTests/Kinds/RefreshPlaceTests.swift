@@ -171,7 +171,7 @@ import Testing
                 ? .status(500) : PulledPages.metrics(request, count: 9)
         }
         try bench.logIn()
-        try bench.store().cache.keepPullPlace("old", of: .metrics)
+        try bench.store().cache.storePullPlace("old", of: .metrics)
 
         let first = await bench.attempt("refresh", checkpoint: "whole old")
         let place = try bench.store().cache.pullRecord(of: .metrics).place
@@ -214,7 +214,7 @@ import Testing
                 ? .status(400, #"{"detail":"bad cursor"}"#) : PulledPages.metrics(request, count: 9)
         }
         try bench.logIn()
-        try bench.store().cache.keepPullPlace("old", of: .metrics)
+        try bench.store().cache.storePullPlace("old", of: .metrics)
 
         let first = await bench.attempt("refresh", checkpoint: "whole old")
         let second = await bench.attempt("refresh")

@@ -64,7 +64,7 @@ public enum InsightRequestState: String, CaseIterable, Sendable {
 }
 
 /// A request for an insight, without its content.
-public struct KeptInsightRequest: Hashable, Sendable {
+public struct StoredInsightRequest: Hashable, Sendable {
     public let id: Int64
     /// The analysis that the insight is about.
     public let analysis: Int64
@@ -79,7 +79,7 @@ public struct KeptInsightRequest: Hashable, Sendable {
     public let questions: Questions
 
     /// The id under which an insight is stored until the backend has given it one.
-    public var provisionalID: String { "\(KeptInsightRequest.provisional)\(id)" }
+    public var provisionalID: String { "\(StoredInsightRequest.provisional)\(id)" }
 
     static let provisional = "unnamed-"
 
@@ -89,7 +89,7 @@ public struct KeptInsightRequest: Hashable, Sendable {
     static let mostKnown: Int64 = 1000
 }
 
-extension KeptInsightRequest {
+extension StoredInsightRequest {
     enum Column: String, RowColumn {
         case id, analysis_id, state, sends, first_sent_at_ms, last_sent_at_ms, insight_id
         case asked_count, last_asked_at_ms, last_word

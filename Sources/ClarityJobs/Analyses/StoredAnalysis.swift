@@ -38,7 +38,7 @@ public struct Questions: Hashable, Sendable {
 }
 
 /// A week of steps to analyse, without its steps and its result.
-public struct KeptAnalysis: Hashable, Sendable {
+public struct StoredAnalysis: Hashable, Sendable {
     public let id: Int64
     public let form: AnalysisForm
     /// The last of its seven days.
@@ -54,7 +54,7 @@ public struct KeptAnalysis: Hashable, Sendable {
     public let questions: Questions
 }
 
-extension KeptAnalysis {
+extension StoredAnalysis {
     /// The number of unanswered sends after which a week is not sent again.
     public static let mostSends = 5
 
