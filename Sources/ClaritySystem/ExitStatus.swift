@@ -26,6 +26,32 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case interrupted = 130
     case terminated = 143
 
+    /// What the status means, for people.
+    public var summary: String {
+        switch self {
+        case .done: "done, or nothing was due"
+        case .failed:
+            "a run failed for good; `audit` found something; a freshness goal is missed or a job is "
+                + "overdue (`status`)"
+        case .usage: "wrong usage of the command line"
+        case .faultyInput: "the job file has an error"
+        case .missingInput: "there is no job file"
+        case .unreachable: "the backend or the database cannot be reached"
+        case .internalFault: "a bug in clarity-jobs"
+        case .disk:
+            "a disk is full or fails, or a state file is damaged or missing; `restore` puts back an "
+                + "intact backup"
+        case .deferred:
+            "something is due and waits: for a constraint, its backoff or another process; or an "
+                + "interrupted `restore` has to be finished first"
+        case .credential: "the login was refused, or nobody is logged in"
+        case .configuration: "a setting or key is missing, or a file was written by a newer version"
+        case .timeout: "a run was ended by its timeout"
+        case .interrupted: "ended by SIGINT, after running attempts had finished"
+        case .terminated: "ended by SIGTERM, after running attempts had finished"
+        }
+    }
+
     /// Returns the exit status for a run that is finished or waits for a retry.
     public init(of run: Run) {
         switch run.state {

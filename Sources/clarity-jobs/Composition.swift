@@ -28,6 +28,22 @@ struct Composition {
             })
     }
 
+    /// Returns the same components for other arguments.
+    func with(arguments: Arguments) -> Composition {
+        Composition(
+            arguments: arguments, environment: environment, console: console, clock: clock)
+    }
+
+    private init(
+        arguments: Arguments, environment: [String: String], console: Console,
+        clock: any WallClock
+    ) {
+        self.arguments = arguments
+        self.environment = environment
+        self.console = console
+        self.clock = clock
+    }
+
     // MARK: The job file
 
     /// Finds, parses and checks the job file.

@@ -113,6 +113,10 @@ enum Program {
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
+        case ["completion"]: try ReferenceCommands(composition).completion()
+        case ["completion", "words"]: ReferenceCommands(composition).completionWords()
+        case ["manual"]: try ReferenceCommands(composition).manual()
+        case ["schema"]: ReferenceCommands(composition).schema()
         case ["sandbox"]:
             try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)

@@ -37,6 +37,11 @@ public struct JobFileReader: Sendable {
             catalogue.kinds.map { ($0.kind, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// Returns the keys of a job file, for references: those that `read` decodes.
+    package static func keys(of catalogue: JobCatalogue) -> [KeyDescription] {
+        FileDraft.schema(catalogue).descriptions
+    }
+
     /// Reads a file's bytes; messages name `path`, and its folder is the base of relative paths.
     ///
     /// - Parameter now: the current time; without it, the reader looks for no warnings.

@@ -211,14 +211,14 @@ private func isWholeNumber(_ text: String) -> Bool {
 }
 
 /// Returns a duration in the format of the job file: `1h30m`.
-func spanText(_ span: Duration) -> String { span.text.replacing(" ", with: "") }
+package func spanText(_ span: Duration) -> String { span.text.replacing(" ", with: "") }
 
 private let sizeUnits: [(name: String, bytes: Int64)] = [
     ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
 ]
 
 /// Returns the size in the largest unit that represents it exactly.
-func sizeText(_ bytes: Int64) -> String {
+package func sizeText(_ bytes: Int64) -> String {
     guard bytes > 0, let unit = sizeUnits.last(where: { bytes % $0.bytes == 0 }) else {
         return "\(bytes)"
     }

@@ -41,7 +41,7 @@ struct ValueSchema<Value: Sendable>: Sendable {
 }
 
 /// What a value in a job file may look like.
-indirect enum ValueDescription: Hashable, Sendable {
+package indirect enum ValueDescription: Hashable, Sendable {
     case text
     case boolean
     case integer(ClosedRange<Int>)
@@ -104,15 +104,25 @@ indirect enum ValueDescription: Hashable, Sendable {
 }
 
 /// A key that a mapping of the job file may have.
-struct KeyDescription: Hashable, Sendable {
-    var name: String
-    var value: ValueDescription
-    var isRequired: Bool
+package struct KeyDescription: Hashable, Sendable {
+    package var name: String
+    package var value: ValueDescription
+    package var isRequired: Bool
     /// The value that counts if the file lacks the key, as the file would write it, or, for an
     /// option, as it is passed on; `nil` if the summary says what happens then.
-    var defaultValue: String?
+    package var defaultValue: String?
     /// One line for people.
-    var summary: String
+    package var summary: String
+
+    /// The default value as the file would write it; `nil` if there is none.
+    package var defaultText: String? {
+        guard let defaultValue else { return nil }
+        switch (value, Int64(defaultValue)) {
+        case (.duration, let milliseconds?): return spanText(.milliseconds(milliseconds))
+        case (.size, let bytes?): return sizeText(bytes)
+        default: return defaultValue
+        }
+    }
 }
 
 extension Decoding {

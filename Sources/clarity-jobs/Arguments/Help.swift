@@ -23,11 +23,9 @@ extension CommandSyntax {
 
 private enum Help {
     static func line(_ option: OptionSyntax) -> (String, String) {
-        let letter = option.letter.map { "-\($0), " } ?? "    "
-        let value = option.value.map { " \($0)" } ?? ""
         let choices =
             option.choices.isEmpty ? "" : " (\(option.choices.joined(separator: ", ")))"
-        return ("\(letter)--\(option.name)\(value)", option.summary + choices)
+        return ((option.letter == nil ? "    " : "") + option.synopsis, option.summary + choices)
     }
 
     static func columns(_ rows: [(String, String)]) -> String {

@@ -183,6 +183,33 @@ extension CommandSyntax {
             .importing, .sources, .summary, .metrics, .insights, .profile, .archive, .outbox, .auth,
             .key, .backup, .restore,
             CommandSyntax(
+                name: "completion", summary: "Print the completion script of a shell.",
+                details: [
+                    "The script asks this program what may come next: commands, options, the jobs of the",
+                    "job file, the last runs, types of metrics.",
+                ],
+                operands: "SHELL",
+                examples: [
+                    "source <(clarity-jobs completion bash)",
+                    "clarity-jobs completion zsh > ~/.zfunc/_clarity-jobs",
+                    "clarity-jobs completion fish > ~/.config/fish/completions/clarity-jobs.fish",
+                ],
+                commands: [
+                    CommandSyntax(
+                        name: "words", summary: "Print what the last word may be, for a script.",
+                        operands: "[WORD...]", passesArgumentsOn: true)
+                ]),
+            CommandSyntax(
+                name: "manual", summary: "List the pages of the manual, or print one for man(1).",
+                operands: "[PAGE]",
+                examples: [
+                    "clarity-jobs manual",
+                    "clarity-jobs manual clarity-jobs.yaml | man -l -",
+                ]),
+            CommandSyntax(
+                name: "schema", summary: "Print the JSON Schema of job files, for editors.",
+                examples: ["clarity-jobs schema > ~/.config/clarity-jobs/jobs.schema.json"]),
+            CommandSyntax(
                 name: "sandbox", summary: "Start a stand-in for the backend on this machine.",
                 operands: "[OPTION...]",
                 examples: ["clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR"],

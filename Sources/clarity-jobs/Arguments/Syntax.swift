@@ -35,6 +35,11 @@ struct OptionSyntax: Sendable {
         self.summary = summary
     }
 
+    /// The option with its letter and the name of its value: `-n, --limit N`.
+    var synopsis: String {
+        (letter.map { "-\($0), " } ?? "") + "--\(name)" + (value.map { " \($0)" } ?? "")
+    }
+
     /// The environment variable that can replace the option, such as `CLARITY_JOBS_CONFIG`.
     var variable: String {
         "CLARITY_JOBS_" + name.uppercased().replacing("-", with: "_")

@@ -1,3 +1,4 @@
+import ClaritySystem
 import Testing
 
 @testable import clarity_jobs
@@ -8,6 +9,12 @@ struct CommandReferenceTests {
         let page = try ReferencePage("commands.md")
 
         try page.check(Self.reference(of: .program, path: []))
+    }
+
+    @Test func `the page has every exit status`() throws {
+        let rows = ExitStatus.allCases.map { "| \($0.rawValue) | \($0.summary) |\n" }.joined()
+
+        #expect(try ReferencePage("commands.md").text.contains("|---|---|\n\(rows)\n"))
     }
 
     /// Returns the help pages of a command and of all commands below it.

@@ -8,7 +8,7 @@ struct ReferencePage {
     private static let heading = "## Reference\n\n"
 
     private let location: URL
-    private let text: String
+    let text: String
     private let start: String.Index
 
     init(_ name: String) throws {

@@ -1,11 +1,11 @@
+import ClarityHost
 import ClarityScheduler
 
-@testable import ClarityHost
-
-/// Writes the reference of the job file, from the declarations that decode it.
+/// The reference of the job file, from the declarations that decode it.
 ///
 /// Each mapping of the file has a section with a table of its keys. Mappings with the same keys
-/// share one section, which names the places where they occur.
+/// share one section, which names the places where they occur. Texts have the marks of Markdown for
+/// code and links.
 struct JobFileReference {
     /// A mapping of the file, at the places that have it.
     struct Section {
@@ -27,7 +27,7 @@ struct JobFileReference {
 
     init(_ catalogue: JobCatalogue) {
         var collector = Collector(kinds: catalogue.kinds)
-        let top = FileDraft.schema(catalogue).descriptions
+        let top = JobFileReader.keys(of: catalogue)
         collector.sections = [Section(title: "Keys of the file", places: [], keys: top)]
         // The keys of jobs come first: they are what most readers look up.
         let first = top.filter { $0.name == "jobs" }
@@ -49,35 +49,43 @@ struct JobFileReference {
             + shared.map { "`\($0.name)`" }.joined(separator: ", ") + "."
     }
 
-    /// The sections as Markdown.
-    var text: String {
-        sections.map { section in
-            let places = section.places.filter { !section.title.contains("`\($0)`") }
-            let lines = [
-                places.isEmpty
-                    ? nil : "In " + places.map { "`\($0)`" }.joined(separator: ", ") + ".",
-                section.introduction,
-            ].compactMap(\.self)
-            return "### \(section.title)\n\n"
-                + (lines.isEmpty ? "" : lines.joined(separator: " ") + "\n\n")
-                + "| key | value | default | meaning |\n|---|---|---|---|\n"
-                + rows(section.keys).joined()
-        }.joined(separator: "\n")
+    /// A line of a section's table.
+    struct Row {
+        /// Keys that differ in their name alone share a row.
+        var names: [String]
+        var value: String
+        var defaultValue: String
+        var meaning: String
     }
 
-    /// Returns the rows of a table; keys that differ in their name alone share one.
-    private func rows(_ keys: [KeyDescription]) -> [String] {
-        var rows: [(names: [String], rest: String)] = []
-        for key in keys {
-            let rest =
-                "\(text(key.value, named: key.name)) | \(defaultValue(key)) | \(key.summary) |\n"
-            if let last = rows.indices.last, rows[last].rest == rest {
-                rows[last].names.append("`\(key.name)`")
+    /// The keys of a section as lines of a table.
+    static func rows(of section: Section) -> [Row] {
+        var rows: [Row] = []
+        for key in section.keys {
+            let row = Row(
+                names: ["`\(key.name)`"], value: text(key.value, named: key.name),
+                defaultValue: key.defaultText.map { "`\($0)`" }
+                    ?? (key.isRequired ? "required" : ""),
+                meaning: key.summary)
+            if let last = rows.last, last.value == row.value, last.meaning == row.meaning,
+                last.defaultValue == row.defaultValue
+            {
+                rows[rows.count - 1].names += row.names
             } else {
-                rows.append((["`\(key.name)`"], rest))
+                rows.append(row)
             }
         }
-        return rows.map { "| \($0.names.joined(separator: ", ")) | \($0.rest)" }
+        return rows
+    }
+
+    /// The paragraph above a section's table; `nil` if there is nothing to say.
+    static func introduction(of section: Section) -> String? {
+        let places = section.places.filter { !section.title.contains("`\($0)`") }
+        let lines = [
+            places.isEmpty ? nil : "In " + places.map { "`\($0)`" }.joined(separator: ", ") + ".",
+            section.introduction,
+        ].compactMap(\.self)
+        return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
 
     /// Gathers the mappings at and below a value.
@@ -133,7 +141,7 @@ struct JobFileReference {
     }
 
     /// Returns a value for people; a mapping is a link to its section.
-    private func text(_ value: ValueDescription, named name: String) -> String {
+    private static func text(_ value: ValueDescription, named name: String) -> String {
         switch value {
         case .text: "text"
         case .boolean: "`true` or `false`"
@@ -161,34 +169,19 @@ struct JobFileReference {
         case .list(.variants): "list of mappings, see below"
         case .list(.jobID): "list of job ids"
         case .list(.text): "list of texts"
-        case .list(let element): "list of: \(self.text(element, named: name))"
+        case .list(let element): "list of: \(text(element, named: name))"
         case .mapping: "[mapping](#keys-of-\(name))"
         case .entries(let key, .mapping):
-            "[mapping](#keys-of-\(name)) of each \(self.text(key, named: name))"
+            "[mapping](#keys-of-\(name)) of each \(text(key, named: name))"
         case .entries(let key, let element):
-            "mapping of \(self.text(key, named: name)) to \(self.text(element, named: name))"
+            "mapping of \(text(key, named: name)) to \(text(element, named: name))"
         case .either(let one, .list(let element)) where one == element:
-            "\(self.text(one, named: name)), or a list of them"
+            "\(text(one, named: name)), or a list of them"
         case .either(let one, let other):
-            "\(self.text(one, named: name)); or \(self.text(other, named: name))"
+            "\(text(one, named: name)); or \(text(other, named: name))"
         case .variants(let key, _): "mapping, by `\(key)`, see below"
         }
     }
 
-    /// Returns the default of a key, in the form in which the file would have it.
-    private func defaultValue(_ key: KeyDescription) -> String {
-        JobFileReference.defaultValue(key).map { "`\($0)`" } ?? (key.isRequired ? "required" : "")
-    }
-
-    /// Returns the default of a key as the file would write it; `nil` if there is none.
-    static func defaultValue(_ key: KeyDescription) -> String? {
-        guard let defaultValue = key.defaultValue else { return nil }
-        switch (key.value, Int64(defaultValue)) {
-        case (.duration, let milliseconds?): return spanText(.milliseconds(milliseconds))
-        case (.size, let bytes?): return sizeText(bytes)
-        default: return defaultValue
-        }
-    }
-
-    private func size(_ bytes: Int64) -> String { bytes == 0 ? "0MiB" : sizeText(bytes) }
+    private static func size(_ bytes: Int64) -> String { bytes == 0 ? "0MiB" : sizeText(bytes) }
 }
