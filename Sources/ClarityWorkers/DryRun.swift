@@ -16,6 +16,13 @@ public enum DryRun {
         _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
         show: @escaping @Sendable (String) -> Void
     ) async -> Outcome {
+        // Its messages go to programs too, which a rehearsal cannot hold back.
+        guard order.kind != .notify else {
+            return .failure(
+                Failure(
+                    .configuration,
+                    "a job of the kind `notify` has no dry run; see `clarity-jobs notices list`"))
+        }
         do {
             let store = try HealthStore.rehearsal(
                 of: JobOptions(order).stateDirectory(), environment: environment, clock: clock)

@@ -98,7 +98,7 @@ private func ruling(on error: any Error) -> Outcome {
 }
 
 extension Outcome {
-    fileprivate var forReport: Outcome {
+    var forReport: Outcome {
         switch self {
         case .success: self
         case .retry(let after, let failure): .retry(after: after, failure.forReport)

@@ -27,8 +27,7 @@ enum AttemptMode {
         }
         let attempt = Task {
             await AttemptRunner.run(
-                order, environment: keyEnvironment(named: order.options["key.variable"]),
-                clock: SystemClock(),
+                order, environment: environment(for: order), clock: SystemClock(),
                 transport: {
                     try CurlTransport(version: programVersion, trust: order.trust())
                 },

@@ -37,6 +37,13 @@ func keyEnvironment(named: String? = nil) -> [String: String] {
     return environment
 }
 
+/// Returns the variables for an order: those of the key, and those with the secrets of its targets.
+func environment(for order: AttemptOrder) -> [String: String] {
+    var environment = keyEnvironment(named: order.options["key.variable"])
+    for name in order.noticeSecretNames { environment[name] = variable(name) }
+    return environment
+}
+
 private func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
 extension ExitStatus {

@@ -13,6 +13,7 @@ import ClaritySystem
                clarity-jobs-worker import [--report] [--change-time-zone] [--quiet]
                    [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
+               clarity-jobs-worker notify-test [TARGET] < ORDER
                clarity-jobs-worker probe URL
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """
@@ -41,6 +42,8 @@ import ClaritySystem
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
+        case "notify-test" where arguments.count <= 2:
+            await NotifyTestMode.run(arguments.dropFirst())
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
         default:
             usageError("expected one of these modes")

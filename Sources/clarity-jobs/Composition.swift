@@ -72,17 +72,26 @@ struct Composition {
             }
             return given
         }
-        let configuration = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
-        let candidates = [
-            "jobs.yaml", "\(configuration ?? "\(home)/.config")/clarity-jobs/jobs.yaml",
-            "/etc/clarity-jobs/jobs.yaml",
-        ]
+        let candidates = ["jobs.yaml", userJobFilePath, "/etc/clarity-jobs/jobs.yaml"]
         guard let found = candidates.first(where: { access($0, F_OK) == 0 }) else {
             let tried = candidates.map { "`\($0)`" }.joined(separator: ", ")
             throw CommandFailure(
                 .missingInput, "no job file: tried \(tried)", "help: name one with --config FILE")
         }
         return found
+    }
+
+    /// The folder of this user's settings, `~/.config`.
+    var configurationFolder: String {
+        environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? "\(home)/.config"
+    }
+
+    /// The path of this user's job file, whether it exists or not.
+    var userJobFilePath: String { "\(configurationFolder)/clarity-jobs/jobs.yaml" }
+
+    /// Returns a path with the home folder in place of `~`.
+    func expanded(_ path: String) -> String {
+        path.hasPrefix("~/") ? "\(home)/\(path.dropFirst(2))" : path
     }
 
     /// The time zones installed on this machine.
@@ -189,14 +198,18 @@ struct Composition {
     ) throws(CommandFailure) -> Scheduler {
         let clock = EventClock(events)
         let lock = store.leaseLock.descriptor
+        let process = ProcessWorker(
+            executable: [try companion("clarity-jobs-worker"), "attempt"],
+            environment: environment, leaseLock: lock)
         let worker = WorkerByKind(
             [
                 .command: CommandWorker(
-                    environment: commandEnvironment(file), leaseLock: lock, clock: clock)
+                    environment: commandEnvironment(file), leaseLock: lock, clock: clock),
+                .notify: NoticeWorker(worker: process) { () throws(CommandFailure) in
+                    try historyNotices(file)
+                },
             ],
-            others: ProcessWorker(
-                executable: [try companion("clarity-jobs-worker"), "attempt"],
-                environment: environment, leaseLock: lock),
+            others: process,
             attempts: { monitor.attempts(are: $0) })
         monitor.listen(on: events)
         // Prepares the conditions here, because a decision holds the store while it is made.
@@ -268,15 +281,21 @@ struct Composition {
     /// Returns the path of a program of this package, which lies beside this one or in
     /// `../libexec/clarity-jobs`.
     func companion(_ name: String) throws(CommandFailure) -> String {
-        guard let own = ownPath else {
-            throw CommandFailure(.internalFault, "cannot find out where this program is")
-        }
+        let own = try ownProgram()
         guard let found = program(name, beside: own) else {
             throw CommandFailure(
                 .configuration, "no program `\(name)` beside `\(own)`",
                 "help: install the package's programs into one folder")
         }
         return found
+    }
+
+    /// Returns the path of this program.
+    func ownProgram() throws(CommandFailure) -> String {
+        guard let own = ownPath else {
+            throw CommandFailure(.internalFault, "cannot find out where this program is")
+        }
+        return own
     }
 
     private func program(_ name: String, beside own: String) -> String? {

@@ -113,6 +113,8 @@ enum Program {
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
+        case ["notices", "list"]: try NoticeCommands(composition).list()
+        case ["notify", "test"]: try NoticeCommands(composition).test()
         case ["completion"]: try ReferenceCommands(composition).completion()
         case ["completion", "words"]: ReferenceCommands(composition).completionWords()
         case ["manual"]: try ReferenceCommands(composition).manual()

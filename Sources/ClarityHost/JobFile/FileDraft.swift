@@ -163,6 +163,12 @@ extension ValueSchema where Value == String {
             ValueSchema<Duration>.duration(range).map { "\($0.milliseconds)" }
         case .size(let range): ValueSchema<Int64>.size(range).map { "\($0)" }
         case .choice(let names): .choice(names.map { ($0, $0) })
+        case .words(let names):
+            ValueSchema<[Field<String>]>.list(of: .choice(names.map { ($0, $0) })).map { fields in
+                fields.compactMap(\.value).joined(separator: "\n")
+            }
+        case .rate: ValueSchema<Rate>.rate.map(\.optionText)
+        case .window: ValueSchema<Window>.window.map(\.description)
         case .timeZone: ValueSchema<Zone>.timeZone.map(\.identifier)
         case .dateOrInstant: .dateOrInstant
         case .path: .path
@@ -197,7 +203,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
     /// Reads a list of mappings that differ by their `kind`, which is one of the values of each.
     static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
-            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the source")
+            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the entry")
         let schemas = kinds.mapValues { OptionsDraft.schema([kindKey] + $0) }
         let unknownKind = OptionsDraft.schema([kindKey])
         let description = ValueDescription.variants(

@@ -108,12 +108,40 @@ public struct JobFileReader: Sendable {
         }
         let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
         return JobFile(
-            jobs: assembled.compactMap(\.job), disabled: Set(disabled), settings: draft.settings,
+            jobs: withImpliedJobs(assembled.compactMap(\.job), draft.settings),
+            disabled: Set(disabled), settings: draft.settings,
             stateDirectory: draft.store.directory,
             maxParallel: defaults.maxParallel,
             retention: draft.store.retention,
             conditions: draft.conditions,
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
+    }
+
+    /// Adds the job that a section implies, unless the file has one of its kind, and lets it follow
+    /// each job that fails.
+    ///
+    /// The job has none of the file's defaults: no constraint may keep it from saying what is wrong.
+    private func withImpliedJobs(_ jobs: [Job], _ settings: [String: String]) -> [Job] {
+        var jobs = jobs
+        for section in catalogue.sections {
+            guard let kind = section.impliedJob, let id = JobID(kind.rawValue),
+                settings.keys.contains(where: { $0.hasPrefix("\(section.key).") })
+            else { continue }
+            if !jobs.contains(where: { $0.kind == kind }) {
+                guard !jobs.contains(where: { $0.id == id }) else { continue }
+                jobs.append(
+                    Job(
+                        id: id, kind: kind, schedule: .every(.seconds(15 * 60)), overlap: .queue,
+                        timeout: .seconds(5 * 60), options: settings))
+            }
+            let implied = jobs.first { $0.kind == kind }?.id
+            for index in jobs.indices where jobs[index].kind != kind {
+                jobs[index].thenFailed += [implied].compactMap(\.self).filter {
+                    !jobs[index].thenFailed.contains($0)
+                }
+            }
+        }
+        return jobs
     }
 
     private func folder(of path: String) -> String {

@@ -153,6 +153,16 @@ extension ValueSchema where Value == Instant {
     }
 }
 
+extension ValueSchema where Value == Rate {
+    /// Reads a number of times in a span, such as `1 per 6h`.
+    static var rate: ValueSchema {
+        .text(.rate) { text throws(TextFault) in
+            if let rate = Rate(text: text) { return rate }
+            throw TextFault("is not a rate", help: "write it as `1 per 6h`")
+        }
+    }
+}
+
 extension ValueSchema where Value == JobID {
     /// Reads a job's id.
     static var jobID: ValueSchema {

@@ -67,6 +67,8 @@ package indirect enum ValueDescription: Hashable, Sendable {
     case jobID
     /// A stretch of the day, such as `22:00-06:00`.
     case window
+    /// A number of times in a span, such as `1 per 6h`.
+    case rate
     case checkName
     /// The name of a network interface, or a pattern with `*` and `?`.
     case interfacePattern
@@ -96,6 +98,7 @@ package indirect enum ValueDescription: Hashable, Sendable {
         case .path: "a path"
         case .url, .webAddress: "a url"
         case .window: "a time of day"
+        case .rate: "a rate"
         case .list: "a list"
         case .mapping, .entries, .variants: "a mapping"
         case .either(let one, let other): "\(one.noun) or \(other.noun)"

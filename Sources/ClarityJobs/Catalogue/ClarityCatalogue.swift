@@ -7,13 +7,13 @@ public import ClarityScheduler
 public let clarityCatalogue = JobCatalogue(
     kinds: [
         .refresh, .bulkUpload, .processingStatus, .patAnalysis, .insightGenerate,
-        .insightHistory, .cleanup, .auditUpload,
+        .insightHistory, .cleanup, .auditUpload, .notify,
     ],
-    sections: [.backend, .key, .sources, .fresh],
+    sections: [.backend, .key, .sources, .fresh, .notify],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 
 /// The name of the backend's address among a job's options.
-let backendAddress = "backend.url"
+public let backendAddress = "backend.url"
 
 func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
 

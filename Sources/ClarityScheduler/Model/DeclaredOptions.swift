@@ -181,6 +181,40 @@ extension Duration: OptionValue {
     public var optionText: String { String(milliseconds) }
 }
 
+/// A number of times in a span of time, such as `1 per 6h`.
+public struct Rate: Hashable, Sendable {
+    public var count: Int
+    public var span: Duration
+
+    /// Creates a rate.
+    public init(_ count: Int, per span: Duration) {
+        self.count = count
+        self.span = span
+    }
+
+    /// Parses `1 per 6h`: a number from 1 to 1000, and a span from a minute to a year.
+    public init?(text: String) {
+        let words = text.split(separator: " ")
+        guard words.count == 3, words[1] == "per", let count = Int(words[0]),
+            (1...1000).contains(count), let span = Duration(text: String(words[2])),
+            (.seconds(60) ... .seconds(366 * 86_400)).contains(span)
+        else { return nil }
+        self.init(count, per: span)
+    }
+}
+
+extension Rate: OptionValue {
+    public init?(optionText: String) {
+        let words = optionText.split(separator: " ")
+        guard words.count == 2, let count = Int(words[0]), let span = Int64(words[1]) else {
+            return nil
+        }
+        self.init(count, per: .milliseconds(span))
+    }
+
+    public var optionText: String { "\(count) \(span.milliseconds)" }
+}
+
 /// The words of a command, with U+0000 between them.
 extension [String]: OptionValue {
     public init?(optionText: String) {

@@ -17,6 +17,12 @@ public struct OptionDeclaration: Hashable, Sendable {
         /// A size with its unit, such as `64KiB`; passed on in bytes.
         case size(ClosedRange<Int64>)
         case choice([String])
+        /// A list of distinct words of these; passed on with one word on each line.
+        case words([String])
+        /// A number of times in a span, such as `1 per 6h`; passed on in milliseconds.
+        case rate
+        /// A stretch of the day, such as `22:00-06:00`; passed on as written.
+        case window
         /// The name of a time zone that this machine knows.
         case timeZone
         /// A date such as `2026-01-31`, or an RFC 3339 instant; passed on as written.
@@ -124,17 +130,22 @@ public struct SectionDeclaration: Hashable, Sendable {
     public var key: String
     public var content: Content
     public var isRequired: Bool
+    /// The kind of the job that a file with the section has without declaring it: every 15 minutes,
+    /// and after each job that fails.
+    public var impliedJob: JobKind?
     /// One line for people.
     public var summary: String
 
     /// Declares a section.
     public init(
         _ key: String, _ content: Content, isRequired: Bool = false,
+        impliesJob impliedJob: JobKind? = nil,
         summary: String = "settings of the jobs' work"
     ) {
         self.key = key
         self.content = content
         self.isRequired = isRequired
+        self.impliedJob = impliedJob
         self.summary = summary
     }
 }

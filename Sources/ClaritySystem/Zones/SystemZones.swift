@@ -62,7 +62,7 @@ public struct SystemZones: ZoneSource {
 /// large.
 ///
 /// If the path is a named pipe, the function does not wait for it.
-func readRegularFile(_ path: String, atMost limit: Int) -> [UInt8]? {
+package func readRegularFile(_ path: String, atMost limit: Int) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }

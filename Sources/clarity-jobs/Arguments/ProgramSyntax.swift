@@ -180,7 +180,8 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            .importing, .sources, .summary, .metrics, .insights, .profile, .archive, .outbox, .auth,
+            .notices, .notify, .importing, .sources, .summary, .metrics, .insights, .profile,
+            .archive, .outbox, .auth,
             .key, .backup, .restore,
             CommandSyntax(
                 name: "completion", summary: "Print the completion script of a shell.",

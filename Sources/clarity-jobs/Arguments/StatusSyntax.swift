@@ -17,4 +17,26 @@ extension CommandSyntax {
             "clarity-jobs status",
             "clarity-jobs status --quiet || mail -s 'health data is stale' you@example.com",
         ])
+
+    static let notices = CommandSyntax(
+        name: "notices", summary: "Show what was wrong, and whether you were told.",
+        commands: [
+            CommandSyntax(
+                name: "list", summary: "List notices, newest first.",
+                options: [
+                    OptionSyntax("limit", "n", value: "N", summary: "number of notices; default 20")
+                ])
+        ])
+
+    static let notify = CommandSyntax(
+        name: "notify", summary: "Try the targets of notices.",
+        commands: [
+            CommandSyntax(
+                name: "test",
+                summary: "Send a test message to every target of `notify`, or to one.",
+                details: [
+                    "Says for each target whether it took the message. Ignores `quiet` and `at_most`."
+                ],
+                operands: "[TARGET]")
+        ])
 }

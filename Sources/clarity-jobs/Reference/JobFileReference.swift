@@ -162,6 +162,7 @@ struct JobFileReference {
         case .url: "https URL, or http on this machine"
         case .webAddress: "http or https URL"
         case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"
+        case .rate: "rate such as `1 per 6h`"
         case .window: "window such as `Mon..Fri 22:00-06:00`"
         case .checkName: "name"
         case .interfacePattern: "interface"

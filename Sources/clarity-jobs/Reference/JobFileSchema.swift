@@ -98,6 +98,7 @@ struct JobFileSchema {
         case .choice(let names): ["enum": .array(names.map { .string($0) })]
         case .instant: text(#"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]+([Zz]|[+-][0-9:]+)$"#)
         case .dateOrInstant: text(#"^[0-9]{4}-[0-9]{2}-[0-9]{2}"#)
+        case .rate: text(#"^[0-9]+ per [0-9a-z]+$"#)
         case .url, .webAddress: text(#"^https?://"#)
         case .jobID: text(#"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"#)
         case .checkName: text(#"^[A-Za-z0-9._-]{1,64}$"#)

@@ -14,7 +14,7 @@ import Testing
         #expect(
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
                 "refresh", "bulk-upload", "processing-status", "pat-analysis", "insight-generate",
-                "insight-history", "cleanup", "audit-upload",
+                "insight-history", "cleanup", "audit-upload", "notify",
             ])
     }
 

@@ -1,0 +1,131 @@
+public import ClarityScheduler
+
+// The kind and the section that tell a person what is wrong.
+
+extension JobKind {
+    /// The kind that sends notices.
+    public static let notify = JobKind("notify")
+}
+
+extension JobKindDeclaration {
+    static let notify = JobKindDeclaration(
+        .notify,
+        summary: "tells you of failed jobs and the like, through the targets of `notify`",
+        needsSections: false, isSingle: true)
+}
+
+extension SectionDeclaration {
+    /// The targets of notices. It implies a job of the kind `notify`, every 15 minutes and after
+    /// each failure.
+    static let notify = SectionDeclaration(
+        "notify",
+        .list(kinds: [
+            "ntfy": NtfyTarget.declarations + NoticeRules.declarations,
+            "webhook": WebhookTarget.declarations + NoticeRules.declarations,
+            "mail": MailTarget.declarations + NoticeRules.declarations,
+            "command": CommandTarget.declarations + NoticeRules.declarations,
+            "healthchecks": HealthchecksTarget.declarations + NoticeRules.declarations,
+        ]), impliesJob: .notify, summary: "whom to tell of failed jobs and the like")
+}
+
+/// What every target of notices has.
+public struct NoticeRules: DeclaredOptions {
+    /// The target's name; empty for that of its kind.
+    public var name: String?
+    /// The kinds of notices, one on each line; `nil` for all.
+    public var kinds: String?
+    public var atMost: Rate?
+    /// The time of day at which nothing is sent.
+    public var quiet: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add("name", .text, &name, "name of the target; without it the kind")
+        fields.add(
+            "on", .words(Notice.Kind.allCases.map(\.rawValue)), &kinds,
+            "notices that the target gets; without it all")
+        fields.add(
+            "at_most", .rate, &atMost,
+            "most messages in a time; later notices wait and come together")
+        fields.add(
+            "quiet", .window, &quiet,
+            "time of the day, on the machine's clock, at which nothing is sent")
+    }
+
+    /// The kinds of notices that the target gets.
+    public var wanted: Set<Notice.Kind> {
+        guard let kinds else { return Set(Notice.Kind.allCases) }
+        return Set(kinds.split(separator: "\n").compactMap { Notice.Kind(rawValue: String($0)) })
+    }
+}
+
+/// A topic of an ntfy server.
+public struct NtfyTarget: DeclaredOptions {
+    public var url = ""
+    public var secret: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "url", .url, &url, "address of the topic, such as `https://ntfy.sh/topic`")
+        fields.add(
+            "secret", .text, &secret, "name of the variable or credential with the access token")
+    }
+}
+
+/// A server that takes JSON.
+public struct WebhookTarget: DeclaredOptions {
+    public var url = ""
+    public var secret = ""
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(required: "url", .url, &url, "address to which the JSON is posted")
+        fields.add(
+            required: "secret", .text, &secret,
+            "name of the variable or credential with the key that signs each message")
+    }
+}
+
+/// A mail address, by the machine's sendmail(8).
+public struct MailTarget: DeclaredOptions {
+    public var recipient = ""
+    public var sender: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(required: "to", .text, &recipient, "mail address of the recipient")
+        fields.add("from", .text, &sender, "mail address of the sender; without it sendmail's own")
+    }
+}
+
+/// A program that gets the message on its standard input.
+public struct CommandTarget: DeclaredOptions {
+    public var words: [String] = []
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "command", .command, &words,
+            "program and arguments; it gets the message as JSON on its standard input")
+    }
+}
+
+/// A check of healthchecks.io or of a server of one's own, which misses the ping of a scheduler that
+/// no longer runs.
+public struct HealthchecksTarget: DeclaredOptions {
+    public var secret = ""
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "secret", .text, &secret,
+            "name of the variable or credential with the ping address")
+    }
+}

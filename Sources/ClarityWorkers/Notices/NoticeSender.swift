@@ -1,0 +1,169 @@
+import ClarityContract
+import ClarityJobs
+import ClarityScheduler
+import ClarityTransport
+@preconcurrency import Glibc
+
+/// Why a message did not arrive, or may not have.
+struct NoticeSendError: Error {
+    var failure: Failure
+    /// Whether the target may have the message in spite of the error.
+    var mayHaveArrived = false
+}
+
+/// Sends messages to targets.
+struct NoticeSender: Sendable {
+    let transport: any HTTPTransport
+    let secrets: NoticeSecrets
+    let clock: any WallClock
+    /// The program that takes mails, as sendmail(8) does.
+    var mailProgram = "/usr/sbin/sendmail"
+    /// The variables that programs must not see, besides those of targets.
+    var hidden: Set<String> = []
+
+    /// Sends a message.
+    ///
+    /// - Throws: `NoticeSendError` unless the target took the message.
+    func send(
+        _ message: NoticeMessage, to target: NoticeTarget
+    ) async throws(NoticeSendError) {
+        switch target.way {
+        case .ntfy(let ntfy):
+            var headers = [
+                HTTPHeader("Title", .plain(message.title)),
+                HTTPHeader("Tags", .plain(message.isGood ? "white_check_mark" : "warning")),
+            ]
+            if ntfy.secret != nil {
+                let token = try secret(of: target).reveal()
+                headers.append(HTTPHeader("Authorization", .secret(Secret("Bearer \(token)"))))
+            }
+            try await post(ntfy.url, headers, Array(message.text.utf8), target)
+        case .webhook(let webhook):
+            let body = message.json
+            let time = "\(clock.now.millisecondsSince1970 / 1000)"
+            let key = Array(try secret(of: target).reveal().utf8)
+            let signature: String
+            do throws(MasterKeyError) {
+                signature = try MessageSignature.hmacSHA256(
+                    of: Array("\(time).".utf8) + body, key: key)
+            } catch {
+                throw NoticeSendError(failure: Failure(.internalFault, error.description))
+            }
+            let headers = [
+                HTTPHeader("Content-Type", .plain("application/json")),
+                HTTPHeader("Clarity-Signature", .plain("t=\(time),v1=\(signature)")),
+            ]
+            try await post(webhook.url, headers, body, target)
+        case .mail(let mail): try send(message, by: mail, target)
+        case .command(let command):
+            try pass(message.json, to: command.words, of: target)
+        case .healthchecks: try await ping("/log", message.text, target)
+        }
+    }
+
+    /// Pings a check: `/start`, an empty text for success, `/fail` or `/log`, with a text that the
+    /// check keeps. Does nothing for other targets.
+    func ping(
+        _ signal: String, _ text: String, _ target: NoticeTarget
+    ) async throws(NoticeSendError) {
+        guard case .healthchecks = target.way else { return }
+        let address = try secret(of: target).reveal()
+        try await post(address + signal, [], Array(text.utf8), target)
+    }
+
+    private func secret(of target: NoticeTarget) throws(NoticeSendError) -> Secret {
+        do throws(Failure) {
+            return try secrets.secret(named: target.secretName ?? "")
+        } catch {
+            throw NoticeSendError(
+                failure: Failure(error.category, "target `\(target.name)`: \(error.reason)"))
+        }
+    }
+
+    private func post(
+        _ url: String, _ headers: [HTTPHeader], _ body: [UInt8], _ target: NoticeTarget
+    ) async throws(NoticeSendError) {
+        var request = HTTPRequest(.post, url, headers: headers, body: body)
+        request.isOnce = true
+        let response: HTTPResponse
+        do throws(TransportError) {
+            response = try await transport.send(request)
+        } catch {
+            throw NoticeSendError(error, target)
+        }
+        guard !(200...299).contains(response.status) else { return }
+        // A server that answers with an error has not taken the message.
+        let category: Failure.Category =
+            [401, 403].contains(response.status) ? .credential : .unreachable
+        throw NoticeSendError(
+            failure: Failure(category, "target `\(target.name)` answers \(response.status)"))
+    }
+
+    private func send(
+        _ message: NoticeMessage, by mail: MailTarget, _ target: NoticeTarget
+    ) throws(NoticeSendError) {
+        var lines = [
+            "To: \(mail.recipient)", "Subject: \(message.title)", "Date: \(clock.now.mailDate)",
+            "Auto-Submitted: auto-generated", "MIME-Version: 1.0",
+            "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit",
+        ]
+        if let sender = mail.sender { lines.insert("From: \(sender)", at: 0) }
+        let text = lines.joined(separator: "\n") + "\n\n" + message.text
+        try pass(Array(text.utf8), to: [mailProgram, "-t", "-oi"], of: target)
+    }
+
+    /// Starts a program, writes `input` to it and waits for its end.
+    ///
+    /// It has no time limit of its own: the attempt has one, at which it is killed with its group.
+    private func pass(
+        _ input: [UInt8], to words: [String], of target: NoticeTarget
+    ) throws(NoticeSendError) {
+        let secrets = hidden.union(["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY"])
+            .filter { $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") } }
+        let quoted = words.map { "'" + $0.replacing("'", with: "'\\''") + "'" }
+        let line =
+            "unset \(secrets.sorted().joined(separator: " ")); exec \(quoted.joined(separator: " "))"
+        let (status, wasTaken) = NoticeSender.run(line, input)
+        guard status != 0 else { return }
+        let reason = status > 0 ? "ended with \(status)" : "cannot be started or was killed"
+        throw NoticeSendError(
+            failure: Failure(.work, "the program of target `\(target.name)` \(reason)"),
+            // It may have sent the message before it failed; not if the shell did not find it.
+            mayHaveArrived: wasTaken && ![126, 127].contains(status))
+    }
+
+    /// Runs a line of the shell; returns its exit status, or -1, and whether it was started.
+    private static func run(_ line: String, _ input: [UInt8]) -> (status: Int32, wasTaken: Bool) {
+        guard let pipe = popen(line, "we") else { return (-1, false) }
+        let written = fwrite(input, 1, input.count, pipe)
+        let end = pclose(pipe)
+        let isExit = end & 0x7F == 0
+        // A program that succeeds need not read everything.
+        return (isExit && end >= 0 ? end >> 8 & 0xFF : -1, written > 0)
+    }
+}
+
+extension NoticeSendError {
+    fileprivate init(_ error: TransportError, _ target: NoticeTarget) {
+        let name = "target `\(target.name)`"
+        switch error {
+        case .refused(let why):
+            let reason = why.replacing("the backend's", with: "its")
+            self.init(failure: Failure(.configuration, "\(name) cannot be asked: \(reason)"))
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
+            self.init(
+                failure: Failure(
+                    .configuration, "\(name) has no certificate or TLS that is trusted"))
+        case .library(let code):
+            self.init(failure: Failure(.internalFault, "libcurl failed (\(code))"))
+        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
+            self.init(failure: Failure(.unreachable, "\(name) cannot be reached"))
+        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
+            .headTooLarge, .bodyUnreadable, .cancelled:
+            self.init(
+                failure: Failure(.unreachable, "\(name) gave no whole answer"), mayHaveArrived: true
+            )
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+
+/// What a person should know that follows from the history and the state directory. Notices that
+/// follow from the health data are found by the attempt that sends them.
+struct HistoryNotices {
+    /// What is known of a job.
+    struct JobFacts {
+        var id: JobID
+        /// Whether it needs the backend.
+        var usesBackend = false
+        var status: JobStatus?
+        /// The last runs, newest first; enough of them to reach back beyond `Notice.longOutage`.
+        var runs: [Run] = []
+    }
+
+    var jobs: [JobFacts]
+    /// When the newest backup that somebody asked for was made; `nil` if nobody ever asked.
+    var lastBackup: Instant?
+    var now: Instant
+
+    var active: [Notice] {
+        jobs.flatMap(ofJob) + [outage, oldBackup].compactMap(\.self)
+    }
+
+    private func ofJob(_ job: JobFacts) -> [Notice] {
+        var notices: [Notice] = []
+        let last = job.runs.first { [.succeeded, .failed].contains($0.state) }
+        if let last, last.state == .failed {
+            let category = last.failure.map { " (\($0.category.rawValue))" } ?? ""
+            notices.append(
+                Notice(
+                    .jobFailed, about: job.id.rawValue,
+                    "job `\(job.id)` failed\(category); see `clarity-jobs history show \(last.id)`")
+            )
+        }
+        guard let status = job.status else { return notices }
+        if let since = status.overdueSince {
+            notices.append(
+                Notice(
+                    .schedulerOverdue, about: job.id.rawValue,
+                    "job `\(job.id)` is overdue since \(since); does `clarity-jobs loop` or cron run?"
+                )
+            )
+        }
+        guard let open = status.open, open.state == .enqueued else { return notices }
+        if open.needs == .login {
+            notices.append(
+                Notice(
+                    .loginNeeded, about: job.id.rawValue,
+                    "job `\(job.id)` waits for a login; run `clarity-jobs auth login`"))
+        }
+        let storage = Constraint.storageFree(bytes: 0).name
+        if let wait = status.deferrals.first(where: { $0.subject == storage }) {
+            notices.append(
+                Notice(
+                    .diskLow, about: job.id.rawValue,
+                    "job `\(job.id)` waits for free space: \(wait.measured), wanted \(wait.wanted)")
+            )
+        }
+        return notices
+    }
+
+    /// The notice that nothing has reached the backend for long.
+    private var outage: Notice? {
+        let jobs = jobs.filter(\.usesBackend)
+        let lastAnswer = jobs.flatMap(\.runs).filter { $0.state == .succeeded }
+            .compactMap(\.finishedAt).max()
+        // The runs of each job since it last reached the backend.
+        let outages = jobs.compactMap { job in
+            job.runs.prefix { $0.state != .succeeded }
+                .filter { $0.failure?.category == .unreachable }
+                .map { $0.startedAt ?? $0.enqueuedAt }.min()
+        }
+        guard let since = outages.min(), now - since >= Notice.longOutage,
+            lastAnswer.map({ $0 < since }) ?? true
+        else { return nil }
+        return Notice(.backendUnreachable, "the backend cannot be reached since \(since)")
+    }
+
+    private var oldBackup: Notice? {
+        guard let lastBackup, now - lastBackup >= Notice.oldBackup else { return nil }
+        return Notice(
+            .backupOld, "the newest backup is of \(lastBackup); run `clarity-jobs backup`")
+    }
+}
+
+extension Composition {
+    /// Returns what a person should know now, as far as the history and the machine tell.
+    func historyNotices(_ file: JobFile) throws(CommandFailure) -> [Notice] {
+        let history = try history(file)
+        let moment = clock.moment
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let statuses = planner(file, owner: "", scope: .everything).statuses(
+            at: moment, conditions: conditions(file).conditions(), ledger: ledger)
+        let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
+        let kinds = Dictionary(
+            Composition.catalogue.kinds.map { ($0.kind, $0) },
+            uniquingKeysWith: { first, _ in first })
+        let jobs = try file.enabledJobs.filter { $0.kind != .notify }
+            .map { job throws(CommandFailure) in
+                HistoryNotices.JobFacts(
+                    id: job.id, usesBackend: kinds[job.kind]?.addressKey == backendAddress,
+                    status: known[job.id],
+                    runs: try askingStore { () throws(RunStoreError) in
+                        try history.runs(of: job.id, limit: 100)
+                    })
+            }
+        return HistoryNotices(
+            jobs: jobs, lastBackup: lastBackup(file), now: moment.wall
+        ).active
+    }
+
+    /// Returns when the newest backup that somebody asked for was made. Backups that cannot be read
+    /// count as none: `backup list` says why.
+    private func lastBackup(_ file: JobFile) -> Instant? {
+        do throws(BackupError) {
+            return try BackupFolder(ofState: statePath(file)).entries().compactMap(\.backup)
+                .filter { $0.manifest.reason == .asked }.map(\.manifest.madeAt).max()
+        } catch {
+            return nil
+        }
+    }
+}
+
+/// Puts what follows from the history into the orders of the kind `notify`, which another worker
+/// carries out.
+struct NoticeWorker: Worker {
+    let worker: any Worker
+    let notices: @Sendable () throws(CommandFailure) -> [Notice]
+
+    func run(
+        _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
+        progress: @escaping ProgressHandler
+    ) async -> AttemptEnd {
+        var order = order
+        do throws(CommandFailure) {
+            order.options.merge(Notice.options(try notices())) { _, new in new }
+        } catch {
+            let reason = error.lines.first ?? "the history cannot be read"
+            return AttemptEnd(.reported(.retry(after: nil, Failure(.disk, reason))))
+        }
+        return await worker.run(order, signals: signals, progress: progress)
+    }
+}

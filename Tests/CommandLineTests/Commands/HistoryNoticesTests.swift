@@ -1,0 +1,94 @@
+import ClarityJobs
+@testable import ClarityScheduler
+import Testing
+
+@testable import clarity_jobs
+
+@Suite("Notices that follow from the history")
+struct HistoryNoticesTests {
+    private static let now = Instant(secondsSince1970: 1_760_000_000)
+
+    /// Returns a run of the job that ended so long ago, in this state, for this reason.
+    private func run(
+        _ number: Int64, _ state: RunState, _ failure: Failure.Category? = nil,
+        hoursAgo: Int64 = 1
+    ) throws -> Run {
+        let at = Self.now - .seconds(hoursAgo * 3600)
+        var run = Run(
+            id: RunID(number), job: try #require(JobID("upload")), kind: JobKind("bulk-upload"),
+            trigger: .schedule, scheduledFor: at, enqueuedAt: at)
+        run.state = state
+        run.startedAt = at
+        run.finishedAt = state == .enqueued ? nil : at
+        run.failure = failure.map { Failure($0, "reason") }
+        return run
+    }
+
+    private func notices(
+        _ runs: [Run], _ change: (inout HistoryNotices) -> Void = { _ in }
+    ) throws -> [String] {
+        var history = HistoryNotices(
+            jobs: [
+                .init(id: try #require(JobID("upload")), usesBackend: true, status: nil, runs: runs)
+            ], now: Self.now)
+        change(&history)
+        return history.active.map { "\($0.kind.rawValue) \($0.subject): \($0.text)" }
+    }
+
+    @Test func `only the last finished run says whether a job failed`() throws {
+        let failed =
+            "job-failed upload: job `upload` failed (work); see "
+            + "`clarity-jobs history show 2`"
+
+        #expect(try notices([run(2, .failed, .work), run(1, .succeeded)]) == [failed])
+        #expect(try notices([run(3, .enqueued), run(2, .failed, .work)]) == [failed])
+        #expect(try notices([run(3, .skipped), run(2, .failed, .work)]) == [failed])
+        #expect(try notices([run(3, .succeeded), run(2, .failed, .work)]).isEmpty)
+        #expect(try notices([]).isEmpty)
+    }
+
+    @Test func `a backend is missed after six hours without a success`() throws {
+        let outage =
+            "backend-unreachable-for : the backend cannot be reached since "
+            + "\(Self.now - .seconds(6 * 3600))"
+
+        let long = try notices([
+            run(3, .enqueued, .unreachable), run(2, .cancelled, .unreachable, hoursAgo: 6),
+            run(1, .succeeded, hoursAgo: 7),
+        ])
+        let short = try notices([run(2, .enqueued, .unreachable, hoursAgo: 5)])
+        let answered = try notices([
+            run(3, .succeeded), run(2, .cancelled, .unreachable, hoursAgo: 9),
+        ])
+
+        #expect(long == [outage] && short.isEmpty && answered.isEmpty)
+    }
+
+    @Test func `a run that waits for a login or for space says so`() throws {
+        var open = try run(1, .enqueued)
+        open.needs = .login
+        let wait = Deferral(
+            .constraint, subject: "storage_free", wanted: "1 GiB", measured: "3 MiB", source: "")
+
+        let found = try notices([]) {
+            $0.jobs[0].status = JobStatus(
+                job: open.job, next: nil, nextStart: nil, open: open, deferrals: [wait],
+                overdueSince: Self.now)
+        }
+
+        #expect(
+            found == [
+                "scheduler-overdue upload: job `upload` is overdue since \(Self.now); does "
+                    + "`clarity-jobs loop` or cron run?",
+                "login-needed upload: job `upload` waits for a login; run `clarity-jobs auth login`",
+                "disk-low upload: job `upload` waits for free space: 3 MiB, wanted 1 GiB",
+            ])
+    }
+
+    @Test(arguments: [(8, 1), (7, 0)])
+    func `a backup is old after eight days`(days: Int64, count: Int) throws {
+        let found = try notices([]) { $0.lastBackup = Self.now - .seconds(days * 86_400) }
+
+        #expect(found.count == count && found.allSatisfy { $0.hasPrefix("backup-old : ") })
+    }
+}
