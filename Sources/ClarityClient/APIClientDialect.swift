@@ -1,4 +1,4 @@
-import ClarityContract
+public import ClarityContract
 import ClarityScheduler
 import ClarityTransport
 
@@ -12,6 +12,12 @@ extension APIClient {
         get async throws(APIError) {
             APIRequests(base: base, dialect: try await dialect())
         }
+    }
+
+    /// Asks the backend for its dialect, whatever is known of it, and remembers nothing.
+    public func greet() async throws(APIError) -> String {
+        let greeting = APIRequests(base: base, dialect: .blueprint).greeting
+        return try Dialect.shown(by: try await answered(greeting)).name
     }
 
     private func dialect() async throws(APIError) -> Dialect {

@@ -11,16 +11,19 @@ import ClarityWorkers
 enum AuthMode {
     private static let names = [
         "email", "password", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait",
-        "data", "output",
+        "data", "output", "first-name", "last-name", "name", "code",
     ]
 
     static func run(_ arguments: [String]) async -> ExitStatus {
         guard let action = arguments.first,
-            let flags = Flags(Array(arguments.dropFirst()), values: names)
-        else { return Program.usageError("expected `auth login` or `auth logout`") }
+            let flags = Flags(
+                Array(arguments.dropFirst()), values: names, switches: ["accept-terms"])
+        else { return Program.usageError("expected an action of `auth`") }
         do {
             switch action {
             case "login": return try await login(flags)
+            case "register": return try await register(flags)
+            case "verify": return try await verify(flags)
             case "logout": return try await Logout(flags).run()
             default: return Program.usageError("unknown action `auth \(action)`")
             }
@@ -57,6 +60,34 @@ enum AuthMode {
         return .done
     }
 
+    /// Creates an account; whoever has to confirm the address is told so.
+    private static func register(_ flags: Flags) async throws -> ExitStatus {
+        let email = try flags.value("email")
+        let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
+        let password = try entry.newPassword(of: email)
+        let result = try await client(flags, store(flags)).register(
+            Registration(
+                email: email, password: password, firstName: flags["first-name"],
+                lastName: flags["last-name"], displayName: flags["name"],
+                acceptsTerms: flags.has("accept-terms")))
+        print("registered \(email)".printable)
+        print(
+            result.needsVerification
+                ? "the backend has mailed you a code: `clarity-jobs auth verify --email \(email)`"
+                    .printable
+                : "log in with `clarity-jobs auth login --email \(email)`".printable)
+        return .done
+    }
+
+    /// Confirms the address with the code from the mail.
+    private static func verify(_ flags: Flags) async throws -> ExitStatus {
+        let email = try flags.value("email")
+        let code = try flags["code"].map { Secret($0) } ?? PasswordEntry.code(of: email)
+        try await client(flags, store(flags)).verifyEmail(email, code: code)
+        print("confirmed \(email)".printable)
+        return .done
+    }
+
     static func store(_ flags: Flags) throws -> HealthStore {
         announced(
             try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment()))
@@ -78,7 +109,7 @@ enum AuthMode {
     }
 
     /// Returns the section `backend` of the job file, which the flags carry.
-    private static func backend(_ flags: Flags) throws -> BackendOptions {
+    static func backend(_ flags: Flags) throws -> BackendOptions {
         var values = ["url": try flags.value("backend")]
         for name in ["dialect", "ca-bundle", "pins", "retry-wait"] {
             values[name.replacing("-", with: "_")] = flags[name]

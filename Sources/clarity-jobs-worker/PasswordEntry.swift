@@ -21,8 +21,25 @@ enum PasswordEntry: String {
     func password(of email: String) throws -> Secret {
         switch self {
         case .input: try standardInput()
-        case .person: try credential() ?? terminal(email)
+        case .person: try credential() ?? terminal("Password for \(email.printable): ")
         }
+    }
+
+    /// Returns a new password of `email`; on a terminal it is asked for twice.
+    ///
+    /// - Throws: `Missing`, also if the two differ.
+    func newPassword(of email: String) throws -> Secret {
+        guard self == .person else { return try standardInput() }
+        let first = try terminal("New password for \(email.printable): ")
+        guard try terminal("The same again: ") == first else {
+            throw Missing(words: "the two passwords differ")
+        }
+        return first
+    }
+
+    /// Asks for the code that was mailed to `email`.
+    static func code(of email: String) throws -> Secret {
+        try PasswordEntry.person.terminal("Code from the mail to \(email.printable): ")
     }
 
     private func standardInput() throws -> Secret {
@@ -50,14 +67,13 @@ enum PasswordEntry: String {
         }
     }
 
-    private func terminal(_ email: String) throws -> Secret {
+    private func terminal(_ question: String) throws -> Secret {
         guard let terminal = Terminal() else {
             throw Missing(
                 words: "there is no terminal to ask for the password on; use --password-stdin, or "
                     + "the credential `clarity-jobs.password`")
         }
-        let name = email.printable
-        guard case .line(let bytes) = terminal.ask("Password for \(name): ", isSecret: true),
+        guard case .line(let bytes) = terminal.ask(question, isSecret: true),
             let password = Secret(passwordLine: bytes)
         else { throw Missing(words: "no password was typed") }
         return password

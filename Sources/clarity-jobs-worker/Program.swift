@@ -10,6 +10,10 @@ import ClaritySystem
                clarity-jobs-worker dry-run < ORDER
                clarity-jobs-worker auth login --email E --password stdin|ask BACKEND --state DIR
                clarity-jobs-worker auth logout --data keep|remove|ask BACKEND --state DIR [--output FORM]
+               clarity-jobs-worker auth register --email E --password stdin|ask [--accept-terms]
+                   [--first-name N] [--last-name N] [--name N] BACKEND --state DIR
+               clarity-jobs-worker auth verify --email E [--code C] BACKEND --state DIR
+               clarity-jobs-worker backend [--output FORM] BACKEND --state DIR
                clarity-jobs-worker import [--report] [--change-time-zone] [--quiet]
                    [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
@@ -40,6 +44,7 @@ import ClaritySystem
         case "attempt" where arguments.count == 1: await AttemptMode.run()
         case "dry-run" where arguments.count == 1: await DryRunMode.run()
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
+        case "backend": await BackendMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
         case "notify-test" where arguments.count <= 2:

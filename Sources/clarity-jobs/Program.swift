@@ -66,6 +66,7 @@ enum Program {
         _ path: [String], _ composition: Composition
     ) throws(CommandFailure) -> ExitStatus {
         switch path {
+        case ["init"]: try InitCommand(composition).run()
         case ["run"]: try RunCommand(composition).run()
         case ["loop"]:
             try runBlocking { events throws(CommandFailure) in
@@ -111,6 +112,8 @@ enum Program {
         case ["archive", "list"]: try ReadingCommands(composition).archiveList()
         case ["archive", "show"]: try ReadingCommands(composition).archiveShow()
         case ["auth", "login"]: try AuthCommand(composition).login()
+        case ["auth", "register"]: try AuthCommand(composition).register()
+        case ["auth", "verify"]: try AuthCommand(composition).verify()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["notices", "list"]: try NoticeCommands(composition).list()

@@ -1,5 +1,5 @@
 package import ClarityContract
-import ClarityScheduler
+package import ClarityScheduler
 import ClarityTransport
 
 extension APIError {
@@ -95,11 +95,14 @@ enum RetryAfter {
         if !field.isEmpty, field.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             return Int32(field).map { .seconds($0) }
         }
-        return date(field).map { $0 - now }
+        return HTTPDate.parse(field).map { $0 - now }
     }
+}
 
+/// The dates of HTTP header fields (RFC 9110, section 5.6.7).
+package enum HTTPDate {
     /// Parses `Sat, 21 Nov 2026 06:00:00 GMT`, the only form that servers may still send.
-    private static func date(_ field: String) -> Instant? {
+    package static func parse(_ field: String) -> Instant? {
         let words = field.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", words[0].hasSuffix(","), let day = Int(words[1]),
             let month = months.firstIndex(of: words[2]), let year = Int(words[3])

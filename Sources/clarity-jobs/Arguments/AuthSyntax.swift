@@ -25,6 +25,29 @@ extension CommandSyntax {
                         + " < password.txt",
                 ]),
             CommandSyntax(
+                name: "register", summary: "Create an account at the backend.",
+                details: [
+                    "Asks for the new password twice. Many backends take no registrations: ask whoever runs",
+                    "yours for an account.",
+                ],
+                options: [
+                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+                    OptionSyntax("first-name", value: "NAME", summary: "your first name"),
+                    OptionSyntax("last-name", value: "NAME", summary: "your last name"),
+                    OptionSyntax("name", value: "NAME", summary: "the name that the account shows"),
+                    OptionSyntax(
+                        "accept-terms", summary: "accept the backend's terms and privacy policy"),
+                    OptionSyntax(
+                        "password-stdin", summary: "read the password from standard input"),
+                ]),
+            CommandSyntax(
+                name: "verify", summary: "Confirm your email address with the code from the mail.",
+                options: [
+                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+                    OptionSyntax(
+                        "code", value: "CODE", summary: "the code; without it you are asked"),
+                ]),
+            CommandSyntax(
                 name: "logout",
                 summary: "End the session, here and at the backend, and delete your data here.",
                 details: [

@@ -28,7 +28,11 @@ extension CommandSyntax {
             "Shows each condition with its source and the time of measurement, what is missing to know",
             "more, and which changes clarity-jobs is notified of. Runs every check of the job file.",
             "Starts no service and changes nothing.",
+            "",
+            "With --backend, asks the backend instead: whether it answers and is trusted, its dialect and",
+            "limits, the difference of the clocks, the session, and what it says of its own health.",
         ],
+        options: [OptionSyntax("backend", summary: "ask the backend instead of the machine")],
         examples: ["clarity-jobs doctor --output json"])
 
     static let simulate = CommandSyntax(

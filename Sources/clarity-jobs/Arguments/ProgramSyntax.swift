@@ -31,6 +31,7 @@ extension CommandSyntax {
             "clarity-jobs history show 42      explain a past run",
         ],
         commands: [
+            .setUp,
             CommandSyntax(
                 name: "run", summary: "Run jobs now, or everything that is due.",
                 details: [

@@ -24,6 +24,43 @@ struct AuthCommand {
             ["auth", "login", "--email", email, "--password", entry] + settings(file), for: file)
     }
 
+    func register() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard let email = arguments["email"], !email.isEmpty else {
+            throw CommandFailure(.usage, "`auth register` wants --email EMAIL")
+        }
+        var words = [
+            "auth", "register", "--email", email,
+            "--password", arguments.has("password-stdin") ? "stdin" : "ask",
+        ]
+        for name in ["first-name", "last-name", "name"] {
+            if let value = arguments[name] { words += ["--\(name)", value] }
+        }
+        if arguments.has("accept-terms") { words.append("--accept-terms") }
+        let file = try composition.jobFile()
+        try composition.exec("clarity-jobs-worker", words + settings(file), for: file)
+    }
+
+    func verify() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard let email = arguments["email"], !email.isEmpty else {
+            throw CommandFailure(.usage, "`auth verify` wants --email EMAIL")
+        }
+        let code = arguments["code"].map { ["--code", $0] } ?? []
+        let file = try composition.jobFile()
+        try composition.exec(
+            "clarity-jobs-worker",
+            ["auth", "verify", "--email", email] + code + settings(file), for: file)
+    }
+
+    /// `doctor --backend`.
+    func checkBackend() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        try composition.exec(
+            "clarity-jobs-worker",
+            ["backend", "--output", composition.console.form.rawValue] + settings(file), for: file)
+    }
+
     func logout() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
         let data =

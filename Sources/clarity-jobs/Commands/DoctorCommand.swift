@@ -10,6 +10,9 @@ struct DoctorCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
+        if composition.arguments.has("backend") {
+            return try AuthCommand(composition).checkBackend()
+        }
         let file = try composition.jobFile()
         let diagnosis = composition.conditions(file, asksServices: true).diagnosis(
             asking: Set(file.questions.map(\.name)))

@@ -1,0 +1,36 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityTransport
+import ClarityWorkers
+import JSON
+
+/// Shows whether the backend answers, what it allows, and who is logged in. Changes nothing: it
+/// works on a copy of the health data.
+enum BackendMode {
+    static func run(_ arguments: [String]) async -> ExitStatus {
+        let names = ["backend", "dialect", "ca-bundle", "pins", "state", "retry-wait", "output"]
+        guard let flags = Flags(arguments, values: names) else {
+            return Program.usageError("expected `backend` with a backend")
+        }
+        do {
+            let backend = try AuthMode.backend(flags)
+            let check = try await BackendCheck(
+                backend,
+                try HealthStore.rehearsal(
+                    of: flags.value("state"), environment: keyEnvironment()),
+                try CurlTransport(version: programVersion, trust: backend.trust()),
+                clock: SystemClock())
+            switch flags.form {
+            case .table: check.lines.forEach { print($0) }
+            case .json: print(check.object.page)
+            case .ndjson: print(check.object.line)
+            }
+            return check.failure.map { ExitStatus(of: $0.category) } ?? .done
+        } catch let error as Flags.Missing {
+            return Program.usageError("`--\(error.name)` is missing")
+        } catch {
+            return ExitStatus(of: error)
+        }
+    }
+}

@@ -1,0 +1,268 @@
+import ClarityHost
+import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+
+/// `init`: asks what it needs to know, checks each answer, and leaves a job file that works.
+///
+/// Until the last question is answered and the login has succeeded, nothing is written but the
+/// login. The job file then appears whole, and replaces no other.
+struct InitCommand {
+    private let composition: Composition
+    private let path: String
+    private let uploadJob = "com.clarity.healthkit.upload"
+
+    private var arguments: Arguments { composition.arguments }
+    private var isUnattended: Bool { arguments.has("yes") }
+
+    init(_ composition: Composition) {
+        self.composition = composition
+        path = composition.absolute(
+            composition.arguments["config"] ?? composition.userJobFilePath)
+    }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        guard access(path, F_OK) != 0 else {
+            throw CommandFailure(
+                .configuration, "there is a job file already: `\(path)`",
+                "help: edit it, or name another with --config FILE")
+        }
+        let answers = try answers()
+        let draft = try JobFileDraft(answers.jobFile)
+        try checkBackend(draft)
+        try logIn(answers, draft)
+        try draft.publish(as: path)
+        say("wrote \(path)")
+        try sync(answers)
+        try start(answers)
+        say("")
+        say("What comes next:")
+        _ = try program(["next", "-n", "5"])
+        say("`clarity-jobs status` says whether your data is up to date.")
+        return .done
+    }
+
+    // MARK: Questions
+
+    private func answers() throws(CommandFailure) -> SetupAnswers {
+        var answers = SetupAnswers()
+        answers.backend = try answer(
+            "backend", "The address of the CLARITY server's API", nil, backendFault)
+        answers.email = try answer("email", "The email address of your account", nil) {
+            $0.contains("@") ? nil : "an email address has an `@`"
+        }
+        answers.source = try choice(
+            "source", "How samples get here", SetupAnswers.Source.self, answers.source)
+        answers.path = try answer(
+            "path", "The file or folder", answers.source.usualPath
+        ) { $0.hasPrefix("/") || $0.hasPrefix("~/") ? nil : "write the whole path, or `~/...`" }
+        answers.timeZone = try answer(
+            "time-zone", "The time zone of your days",
+            LocalZone.identifier(environment: composition.environment)
+        ) { composition.hasZone($0) ? nil : "this machine knows no such time zone" }
+        answers.hours = try choice(
+            "hours", "When to upload", SetupAnswers.Hours.self, answers.hours)
+        answers.starter = try choice(
+            "start", "What starts the jobs", SetupAnswers.Starter.self, usualStarter)
+        return answers
+    }
+
+    /// Returns what a job file with this address would be told.
+    private func backendFault(_ text: String) -> String? {
+        var answers = SetupAnswers()
+        answers.backend = text
+        do throws(JobFileFaults) {
+            _ = try composition.jobFileReader.read(Array(answers.jobFile.utf8), path: "/")
+            return nil
+        } catch {
+            return error.faults.first?.message
+        }
+    }
+
+    /// systemd if it runs for this user, else cron if it is installed.
+    private var usualStarter: SetupAnswers.Starter {
+        if let runtime = composition.environment["XDG_RUNTIME_DIR"],
+            access("\(runtime)/systemd/private", F_OK) == 0
+        {
+            return .systemd
+        }
+        return access("/usr/bin/crontab", X_OK) == 0 ? .cron : .none
+    }
+
+    /// Returns the value of an option, or else the answer to a question, once it has no fault.
+    private func answer(
+        _ option: String, _ question: String, _ usual: String?, _ fault: (String) -> String?
+    ) throws(CommandFailure) -> String {
+        if let given = arguments[option] {
+            if let fault = fault(given) {
+                throw CommandFailure(.usage, "--\(option) `\(given.printable)`: \(fault)")
+            }
+            return given
+        }
+        if isUnattended {
+            guard let usual else { throw CommandFailure(.usage, "`init --yes` wants --\(option)") }
+            return usual
+        }
+        guard let terminal = Terminal() else {
+            throw CommandFailure(
+                .usage, "`init` has no terminal to ask on",
+                "help: give the answers as options, with --yes")
+        }
+        while true {
+            let hint = usual.map { " [\($0)]" } ?? ""
+            guard case .line(let bytes) = terminal.ask("\(question)\(hint): ", isSecret: false)
+            else { throw CommandFailure(.interrupted, "nothing was set up") }
+            let words = String(decoding: bytes, as: UTF8.self)
+            let typed = words.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
+            let text = typed.isEmpty ? usual ?? "" : typed
+            guard let fault = fault(text) else { return text }
+            say("  \(fault)")
+        }
+    }
+
+    private func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ option: String, _ question: String, _ type: Choice.Type, _ usual: Choice
+    ) throws(CommandFailure) -> Choice {
+        let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+        let word = try answer(option, "\(question) (\(names))", usual.rawValue) {
+            Choice(rawValue: $0) == nil ? "write one of: \(names)" : nil
+        }
+        return Choice(rawValue: word) ?? usual
+    }
+
+    // MARK: Steps
+
+    /// Asks the backend, and lets the person decide if it does not answer.
+    private func checkBackend(_ draft: borrowing JobFileDraft) throws(CommandFailure) {
+        let status = try program(["doctor", "--backend"], draft)
+        guard status != 0 else { return }
+        guard !isUnattended, let terminal = Terminal(),
+            terminal.agrees(to: "Go on without the backend? [y/N] ")
+        else { throw CommandFailure(.unreachable, "the backend does not answer as it should") }
+    }
+
+    private func logIn(
+        _ answers: SetupAnswers, _ draft: borrowing JobFileDraft
+    ) throws(CommandFailure) {
+        var words = ["auth", "login", "--email", answers.email]
+        if arguments.has("password-stdin") { words.append("--password-stdin") }
+        for attempt in 1...3 {
+            let status = try program(words, draft)
+            if status == 0 { return }
+            guard status == ExitStatus.credential.rawValue, attempt < 3, !isUnattended else {
+                break
+            }
+        }
+        throw CommandFailure(
+            .credential, "nobody is logged in, so nothing was set up",
+            "help: run `clarity-jobs init` again")
+    }
+
+    /// Reads what is there, and sends it.
+    private func sync(_ answers: SetupAnswers) throws(CommandFailure) {
+        let file = composition.expanded(answers.path)
+        guard access(file, R_OK) == 0 else {
+            return say("\(answers.path) is not there yet; the upload waits for it")
+        }
+        if answers.source != .spool {
+            guard try program(["import", file, "--report"]) == 0 else { return }
+        }
+        guard !arguments.has("no-sync") else { return }
+        let status = try program(["run", uploadJob, "--force", "--verbose"])
+        if status != 0 { say("the first upload did not succeed; it will be retried") }
+    }
+
+    private func start(_ answers: SetupAnswers) throws(CommandFailure) {
+        let own = try composition.ownProgram()
+        switch answers.starter {
+        case .none: say("start the jobs with `clarity-jobs loop`, or from cron with `run --due`")
+        case .cron: try Starters.addToCrontab(own, path)
+        case .systemd: try Starters.enableUserService(own, path, composition.configurationFolder)
+        }
+        if answers.starter != .none { say("the jobs are started by \(answers.starter.rawValue)") }
+    }
+
+    /// Runs a command of this program with the job file, and returns its exit status.
+    private func program(
+        _ words: [String], _ draft: borrowing JobFileDraft
+    ) throws(CommandFailure) -> Int32 {
+        try run(words, configuration: draft.path)
+    }
+
+    private func program(_ words: [String]) throws(CommandFailure) -> Int32 {
+        try run(words, configuration: path)
+    }
+
+    private func run(_ words: [String], configuration: String) throws(CommandFailure) -> Int32 {
+        var line = [try composition.ownProgram()] + words + ["--config", configuration]
+        if let state = arguments["state"] { line += ["--state", state] }
+        let status = try ForegroundProgram.run(line)
+        if status > 128 {
+            throw CommandFailure(
+                status == 128 + SIGINT ? .interrupted : .terminated, "interrupted")
+        }
+        return status
+    }
+
+    private func say(_ line: String) { composition.console.note(line) }
+}
+
+/// A job file that has no name yet: it disappears with this process unless it is published.
+private struct JobFileDraft: ~Copyable {
+    private let descriptor: Int32
+    private let text: String
+
+    init(_ text: String) throws(CommandFailure) {
+        descriptor = try JobFileDraft.nameless(text)
+        self.text = text
+    }
+
+    private static func nameless(_ text: String) throws(CommandFailure) -> Int32 {
+        var name = Array("/tmp/clarity-jobs.XXXXXX".utf8CString)
+        let descriptor = mkstemp(&name)
+        guard descriptor >= 0 else { throw failure("a temporary file") }
+        unlink(name)
+        let bytes = Array(text.utf8)
+        guard write(descriptor, bytes, bytes.count) == bytes.count else {
+            close(descriptor)
+            throw failure("a temporary file")
+        }
+        return descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// A path that this process and its children can open.
+    var path: String { "/proc/self/fd/\(descriptor)" }
+
+    /// Writes the file, readable by its owner only, unless there is one already.
+    func publish(as target: String) throws(CommandFailure) {
+        let folder = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
+        var made = ""
+        for part in folder.split(separator: "/") {
+            made += "/\(part)"
+            guard mkdir(made, 0o700) == 0 || errno == EEXIST else {
+                throw JobFileDraft.failure(made)
+            }
+        }
+        let new = "\(target).new"
+        let file = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw JobFileDraft.failure(new) }
+        let bytes = Array(text.utf8)
+        let isWritten = write(file, bytes, bytes.count) == bytes.count && fsync(file) == 0
+        close(file)
+        // link(2), unlike rename(2), replaces nothing.
+        let isLinked = isWritten && link(new, target) == 0
+        let code = errno
+        unlink(new)
+        guard isLinked else {
+            errno = code
+            throw JobFileDraft.failure(target)
+        }
+    }
+
+    private static func failure(_ what: String) -> CommandFailure {
+        let problem = String(cString: strerror(errno)).lowercased()
+        return CommandFailure(.disk, "cannot write `\(what)`: \(problem)")
+    }
+}

@@ -1,0 +1,64 @@
+import ClaritySystem
+@preconcurrency import Glibc
+
+/// Starts programs that use the terminal of this one.
+enum ForegroundProgram {
+    /// Runs a program to its end and returns its exit status; 128 and the number of a signal that
+    /// ended it.
+    ///
+    /// Ctrl-C reaches both programs: this one waits for the end of the other.
+    ///
+    /// - Parameter words: the program, found in `PATH` unless it has a slash, and its arguments.
+    /// - Throws: `CommandFailure` if the program cannot be started.
+    static func run(
+        _ words: [String], input: [UInt8]? = nil, isSilent: Bool = false
+    ) throws(CommandFailure) -> Int32 {
+        var ends: [Int32] = [-1, -1]
+        if input != nil, pipe(&ends) != 0 { throw failure(words, errno) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if input != nil {
+            posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO)
+            posix_spawn_file_actions_addclose(&actions, ends[0])
+            posix_spawn_file_actions_addclose(&actions, ends[1])
+        }
+        if isSilent {
+            for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+                posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
+            }
+        }
+        var vector: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { vector.forEach { free($0) } }
+        var process: pid_t = 0
+        let interrupt = signal(SIGINT, SIG_IGN)
+        let quit = signal(SIGQUIT, SIG_IGN)
+        defer {
+            signal(SIGINT, interrupt)
+            signal(SIGQUIT, quit)
+        }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        let code = posix_spawnp(&process, words[0], &actions, &attributes, &vector, environ)
+        if let input {
+            close(ends[0])
+            // A password is shorter than a pipe holds (pipe(7)): the write does not wait.
+            if code == 0 { _ = write(ends[1], input, input.count) }
+            close(ends[1])
+        }
+        guard code == 0 else { throw failure(words, code) }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
+    }
+
+    private static func failure(_ words: [String], _ code: Int32) -> CommandFailure {
+        let problem = String(cString: strerror(code)).lowercased()
+        return CommandFailure(.configuration, "cannot start `\(words[0])`: \(problem)")
+    }
+}

@@ -1,0 +1,129 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Foundation
+import Testing
+
+@Suite("init", .timeLimit(.minutes(5)))
+struct InitProgramTests {
+    private static let password = "Demo-Passw0rd!"
+
+    /// A home without a job file, with an export and a backend.
+    private func playground() async throws -> Playground {
+        let playground = try await Playground()
+        try playground.writeExport(heartRates: 3)
+        try FileManager.default.removeItem(atPath: playground.jobFilePath)
+        return playground
+    }
+
+    private func environment(_ playground: Playground) -> [String: String] {
+        var environment = playground.terminalEnvironment
+        environment["TZ"] = "Europe/London"
+        return environment
+    }
+
+    @Test func `a person answers, and has their samples at the backend`() async throws {
+        let playground = try await playground()
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", ["init"], environment: environment(playground))
+        let answers = [
+            ("server's API: ", "clarity.example\n"), ("does not start with `https://`", ""),
+            ("server's API: ", "\(playground.url)\n"),
+            ("email address of your account: ", "demo@example.com\n"),
+            ("[apple-health-export]: ", "\n"),
+            ("[~/Health/export.zip]: ", "\(playground.folder.path)/export.xml\n"),
+            ("[Europe/London]: ", "\n"), ("[idle]: ", "later\n"),
+            ("write one of: idle, always", ""), ("[idle]: ", "always\n"),
+            ("[none]: ", "none\n"), ("Password for demo@example.com: ", "wrong\n"),
+            ("Password for demo@example.com: ", "\(Self.password)\n"),
+        ]
+        var seen: [String: Int] = [:]
+        for (question, answer) in answers {
+            seen[question, default: 0] += 1
+            _ = await program.read(until: question, count: seen[question] ?? 1)
+            program.type(answer)
+        }
+        let end = await program.finish()
+
+        #expect(end.status == 0, "\(end.screen)")
+        #expect(end.screen.contains("backend: \(playground.url) answers in"))
+        #expect(end.screen.contains("wrote \(playground.jobFilePath)"))
+        #expect(end.screen.contains("What comes next:"))
+        #expect(try await playground.sandbox?.sends().samples.count == 3)
+        #expect(try await playground.run("validate").status == 0)
+        let mode = try FileManager.default.attributesOfItem(atPath: playground.jobFilePath)
+        #expect(mode[.posixPermissions] as? Int == 0o600)
+        #expect(!end.screen.contains(Self.password))
+    }
+
+    @Test func `Ctrl-C at any question leaves no job file and no state`() async throws {
+        let playground = try await playground()
+        for count in 0..<6 {
+            let program = try TerminalProgram(
+                "\(ChildProgram.folder)/clarity-jobs", ["init"],
+                environment: environment(playground))
+            let answers = [playground.url, "demo@example.com", "", "", "", ""]
+            for (index, answer) in answers.prefix(count).enumerated() {
+                _ = await program.read(until: ": ", count: index + 1)
+                program.type("\(answer)\n")
+            }
+            _ = await program.read(until: ": ", count: count + 1)
+            program.type("\u{3}")
+            let end = await program.finish()
+            #expect(end.status == 130 || end.status == 128 + SIGINT, "\(count): \(end.screen)")
+        }
+
+        #expect(access(playground.jobFilePath, F_OK) != 0)
+        #expect(access(playground.statePath, F_OK) != 0)
+    }
+
+    @Test func `a script gives the answers as options`() async throws {
+        let playground = try await playground()
+        let words = [
+            "init", "--yes", "--backend", playground.url, "--email", "demo@example.com",
+            "--path", "\(playground.folder.path)/export.xml", "--time-zone", "Europe/London",
+            "--hours", "always", "--start", "none", "--password-stdin",
+        ]
+
+        let result = try await playground.start(words).finish(input: "\(Self.password)\n")
+        let again = try await playground.start(words).finish(input: "\(Self.password)\n")
+
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(try await playground.sandbox?.sends().samples.count == 3)
+        #expect(
+            again.isRefusal(
+                78, "clarity-jobs: there is a job file already: `\(playground.jobFilePath)`",
+                "help: edit it, or name another with --config FILE"))
+    }
+
+    @Test(arguments: [
+        ([], 64, "`init --yes` wants --backend"),
+        (
+            ["--backend", "http://clarity.example"], 64,
+            "--backend `http://clarity.example`: url leads to `clarity.example` over http, where anybody on the way can read it"
+        ),
+        (
+            ["--backend", "https://a.example", "--email", "me"], 64,
+            "--email `me`: an email address has an `@`"
+        ),
+        (
+            ["--backend", "https://a.example", "--email", "a@b.c", "--path", "export.zip"], 64,
+            "--path `export.zip`: write the whole path, or `~/...`"
+        ),
+        (
+            ["--backend", "http://127.0.0.1:9/api", "--email", "a@b.c"], 69,
+            "the backend does not answer as it should"
+        ),
+    ])
+    func `a wrong option is refused, and nothing is written`(
+        options: [String], status: Int32, message: String
+    ) async throws {
+        let playground = try await playground()
+
+        let result = try await playground.start(["init", "--yes"] + options).finish()
+
+        #expect(result.status == status)
+        #expect(result.errorLines.last == "clarity-jobs: \(message)", "\(result.errors)")
+        #expect(access(playground.jobFilePath, F_OK) != 0)
+        #expect(access(playground.statePath, F_OK) != 0)
+    }
+}
