@@ -142,6 +142,20 @@ public struct Registration: PrivateValue {
     /// Whether the user accepts the terms and the privacy policy.
     public var acceptsTerms = false
 
+    /// Creates the data; an account needs an address and a password in any case.
+    public init(
+        email: String, password: Secret, firstName: String? = nil, lastName: String? = nil,
+        displayName: String? = nil, phoneNumber: String? = nil, acceptsTerms: Bool = false
+    ) {
+        self.email = email
+        self.password = password
+        self.firstName = firstName
+        self.lastName = lastName
+        self.displayName = displayName
+        self.phoneNumber = phoneNumber
+        self.acceptsTerms = acceptsTerms
+    }
+
     /// The fields that have a value.
     var values: [BodyField: APIRequests.FieldValue] {
         var values: [BodyField: APIRequests.FieldValue] = [

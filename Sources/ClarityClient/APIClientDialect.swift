@@ -16,7 +16,7 @@ extension APIClient {
 
     /// Asks the backend for its dialect, whatever is known of it, and remembers nothing.
     public func greet() async throws(APIError) -> String {
-        let greeting = APIRequests(base: base, dialect: .blueprint).greeting
+        let greeting = try APIRequests(base: base, dialect: .blueprint).greeting
         return try Dialect.shown(by: try await answered(greeting)).name
     }
 

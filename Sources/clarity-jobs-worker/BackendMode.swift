@@ -21,7 +21,7 @@ enum BackendMode {
                     of: flags.value("state"), environment: keyEnvironment()),
                 try CurlTransport(version: programVersion, trust: backend.trust()),
                 clock: SystemClock())
-            switch flags.form {
+            switch flags.format {
             case .table: check.lines.forEach { print($0) }
             case .json: print(check.object.page)
             case .ndjson: print(check.object.line)
