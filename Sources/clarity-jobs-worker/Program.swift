@@ -30,6 +30,9 @@ import ClaritySystem
         umask(0o077)
         // TLS libraries write the keys of each connection into the file that it names.
         unsetenv("SSLKEYLOGFILE")
+        // libdispatch tells the journal of each thread whose priority it may not set, as in a
+        // service with `Nice=` or a filter of system calls. The thread works all the same.
+        setenv("LIBDISPATCH_LOG", "NO", 1)
         if clinux_keep_memory_private() != 0 {
             complain("cannot close this process's memory to others")
         }

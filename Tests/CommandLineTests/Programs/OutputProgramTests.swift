@@ -1,5 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
+import Glibc
 import Testing
 
 @Suite("Where results go", .timeLimit(.minutes(5)))
@@ -30,5 +31,25 @@ struct OutputProgramTests {
         let text = try TemporaryFolder.read("\(playground.folder.path)/status")
         #expect(String(decoding: text, as: UTF8.self) == "\(status)\n")
         #expect(result.errors == errors)
+    }
+
+    /// libdispatch reports to the journal that it may not raise the priority of a thread. Here it
+    /// is told to report to the error output instead.
+    @Test func `no library writes where a service is niced and has no privileges`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        let unprivileged =
+            geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set=-sys_nice"] : []
+
+        let result = try await ChildProgram.run(
+            "/usr/bin/nice",
+            ["-n", "5"] + unprivileged + ["\(ChildProgram.folder)/clarity-jobs", "run", "refresh"],
+            environment: [
+                "CLARITY_JOBS_CONFIG": playground.jobFilePath,
+                "CLARITY_JOBS_STATE": playground.statePath, "LIBDISPATCH_LOG": "stderr",
+            ])
+
+        #expect(result.status == 0)
+        #expect(result.errors == "")
     }
 }
