@@ -5,7 +5,8 @@ import ClaritySystem
 
 /// The source of a password.
 enum PasswordEntry: String {
-    /// One line of the standard input.
+    /// One line of the standard input; if that is a terminal, as with `person`, since a line that
+    /// is read there would be shown.
     case input = "stdin"
     /// The service manager's credential, or else the terminal.
     case person = "ask"
@@ -19,9 +20,11 @@ enum PasswordEntry: String {
     ///
     /// - Throws: `Missing`; `Failure` for a credential that cannot be used.
     func password(of email: String) throws -> Secret {
-        switch self {
-        case .input: try standardInput()
-        case .person: try credential() ?? terminal("Password for \(email.printable): ")
+        let question = "Password for \(email.printable): "
+        return switch self {
+        case .input where !isTyped: try standardInput()
+        case .input: try terminal(question)
+        case .person: try credential() ?? terminal(question)
         }
     }
 
@@ -29,7 +32,7 @@ enum PasswordEntry: String {
     ///
     /// - Throws: `Missing`, also if the two differ.
     func newPassword(of email: String) throws -> Secret {
-        guard self == .person else { return try standardInput() }
+        guard self == .person || isTyped else { return try standardInput() }
         let first = try terminal("New password for \(email.printable): ")
         guard try terminal("The same again: ") == first else {
             throw Missing(words: "the two passwords differ")
@@ -41,6 +44,9 @@ enum PasswordEntry: String {
     static func code(of email: String) throws -> Secret {
         try PasswordEntry.person.terminal("Code from the mail to \(email.printable): ")
     }
+
+    /// Whether a person types what the standard input gives.
+    private var isTyped: Bool { isatty(STDIN_FILENO) == 1 && Terminal() != nil }
 
     private func standardInput() throws -> Secret {
         var bytes: [UInt8] = []

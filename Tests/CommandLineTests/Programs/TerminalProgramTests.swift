@@ -32,6 +32,21 @@ struct TerminalProgramTests {
         #expect(try await playground.run("auth", "status").status == 0)
     }
 
+    @Test func `--password-stdin hides what is typed on a terminal`() async throws {
+        let playground = try await Playground()
+        let program = try playground.onTerminal(
+            "auth", "login", "--email", "demo@example.com", "--password-stdin")
+        _ = await program.read(until: Self.question)
+
+        let isEchoing = program.isEchoing
+        program.type("\(Self.password)\n")
+        let end = await program.finish()
+
+        #expect(!isEchoing && program.isEchoing)
+        #expect(end.status == 0, "\(end.screen)")
+        #expect(end.screen.hasPrefix("\(Self.question)\nlogged in as demo@example.com "))
+    }
+
     @Test(arguments: [
         ("Ctrl-C", "\u{3}", SIGINT), ("Ctrl-\\", "\u{1C}", SIGQUIT), ("TERM", "", SIGTERM),
         ("HUP", "", SIGHUP),
