@@ -22,6 +22,18 @@ struct TerminationSignals: Sendable {
     /// The exit status for the first signal; `nil` if none came.
     var received: ExitStatus? { first.status }
 
+    /// Tells a person who pressed Ctrl-C what is kept of these jobs. A service that is stopped says
+    /// nothing: its manager does.
+    func sayInterrupted(_ jobs: [Job], _ console: Console) {
+        guard received == .interrupted else { return }
+        let sends = jobs.contains { $0.kind.rawValue == "bulk-upload" }
+        console.note(
+            "clarity-jobs: interrupted; "
+                + (sends
+                    ? "what was not sent stays in the outbox"
+                    : "the next `loop` or `run --due` tries again what had begun"))
+    }
+
     private final class First: Sendable {
         private let kept = Mutex<ExitStatus?>(nil)
 

@@ -56,6 +56,7 @@ struct LoopCommand {
         } catch {
             throw CommandFailure(error)
         }
+        signals.sayInterrupted(file.enabledJobs, console)
         return signals.received ?? .done
     }
 

@@ -95,7 +95,11 @@ struct RunCommand {
             throw CommandFailure(error)
         }
         let status = report(result.waiting, to: reporter, isDue: isDue)
-        if let signal = signals.received { return signal }
+        if let signal = signals.received {
+            signals.sayInterrupted(
+                file.enabledJobs.filter { jobs?.contains($0.id) ?? true }, composition.console)
+            return signal
+        }
         return reporter.sayLost(of: result.runs) ? status.joined(with: .deferred) : status
     }
 

@@ -34,6 +34,10 @@ struct LoopProgramTests {
         #expect(list.count == 5)
         #expect(end.status == status)
         #expect(end.output == "")
+        #expect(
+            end.errors
+                == (signal == SIGINT
+                    ? "clarity-jobs: interrupted; what was not sent stays in the outbox\n" : ""))
         let runs = try await playground.json("history").elements
         #expect(
             Set(runs.compactMap { $0["job"].text })

@@ -124,6 +124,45 @@ struct TerminalProgramTests {
         #expect(access(playground.statePath, F_OK) == -1)
     }
 
+    // MARK: interruptions
+
+    @Test(arguments: [
+        (["run", "slow"], "the next `loop` or `run --due` tries again what had begun"),
+        (["run", "upload", "slow"], "what was not sent stays in the outbox"),
+        (["loop"], "what was not sent stays in the outbox"),
+    ])
+    func `Ctrl-C ends with a line that says what is kept`(
+        words: [String], kept: String
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            sources: [{ kind: spool, path: \(folder)/spool }]
+            jobs:
+              - { id: upload, kind: bulk-upload, schedule: { every: 1h } }
+              - id: slow
+                kind: command
+                schedule: { every: 1h }
+                options: { command: [sh, -c, 'echo > ready; exec sleep 1000'], folder: \(folder) }
+
+            """
+        }
+        let ready = "\(playground.folder.path)/ready"
+        mkfifo(ready, 0o600)
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", words,
+            environment: playground.terminalEnvironment)
+        _ = try await blocking { try TemporaryFolder.read(ready) }
+
+        program.type("\u{3}")
+        let end = await program.finish()
+
+        #expect(end.status == 130)
+        #expect(end.screen.contains("^Cslow: to be tried again (run "), "\(end.screen)")
+        #expect(end.screen.hasSuffix("\nclarity-jobs: interrupted; \(kept)\n"), "\(end.screen)")
+    }
+
     // MARK: logging out
 
     private static let outQuestion =
