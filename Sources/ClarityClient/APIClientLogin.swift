@@ -141,7 +141,7 @@ extension APIClient {
         do throws(TransportError) {
             response = try await transport.send(request)
         } catch {
-            throw APIError(error)
+            throw APIError(error, host: request.host)
         }
         guard response.body.count <= APIClient.largestAnswer else { throw .tooLarge }
         if let fault = dialect.error(in: response, to: .login, now: clock.now) {
@@ -163,7 +163,7 @@ extension APIError {
     /// Whether no part of a request can have left this machine or reached anyone but a proxy.
     fileprivate var wasNeverSent: Bool {
         switch self {
-        case .offline, .tls, .refused: true
+        case .unreachable, .tls, .refused: true
         case .transport(let error): !error.mayHaveSent
         default: false
         }

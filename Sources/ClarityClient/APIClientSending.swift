@@ -134,7 +134,7 @@ extension APIClient {
                 error = found
                 mayGoAgain = !isCounted
             } catch let failure {
-                error = APIError(failure)
+                error = APIError(failure, host: request.host)
             }
             guard mayGoAgain,
                 let wait = error.waitInCall(

@@ -1,9 +1,10 @@
 public import ClarityScheduler
 
-/// Why a call to the backend has no result. Holds no URLs, tokens, bodies or health values.
+/// Why a call to the backend has no result. Holds no tokens, bodies or health values, and no
+/// URL but its host.
 public enum APIError: Error, Hashable, Sendable {
-    /// The backend cannot be reached from here.
-    case offline
+    /// There was no connection to the backend; carries why, and the host and port of its URL.
+    case unreachable(TransportError, host: String)
     /// The connection ended before the answer was complete.
     case interrupted
     /// No answer came within the transport's limits.

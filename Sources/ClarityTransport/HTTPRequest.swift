@@ -69,6 +69,13 @@ public struct HTTPRequest: Hashable, Sendable {
         self.stream = stream
     }
 
+    /// The host and port of the URL, without a user and a password.
+    package var host: String {
+        let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+        let authority = rest.prefix { !"/?#".contains($0) }
+        return String(authority.split(separator: "@", omittingEmptySubsequences: false).last ?? "")
+    }
+
     /// Returns the request with `token` as its bearer token, in place of any earlier one.
     package func authorized(by token: Secret) -> HTTPRequest {
         var request = self

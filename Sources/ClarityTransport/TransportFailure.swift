@@ -29,12 +29,13 @@ extension TransportError {
     /// Creates the error that libcurl's verdict on a transfer means.
     init(_ verdict: CurlVerdict) {
         switch CURLcode(rawValue: UInt32(clamping: verdict.code)) {
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+        case CURLE_COULDNT_RESOLVE_HOST:
             self = .nameNotResolved
         case CURLE_COULDNT_CONNECT:
             let isOffline = [ENETUNREACH, ENETDOWN, EHOSTUNREACH].contains(verdict.systemError)
             self = isOffline ? .offline : .couldNotConnect
-        case CURLE_PROXY:
+        // The proxy's name is not the host's, so this is not `nameNotResolved`.
+        case CURLE_PROXY, CURLE_COULDNT_RESOLVE_PROXY:
             self = .couldNotConnect
         case CURLE_OPERATION_TIMEDOUT:
             self = verdict.wasConnected ? .timeout : .connectTimeout

@@ -34,7 +34,7 @@ public enum AttemptRunner {
                 await work(context)
             }
         } catch let error as TransportError {
-            return outcome(of: APIError(error))
+            return outcome(of: APIError(error, host: ""))
         } catch {
             return outcome(of: error)
         }

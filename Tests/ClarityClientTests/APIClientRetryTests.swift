@@ -11,8 +11,9 @@ struct APIClientRetryTests {
     private static let profile = FakeTransport.Answer.status(200, #"{"user_id":"user-1"}"#)
 
     @Test(arguments: [
-        (TransportError.offline, APIError.offline), (.nameNotResolved, .offline),
-        (.couldNotConnect, .offline), (.timeout, .timeout), (.reset, .interrupted),
+        (TransportError.offline, APIError.unreachable(.offline, host: "backend.example")),
+        (.nameNotResolved, .unreachable(.nameNotResolved, host: "backend.example")),
+        (.couldNotConnect, .unreachable(.couldNotConnect, host: "backend.example")), (.timeout, .timeout), (.reset, .interrupted),
         (.truncated, .interrupted),
     ])
     func `a network error is tried four times`(fault: TransportError, error: APIError) async {

@@ -13,7 +13,7 @@ struct TransportFailureTests {
 
     @Test(arguments: [
         (1, TransportError.malformed), (3, .refused("the backend's URL is not an absolute URL")),
-        (5, .nameNotResolved), (6, .nameNotResolved), (7, .couldNotConnect), (8, .malformed),
+        (5, .couldNotConnect), (6, .nameNotResolved), (7, .couldNotConnect), (8, .malformed),
         (16, .malformed), (18, .truncated), (27, .library(code: 27)), (28, .connectTimeout),
         (35, .tls), (52, .reset), (55, .reset), (56, .reset), (58, .tls), (59, .tls),
         (60, .certificateForOtherHost), (61, .badEncoding), (63, .tooLarge(limit: 9)), (64, .tls),

@@ -38,13 +38,18 @@ extension APIError {
     /// instead, without holding a process.
     package var ruling: Ruling {
         switch self {
-        case .offline:
-            network("the backend cannot be reached: no network, or no answer at its address")
+        case .unreachable(let error, let host):
+            switch error {
+            case .offline: network("there is no route to the backend at `\(host)`")
+            case .nameNotResolved: network("cannot resolve the backend's host `\(host)`")
+            case .connectTimeout: network("no connection to the backend at `\(host)` in time")
+            default: network("cannot connect to the backend at `\(host)`")
+            }
         case .interrupted: network("the connection to the backend broke off")
         case .timeout: network("the backend did not answer in time")
         case .transport(let error):
             switch error {
-            case .connectTimeout, .stalled, .proxyRefused: network(error.description)
+            case .stalled, .proxyRefused: network(error.description)
             default: later(.unreachable, error.description)
             }
         case .tls: later(.unreachable, "no trusted connection to the backend could be made (TLS)")
@@ -240,7 +245,7 @@ extension APIError {
             .renewalUnclear, .analysisFailed, .unavailable:
             true
         case .transport(let error): error.mayHaveSent
-        case .offline, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
+        case .unreachable, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
             .forbidden, .notFound, .conflict, .validation, .clockRefused, .requestTooLarge,
             .rateLimited, .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall,
             .dialectUnknown,

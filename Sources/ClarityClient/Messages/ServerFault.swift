@@ -4,13 +4,16 @@ import ClarityTransport
 
 extension APIError {
     /// Creates the error for a request that got no answer.
-    package init(_ error: TransportError) {
+    ///
+    /// - Parameter host: the host and port to which it was to go.
+    package init(_ error: TransportError, host: String) {
         switch error {
-        case .offline, .nameNotResolved, .couldNotConnect: self = .offline
+        case .offline, .nameNotResolved, .couldNotConnect, .connectTimeout:
+            self = .unreachable(error, host: host)
         case .timeout: self = .timeout
         case .reset, .truncated: self = .interrupted
         case .tls: self = .tls
-        case .connectTimeout, .stalled, .proxyRefused, .tlsVersion, .certificateNotTrusted,
+        case .stalled, .proxyRefused, .tlsVersion, .certificateNotTrusted,
             .certificateOutOfDate, .certificateForOtherHost, .pinMismatch:
             self = .transport(error)
         case .authoritiesUnreadable: self = .refused(error.description)

@@ -71,7 +71,10 @@ struct DialectChoiceTests {
     }
 
     @Test(arguments: [
-        (FakeTransport.Answer.failure(.couldNotConnect), APIError.offline, 4),
+        (
+            FakeTransport.Answer.failure(.couldNotConnect),
+            APIError.unreachable(.couldNotConnect, host: "backend.example"), 4
+        ),
         (
             .status(503, headers: ["retry-after": "60"]), .server(status: 503, after: .seconds(60)),
             1

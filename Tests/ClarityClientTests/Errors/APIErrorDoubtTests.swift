@@ -17,7 +17,7 @@ struct APIErrorDoubtTests {
     }
 
     static let certain: [APIError] = [
-        .offline, .tls, .transport(.connectTimeout), .transport(.proxyRefused(status: 407)),
+        .unreachable(.offline, host: "h"), .tls, .unreachable(.connectTimeout, host: "h"), .transport(.proxyRefused(status: 407)),
         .transport(.pinMismatch), .notLoggedIn, .unauthorized, .loginUnclear, .tokenUnclear,
         .secondFactorRequired, .sessionEnded, .emailNotVerified, .accountLocked(for: .seconds(1)),
         .signupClosed, .accountExists, .passwordRefused, .codeRefused, .forbidden, .notFound,
@@ -40,7 +40,7 @@ struct APIErrorDoubtTests {
     }
 
     @Test func `a call that must not be made twice is, when it did not arrive`() {
-        let wait = APIError.offline.waitInCall(
+        let wait = APIError.unreachable(.offline, host: "h").waitInCall(
             afterTries: 1, unit: .seconds(1), isRepeatable: false)
 
         #expect(wait == .seconds(1))

@@ -34,8 +34,17 @@ struct APIErrorTests {
 
     static let connectionRows = [
         Row(
-            .offline, .retry, tries: 4, .unreachable,
-            "the backend cannot be reached: no network, or no answer at its address"),
+            .unreachable(.offline, host: "clarity.example"), .retry, tries: 4, .unreachable,
+            "there is no route to the backend at `clarity.example`"),
+        Row(
+            .unreachable(.nameNotResolved, host: "clarity.exmaple"), .retry, tries: 4,
+            .unreachable, "cannot resolve the backend's host `clarity.exmaple`"),
+        Row(
+            .unreachable(.couldNotConnect, host: "[::1]:9"), .retry, tries: 4, .unreachable,
+            "cannot connect to the backend at `[::1]:9`"),
+        Row(
+            .unreachable(.connectTimeout, host: "10.0.0.1"), .retry, tries: 4, .unreachable,
+            "no connection to the backend at `10.0.0.1` in time"),
         Row(
             .interrupted, .retry, tries: 4, .unreachable,
             "the connection to the backend broke off"),
@@ -48,9 +57,6 @@ struct APIErrorTests {
         Row(
             .transport(.stalled), .retry, tries: 4, .unreachable,
             "the connection to the backend stood still for too long"),
-        Row(
-            .transport(.connectTimeout), .retry, tries: 4, .unreachable,
-            "there was no connection to the backend in time"),
         Row(
             .transport(.proxyRefused(status: 407)), .retry, tries: 4, .unreachable,
             "the proxy makes no way to the backend (407)"),
@@ -229,9 +235,11 @@ struct APIErrorTests {
     }
 
     static let transportRows: [(TransportError, APIError)] = [
-        (.offline, .offline), (.nameNotResolved, .offline), (.couldNotConnect, .offline),
+        (.offline, .unreachable(.offline, host: "h")),
+        (.nameNotResolved, .unreachable(.nameNotResolved, host: "h")),
+        (.couldNotConnect, .unreachable(.couldNotConnect, host: "h")),
         (.timeout, .timeout), (.reset, .interrupted), (.truncated, .interrupted), (.tls, .tls),
-        (.connectTimeout, .transport(.connectTimeout)), (.stalled, .transport(.stalled)),
+        (.connectTimeout, .unreachable(.connectTimeout, host: "h")), (.stalled, .transport(.stalled)),
         (.proxyRefused(status: 407), .transport(.proxyRefused(status: 407))),
         (.tlsVersion, .transport(.tlsVersion)),
         (.certificateNotTrusted, .transport(.certificateNotTrusted)),
@@ -255,7 +263,7 @@ struct APIErrorTests {
 
     @Test(arguments: transportRows)
     func `each fault of the transport has its error`(fault: TransportError, error: APIError) {
-        #expect(APIError(fault) == error)
+        #expect(APIError(fault, host: "h") == error)
     }
 
     static let statusRows: [(Int, APIError?)] = [

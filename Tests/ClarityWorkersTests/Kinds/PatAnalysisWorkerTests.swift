@@ -196,7 +196,7 @@ import Testing
 
         let (outcome, _) = await bench.attempt("pat-analysis")
 
-        #expect(outcome == APIError.offline.outcome)
+        #expect(outcome == APIError.unreachable(.couldNotConnect, host: "127.0.0.1:9").outcome)
         #expect(try bench.analysis()?.state == .queued)
         #expect(try bench.analysis()?.sends == 0)
     }

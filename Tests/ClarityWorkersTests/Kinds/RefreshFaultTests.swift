@@ -153,7 +153,7 @@ import Testing
 
         let (outcome, _) = await bench.attempt("refresh")
 
-        #expect(outcome == APIError.offline.outcome)
+        #expect(outcome == APIError.unreachable(.offline, host: "127.0.0.1:9").outcome)
         #expect(try bench.store().cache.count(of: .metrics) == 1)
     }
 }

@@ -58,7 +58,7 @@ struct AuthProgramTests {
         #expect(
             result.isRefusal(
                 69,
-                "clarity-jobs: the backend cannot be reached: no network, or no answer at its address"
+                "clarity-jobs: cannot connect to the backend at `127.0.0.1:9`"
             ))
     }
 
