@@ -48,7 +48,7 @@ let package = Package(
         .library(name: "Faultline", type: .dynamic, targets: ["Faultline"]),
     ],
     targets: [
-        // C libraries, each imported in one folder only.
+        // C libraries, each imported in one folder of a program only.
         system("CSQLite", "sqlite3", "libsqlite3-dev"),
         system("CYAML", "yaml-0.1", "libyaml-dev"),
         system("CCurl", "libcurl", "libcurl4-openssl-dev"),
@@ -62,6 +62,7 @@ let package = Package(
         // Libraries; each sees only what stands to its right.
         library("JSON"),
         library("SQLite", ["CSQLite"]),
+        library("HTTPServing"),
         library("ClarityScheduler"),
         library("ClaritySystem", ["ClarityScheduler", "CSodium"]),
         library(
@@ -103,7 +104,8 @@ let package = Package(
                 "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
                 "ClarityScheduler", "JSON", "CLinux",
             ]),
-        program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"]),
+        program(
+            "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"]),
 
         // Somebody else's jobs, on the engine alone.
         .executableTarget(
@@ -151,7 +153,7 @@ let package = Package(
         tests(
             "ClarityReportsTests",
             ["ClarityReports", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
-        tests("SandboxTests", ["clarity-jobs-sandbox", "JSON"]),
+        tests("SandboxTests", ["clarity-jobs-sandbox", "HTTPServing", "JSON"]),
         tests(
             "CommandLineTests",
             [

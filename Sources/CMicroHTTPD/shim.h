@@ -7,10 +7,12 @@
 /* Variadic functions and cast macros are not imported into Swift. */
 
 /* One thread that polls `listener` and every connection, and calls the callbacks; it owns
-   `listener` from then on. NULL on failure. */
+   `listener` from then on. It serves up to `connections` at the same time, and closes one that is
+   silent for `patience` seconds, 0 for never. NULL on failure. */
 static inline struct MHD_Daemon *cmicrohttpd_start(
     int listener, MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed,
-    MHD_NotifyConnectionCallback connected, void *context
+    MHD_NotifyConnectionCallback connected, void *context, unsigned int connections,
+    unsigned int patience
 ) {
     return MHD_start_daemon(
         MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
@@ -18,7 +20,8 @@ static inline struct MHD_Daemon *cmicrohttpd_start(
         MHD_OPTION_LISTEN_SOCKET, listener,
         MHD_OPTION_NOTIFY_COMPLETED, completed, context,
         MHD_OPTION_NOTIFY_CONNECTION, connected, context,
-        MHD_OPTION_CONNECTION_LIMIT, 512u,
+        MHD_OPTION_CONNECTION_LIMIT, connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, patience,
         MHD_OPTION_END);
 }
 

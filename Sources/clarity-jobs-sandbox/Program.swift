@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import HTTPServing
 
 @main enum Program {
     static func main() {

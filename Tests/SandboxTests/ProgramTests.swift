@@ -1,4 +1,5 @@
 import Glibc
+import HTTPServing
 import JSON
 import Testing
 

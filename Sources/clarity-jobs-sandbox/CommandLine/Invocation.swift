@@ -1,3 +1,5 @@
+import HTTPServing
+
 /// A parsed command line.
 enum Invocation: Sendable {
     case help
@@ -28,7 +30,7 @@ enum Invocation: Sendable {
                 return
             case "--listen":
                 let text = try value("127.0.0.1:PORT")
-                guard let address = ListenAddress(text) else {
+                guard let address = ListenAddress(text), address.isLoopback else {
                     throw UsageError(
                         "`--listen \(text)` is no loopback address; write `127.0.0.1:PORT`")
                 }
@@ -90,7 +92,7 @@ enum Invocation: Sendable {
 
 /// The options of a server.
 struct ServeOptions: Sendable {
-    var address = ListenAddress.usual
+    var address = ListenAddress(host: 0x7F00_0001, port: 8787)
     var directory = ""
     var settings = Service.Settings()
     var faults = FaultPlan()

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import HTTPServing
 
 /// Serves the service on a socket, with libmicrohttpd and one thread.
 ///
@@ -30,7 +31,7 @@ final class HTTPServer {
         let socket = listener.release()
         daemon = cmicrohttpd_start(
             socket, answer, forget, numberConnection,
-            Unmanaged.passUnretained(context).toOpaque())
+            Unmanaged.passUnretained(context).toOpaque(), 512, 0)
         if daemon == nil { return nil }
     }
 

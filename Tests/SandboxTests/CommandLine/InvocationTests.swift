@@ -1,3 +1,4 @@
+import HTTPServing
 import Testing
 
 @testable import clarity_jobs_sandbox

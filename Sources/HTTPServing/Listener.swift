@@ -1,56 +1,54 @@
-import CMicroHTTPD
 @preconcurrency import Glibc
 
-/// The address to listen on: an IPv4 loopback address and a port.
-struct ListenAddress: Hashable, Sendable {
-    /// The address in host byte order, within 127.0.0.0/8.
-    var host: UInt32
+/// The address to listen on: an IPv4 address and a port.
+public struct ListenAddress: Hashable, Sendable {
+    /// The address in host byte order.
+    public var host: UInt32
     /// The port; 0 takes a free one.
-    var port: UInt16
+    public var port: UInt16
 
-    /// The default address, 127.0.0.1:8787.
-    static let usual = ListenAddress(host: 0x7F00_0001, port: 8787)
-
-    init(host: UInt32, port: UInt16) {
+    public init(host: UInt32, port: UInt16) {
         self.host = host
         self.port = port
     }
 
-    /// Parses `127.0.0.1:PORT` or `localhost:PORT`; `nil` for an address that is not loopback, and
-    /// for any other text.
-    init?(_ text: String) {
+    /// Parses `ADDRESS:PORT` or `localhost:PORT`; `nil` for any other text.
+    public init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":"),
             let port = UInt16(text[text.index(after: colon)...])
         else { return nil }
         let name = text[..<colon] == "localhost" ? "127.0.0.1" : text[..<colon]
         var address = in_addr()
         guard inet_pton(AF_INET, String(name), &address) == 1 else { return nil }
-        let host = UInt32(bigEndian: address.s_addr)
-        guard host >> 24 == 127 else { return nil }
-        self.init(host: host, port: port)
+        self.init(host: UInt32(bigEndian: address.s_addr), port: port)
     }
 
+    /// Whether only this machine can connect: the address is within 127.0.0.0/8.
+    public var isLoopback: Bool { host >> 24 == 127 }
+
     /// The address without the port.
-    var hostText: String {
+    public var hostText: String {
         [24, 16, 8, 0].map { String(host >> $0 & 0xFF) }.joined(separator: ".")
     }
 }
 
 /// An error of the system.
-struct SystemError: Error, Hashable, CustomStringConvertible {
-    var code: Int32
+public struct SystemError: Error, Hashable, CustomStringConvertible {
+    public var code: Int32
 
-    var description: String { String(cString: strerror(code)) }
+    public init(code: Int32) { self.code = code }
+
+    public var description: String { String(cString: strerror(code)) }
 }
 
 /// A listening socket.
-struct Listener: ~Copyable {
+public struct Listener: ~Copyable {
     /// The socket; closed by this type unless `release` has handed it over.
     private var descriptor: Int32
-    let address: ListenAddress
+    public let address: ListenAddress
 
     /// Starts to listen on `wanted`.
-    init(_ wanted: ListenAddress) throws(SystemError) {
+    public init(_ wanted: ListenAddress) throws(SystemError) {
         let socket = socket(
             AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { throw SystemError(code: errno) }
@@ -83,7 +81,7 @@ struct Listener: ~Copyable {
     }
 
     /// Hands the socket over to the caller.
-    mutating func release() -> Int32 {
+    public mutating func release() -> Int32 {
         defer { descriptor = -1 }
         return descriptor
     }
