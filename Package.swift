@@ -42,6 +42,7 @@ let package = Package(
             ]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
+        .executable(name: "clarity-jobs-web", targets: ["clarity-jobs-web"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
         .executable(name: "house-jobs", targets: ["house-jobs"]),
         // For tests alone, which load it before the programs; no release has it.
@@ -90,6 +91,9 @@ let package = Package(
             ]),
         library("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
 
+        library(
+            "ClarityMetrics", ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),
+
         // Programs: composition only.
         program(
             "clarity-jobs",
@@ -104,6 +108,9 @@ let package = Package(
                 "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
                 "ClarityScheduler", "JSON", "CLinux",
             ]),
+        program(
+            "clarity-jobs-web",
+            ["ClarityMetrics", "ClaritySystem", "HTTPServing", "CMicroHTTPD", "CLinux"]),
         program(
             "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"]),
 
@@ -153,12 +160,13 @@ let package = Package(
         tests(
             "ClarityReportsTests",
             ["ClarityReports", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
+        tests("ClarityMetricsTests", ["ClarityMetrics"]),
         tests("SandboxTests", ["clarity-jobs-sandbox", "HTTPServing", "JSON"]),
         tests(
             "CommandLineTests",
             [
-                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
-                "ProgramTestSupport", "SQLite",
+                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web", "clarity-jobs-sandbox",
+                "ClarityScheduler", "ProgramTestSupport", "SQLite",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(

@@ -110,9 +110,8 @@ struct Composition {
     /// Parses job files on this machine.
     var jobFileReader: JobFileReader {
         JobFileReader(
-            catalogue: Composition.catalogue, zones: zones, home: home,
-            workingDirectory: workingDirectory,
-            localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
+            catalogue: Composition.catalogue, environment: environment,
+            workingDirectory: workingDirectory)
     }
 
     // MARK: The state
@@ -339,10 +338,7 @@ struct Composition {
 
     // MARK: Surroundings
 
-    private var home: String {
-        if let home = environment["HOME"], !home.isEmpty { return home }
-        return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
-    }
+    private var home: String { HomeFolder.path(environment) }
 
     private var workingDirectory: String {
         guard let path = getcwd(nil, 0) else { return "/" }

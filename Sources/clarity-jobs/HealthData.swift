@@ -31,6 +31,11 @@ extension Composition {
         if clinux_keep_memory_private() != 0 {
             Console.fault("clarity-jobs: cannot close this process's memory to others")
         }
+        return keyedEnvironment(file)
+    }
+
+    /// Returns the environment in which a program of this package finds the master key.
+    func keyedEnvironment(_ file: JobFile) -> [String: String] {
         var environment = environment
         if let variable = keyVariable(file) { environment[Composition.keyPointer] = variable }
         return environment

@@ -118,6 +118,7 @@ enum Program {
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["notices", "list"]: try NoticeCommands(composition).list()
         case ["notify", "test"]: try NoticeCommands(composition).test()
+        case ["exporter"]: try ExporterCommand(composition).run()
         case ["completion"]: try ReferenceCommands(composition).completion()
         case ["completion", "words"]: ReferenceCommands(composition).completionWords()
         case ["manual"]: try ReferenceCommands(composition).manual()

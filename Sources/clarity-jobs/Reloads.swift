@@ -47,10 +47,13 @@ final class Reloads: Sendable {
         }
     }
 
+    /// The job file in force.
+    var file: JobFile { state.withLock { $0.file } }
+
     /// Loads the job file as it is now.
     func reload(_ why: String) {
         let console = composition.console
-        let before = state.withLock { $0.file }
+        let before = file
         do throws(CommandFailure) {
             let file = try composition.jobFile()
             guard composition.statePath(file) == composition.statePath(before) else {

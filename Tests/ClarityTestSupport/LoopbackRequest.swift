@@ -10,17 +10,25 @@ public enum LoopbackRequest {
         _ method: String, _ path: String, body: String = "", port: UInt16,
         in network: NetworkNamespace? = nil
     ) async throws -> String {
+        let answer = try await answer(method, path, body: body, port: port, in: network)
+        return answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
+    }
+
+    /// Sends a request as `send` does, and returns the whole answer.
+    public static func answer(
+        _ method: String, _ path: String, host: String = "127.0.0.1", body: String = "",
+        port: UInt16, in network: NetworkNamespace? = nil
+    ) async throws -> String {
         let request = """
             \(method) \(path) HTTP/1.0\r
-            Host: 127.0.0.1\r
+            Host: \(host)\r
             Content-Length: \(body.utf8.count)\r
             \r
             \(body)
             """
         let ask: @Sendable () throws -> String = { try exchange(request, port: port) }
-        let answer =
-            if let network { try await network.enter(ask) } else { try await blocking(ask) }
-        return answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
+        if let network { return try await network.enter(ask) }
+        return try await blocking(ask)
     }
 
     private static func exchange(_ request: String, port: UInt16) throws -> String {

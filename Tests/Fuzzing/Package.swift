@@ -31,7 +31,7 @@ let package = Package(
         system("CMicroHTTPD", "libmicrohttpd"),
         .target(name: "CLinux", path: "Linked/Sources/CLinux"),
         .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
-        part("JSON"), part("SQLite", ["CSQLite"]), part("ClarityScheduler"),
+        part("JSON"), part("SQLite", ["CSQLite"]), part("HTTPServing"), part("ClarityScheduler"),
         part("ClaritySystem", ["ClarityScheduler", "CSodium"]),
         part(
             "ClarityHost",
@@ -59,7 +59,7 @@ let package = Package(
         part("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
         // The sandbox is a library here, without its main function.
         part(
-            "clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"],
+            "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"],
             without: ["Program.swift"]),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],

@@ -5,6 +5,7 @@ import ClaritySystem
 struct FileDraft: Sendable {
     var store = StoreSettings()
     var defaults: Field<DefaultsDraft>?
+    var metricsTextfile: String?
     var conditions = ConditionSettings()
     var checks: Field<[NamedField<String, CheckDraft>]>?
     var jobs: Field<[Field<JobDraft.Listed>]>?
@@ -39,6 +40,9 @@ struct FileDraft: Sendable {
             Key(
                 "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.schema),
                 "defaults of all jobs; a job's own key wins"),
+            Key(
+                "metrics_textfile", set: { $0.metricsTextfile = $1 }, .metricsFile,
+                "where to write metrics for the node exporter; the name ends in `.prom`"),
             Key(
                 "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.schema),
                 "how to measure this machine's conditions"),
@@ -121,6 +125,21 @@ extension ValueSchema where Value == Int {
                     help: "this program reads `version: 1`")
             }
             return 1
+        }
+    }
+}
+
+extension ValueSchema where Value == String {
+    /// Reads the path of a file that the node exporter's textfile collector reads.
+    fileprivate static var metricsFile: ValueSchema {
+        ValueSchema(.path) { node, path, decoding in
+            guard let file = ValueSchema.path.decode(node, path, &decoding) else { return nil }
+            guard file.hasSuffix(".prom") else {
+                return decoding.fault(
+                    node.position, "\(path.key) \(shown(file)) does not end in `.prom`",
+                    help: "the node exporter reads no other files")
+            }
+            return file
         }
     }
 }

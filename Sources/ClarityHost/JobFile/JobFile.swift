@@ -18,6 +18,8 @@ public struct JobFile: Hashable, Sendable {
     public var maxParallel: Int?
     /// The history's retention policy.
     public var retention: RetentionPolicy
+    /// The file for the node exporter's textfile collector; `nil` if the file does not set it.
+    public var metricsTextfile: String?
     /// The settings for measuring this machine's conditions.
     public var conditions: ConditionSettings
     /// The checks that the file declares, in its order. Each name is unique, and none is

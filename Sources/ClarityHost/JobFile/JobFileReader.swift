@@ -18,7 +18,7 @@ public struct JobFileReader: Sendable {
     ///
     /// - Parameters:
     ///   - catalogue: the kinds and sections that a file may contain; no section may be called
-    ///     `version`, `store`, `defaults`, `conditions`, `checks` or `jobs`.
+    ///     `version`, `store`, `defaults`, `conditions`, `checks`, `metrics_textfile` or `jobs`.
     ///   - zones: the source of time zones.
     ///   - home: the home folder, for paths that start with `~/`.
     ///   - workingDirectory: the base of a relative path of a job file, and thus of the relative
@@ -35,6 +35,17 @@ public struct JobFileReader: Sendable {
             home: home, folder: workingDirectory, zones: zones, localZone: localZone, host: host)
         kinds = Dictionary(
             catalogue.kinds.map { ($0.kind, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Creates a reader with the time zones and the identity of this machine, and the home folder
+    /// of this user.
+    public init(
+        catalogue: JobCatalogue, environment: [String: String], workingDirectory: String
+    ) {
+        self.init(
+            catalogue: catalogue, zones: SystemZones(environment: environment),
+            home: HomeFolder.path(environment), workingDirectory: workingDirectory,
+            localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
     }
 
     /// Returns the keys of a job file, for references: those that `read` decodes.
@@ -113,7 +124,7 @@ public struct JobFileReader: Sendable {
             stateDirectory: draft.store.directory,
             maxParallel: defaults.maxParallel,
             retention: draft.store.retention,
-            conditions: draft.conditions,
+            metricsTextfile: draft.metricsTextfile, conditions: draft.conditions,
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
     }
 
@@ -220,5 +231,14 @@ public enum HostIdentity {
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
         let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// The home folder of this process's user.
+public enum HomeFolder {
+    /// Returns `HOME` of an environment, or else what the system's user database says.
+    public static func path(_ environment: [String: String]) -> String {
+        if let home = environment["HOME"], !home.isEmpty { return home }
+        return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
     }
 }

@@ -56,6 +56,17 @@ extension CommandSyntax {
                     "SIGHUP reloads the job file. SIGTERM lets running attempts finish, then ends the loop."
                 ]),
             CommandSyntax(
+                name: "exporter", summary: "Serve metrics to Prometheus, until stopped.",
+                details: [
+                    "The metrics are at /metrics. They contain no health value, account or path."
+                ],
+                options: [
+                    OptionSyntax(
+                        "listen", value: "HOST:PORT",
+                        summary: "IPv4 address and port; default 127.0.0.1:9187")
+                ],
+                examples: ["clarity-jobs exporter --listen 127.0.0.1:9187"]),
+            CommandSyntax(
                 name: "dry-run",
                 summary: "Show what a job would send or delete, and change nothing.",
                 operands: "JOB", options: [.now]),

@@ -17,9 +17,12 @@ struct LoopCommand {
         let signals = TerminationSignals(on: events)
         let monitor = composition.conditions(file)
         defer { monitor.end() }
+        let metrics = MetricsWriter()
+        metrics.note()
         var scheduler = try composition.scheduler(
             planner, file, store, monitor, on: events
         ) { change in
+            if change != .renewLeases { metrics.note() }
             // Standard error is the journal here. Standard output is for results.
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
@@ -48,8 +51,14 @@ struct LoopCommand {
             Task(executorPreference: events) {
                 for await _ in zones { reloads.reload("the local time zone changed") }
             },
+            Task(executorPreference: events) { [composition] in
+                await metrics.run(composition, on: events) { reloads.file }
+            },
         ]
-        defer { feeders.forEach { $0.cancel() } }
+        defer {
+            feeders.forEach { $0.cancel() }
+            composition.writeMetrics(reloads.file)
+        }
         do throws(RunStoreError) {
             _ = try await scheduler.run(
                 until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)

@@ -23,7 +23,10 @@ struct RunCommand {
             console: composition.console,
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
         var asking: HostConditions?
-        defer { asking?.end() }
+        defer {
+            asking?.end()
+            if isDue { composition.writeMetrics(file) }
+        }
         if isDue, let waiting = waitingIfNothingStarts(file, &asking) {
             return report(waiting, to: reporter, isDue: isDue)
         }

@@ -35,9 +35,8 @@ import Testing
         let paths = keys.map(\.path)
         #expect(
             paths.filter { !$0.contains(".") } == [
-                "version", "store", "defaults", "conditions", "checks", "jobs", "backend",
-                "sources",
-                "limits",
+                "version", "store", "defaults", "metrics_textfile", "conditions", "checks", "jobs",
+                "backend", "sources", "limits",
             ])
         for path in [
             "store.directory", "store.history.keep_runs", "jobs[].catch_up.at_most",

@@ -1,0 +1,124 @@
+import ClarityHost
+import ClarityJobs
+public import ClarityScheduler
+import ClaritySystem
+
+/// Reads the state of a job file's jobs, and of the health data if it can be opened.
+///
+/// It keeps nothing open: an open store would hold up a restore and a change of the master key.
+public struct MetricsCollector: Sendable {
+    /// Why there are no metrics, as a fragment that names no secret.
+    public struct Fault: Error, Hashable, Sendable {
+        public let reason: String
+    }
+
+    private let path: String
+    private let state: String
+    private let environment: [String: String]
+    private let reader: JobFileReader
+    private let clock: any WallClock
+
+    /// Creates a collector.
+    ///
+    /// - Parameters:
+    ///   - path: the absolute path of the job file, which is read anew each time.
+    ///   - state: the path of the state directory.
+    ///   - environment: the environment in which the master key is found.
+    public init(
+        jobFile path: String, state: String, environment: [String: String], clock: any WallClock
+    ) {
+        self.path = path
+        self.state = state
+        self.environment = environment
+        self.clock = clock
+        var catalogue = clarityCatalogue
+        catalogue.kinds.append(.command)
+        reader = JobFileReader(
+            catalogue: catalogue, environment: environment, workingDirectory: "/")
+    }
+
+    /// Reads the job file.
+    func jobFile() throws(Fault) -> JobFile {
+        do throws(JobFileFaults) {
+            return try reader.read(fileAt: path)
+        } catch {
+            throw Fault(reason: "the job file has an error; see `clarity-jobs validate`")
+        }
+    }
+
+    /// Returns what there is to report now.
+    ///
+    /// - Throws: `Fault` if the job file or the history cannot be read. Health data that cannot be
+    ///   opened is no fault.
+    public func report() throws(Fault) -> MetricsReport {
+        let file = try jobFile()
+        var report = MetricsReport()
+        do throws(RunStoreError) {
+            let history = try RunHistory(inDirectory: state)
+            report.totals = try history.totals()
+            try read(history, of: file, into: &report)
+        } catch {
+            throw Fault(reason: error.description)
+        }
+        do throws(HealthStoreError) {
+            report.health = try health(file)
+        } catch {
+            // The metrics say so: nobody is logged in, the key is missing, a restore is running.
+        }
+        return report
+    }
+
+    private func read(
+        _ history: borrowing RunHistory, of file: JobFile, into report: inout MetricsReport
+    ) throws(RunStoreError) {
+        let ledger = try history.ledger()
+        let moment = clock.moment
+        let planner = Planner(
+            jobs: JobSet(file.enabledJobs), owner: "", maxParallel: file.maxParallel ?? 2, seed: 0)
+        // Which conditions hold now does not matter for what is read here.
+        for status in planner.statuses(at: moment, conditions: Conditions(), ledger: ledger) {
+            report.jobs[status.job] = MetricsReport.JobFacts(
+                next: status.nextStart, lastSuccess: try history.lastSuccess(of: status.job),
+                overdue: status.overdueSince.map { moment.wall - $0 } ?? .zero)
+            guard let run = status.open, run.state == .enqueued,
+                let reason = ledger.waits[run.id]?.first?.reason
+            else { continue }
+            report.waiting[reason, default: 0] += 1
+        }
+    }
+
+    private func health(
+        _ file: JobFile
+    ) throws(HealthStoreError) -> MetricsReport.HealthFacts? {
+        guard HealthStore.exists(in: state) else { return nil }
+        var environment = environment
+        if let variable = file.settings["key.variable"] {
+            environment["CLARITY_JOBS_KEY_VARIABLE"] = variable
+        }
+        let store = try HealthStore(
+            stateDirectory: state, environment: environment,
+            actor: AuditActor(program: "exporter"), clock: clock)
+        var facts = MetricsReport.HealthFacts(
+            outbox: try store.outbox.backlog(), isLoggedIn: try store.sessions.load() != nil)
+        let now = clock.now
+        var goals = goals(file)
+        for goal in goals { facts.goals[goal.subject.name] = goal.within }
+        for subject in try store.arrivedSubjects() where facts.goals[subject.name] == nil {
+            goals.append(FreshnessGoal(subject, within: .seconds(2 * 86_400)))
+        }
+        for goal in goals {
+            guard let newest = try store.freshness(of: goal, now: now).newest else { continue }
+            facts.ages[goal.subject.name] = max(now - newest, .zero)
+        }
+        return facts
+    }
+
+    private func goals(_ file: JobFile) -> [FreshnessGoal] {
+        do throws(Failure) {
+            return try FreshnessGoal.all(file.settings)
+        } catch {
+            // The reader of the job file reports a faulty goal before this can happen.
+            return []
+        }
+    }
+}

@@ -1,0 +1,154 @@
+public import ClarityHost
+public import ClarityJobs
+public import ClarityScheduler
+import ClaritySystem
+
+/// What the metrics are made of, at one instant. It has neither a person's data nor a path.
+public struct MetricsReport: Sendable {
+    /// A job of the job file.
+    public struct JobFacts: Hashable, Sendable {
+        /// When the schedule next wants the job; in the past if nobody has looked since.
+        public var next: Instant?
+        public var lastSuccess: Instant?
+        /// How long the job is overdue; zero if it is not.
+        public var overdue: Duration
+    }
+
+    /// What only the health data knows.
+    public struct HealthFacts: Hashable, Sendable {
+        /// The ages of the newest data, by the name of a subject of `fresh`.
+        public var ages: [String: Duration] = [:]
+        /// The ages that `fresh` allows.
+        public var goals: [String: Duration] = [:]
+        /// The samples that the backend has not confirmed.
+        public var outbox: OutboxCounts
+        public var isLoggedIn: Bool
+    }
+
+    public var jobs: [JobID: JobFacts] = [:]
+    public var totals: [JobID: JobTotals] = [:]
+    /// The number of jobs that wait, by the first reason.
+    public var waiting: [WaitReason: Int] = [:]
+    /// `nil` if the health data cannot be opened.
+    public var health: HealthFacts?
+
+    /// The metrics, in an order that never changes.
+    public var families: [MetricFamily] { [build] + ofTotals + ofJobs + ofHealth }
+
+    private var build: MetricFamily {
+        var build = MetricFamily("build_info", .gauge, "The version of clarity-jobs.")
+        build.add(.count(1), [.init(name: "version", value: programVersion)])
+        return build
+    }
+
+    private var ofTotals: [MetricFamily] {
+        var runs = MetricFamily("runs_total", .counter, "Finished runs, by how they ended.")
+        var failures = MetricFamily(
+            "failures_total", .counter,
+            "Runs that failed for good, by the category of the last failure.")
+        var attempts = MetricFamily(
+            "attempt_duration_seconds", .histogram,
+            "How long attempts took, without those that vanished.")
+        var delays = MetricFamily(
+            "start_delay_seconds", .histogram,
+            "How long after their occurrence the runs of the schedule started.")
+        // A series that begins with its first failure would hide this failure from `increase`.
+        for job in Set(totals.keys).union(jobs.keys).sorted() {
+            let totals = totals[job] ?? JobTotals()
+            for state in RunState.allCases where state.isFinished {
+                runs.add(
+                    .count(totals.runs[state] ?? 0),
+                    [.job(job), .init(name: "result", value: state.rawValue)])
+            }
+            for category in Failure.Category.allCases {
+                failures.add(
+                    .count(totals.failures[category] ?? 0),
+                    [.job(job), .init(name: "category", value: category.rawValue)])
+            }
+            attempts.add(totals.attempts, of: job)
+            delays.add(totals.delays, of: job)
+        }
+        return [runs, failures, attempts, delays]
+    }
+
+    private var ofJobs: [MetricFamily] {
+        var waits = MetricFamily(
+            "waiting_jobs", .gauge, "Jobs with a run that waits, by the first reason.")
+        for reason in WaitReason.allCases {
+            waits.add(
+                .count(Int64(waiting[reason] ?? 0)),
+                [.init(name: "reason", value: reason.rawValue.inSnakeCase)])
+        }
+        var next = MetricFamily(
+            "next_run_timestamp_seconds", .gauge,
+            "When the schedule next wants the job. In the past if no scheduler has looked since.")
+        var success = MetricFamily(
+            "last_success_timestamp_seconds", .gauge,
+            "When a run of the job last succeeded, as far as the history goes back.")
+        var overdue = MetricFamily(
+            "overdue_seconds", .gauge, "How long the job is overdue without a scheduler; else 0.")
+        for (job, facts) in jobs.sorted(by: { $0.key < $1.key }) {
+            if let instant = facts.next { next.add(.instant(instant), [.job(job)]) }
+            if let instant = facts.lastSuccess { success.add(.instant(instant), [.job(job)]) }
+            overdue.add(.milliseconds(facts.overdue.milliseconds), [.job(job)])
+        }
+        return [waits, next, success, overdue]
+    }
+
+    private var ofHealth: [MetricFamily] {
+        var isUp = MetricFamily(
+            "health_data_up", .gauge, "Whether the health data could be opened.")
+        isUp.add(.count(health == nil ? 0 : 1))
+        guard let health else { return [isUp] }
+        var login = MetricFamily("logged_in", .gauge, "Whether somebody is logged in.")
+        login.add(.count(health.isLoggedIn ? 1 : 0))
+        var ages = MetricFamily(
+            "data_age_seconds", .gauge, "Age of the newest data that counts for `fresh`.")
+        var goals = MetricFamily(
+            "data_goal_seconds", .gauge, "The age that `fresh` of the job file allows.")
+        ages.add(health.ages)
+        goals.add(health.goals)
+        var outbox = MetricFamily(
+            "outbox_samples", .gauge,
+            "Samples that the backend has not confirmed, by their state.")
+        // Counting the others would take longer with each sample that was ever sent.
+        for state in OutboxState.allCases where state != .confirmed && state != .stored {
+            outbox.add(
+                .count(health.outbox[state]),
+                [.init(name: "state", value: state.rawValue.inSnakeCase)])
+        }
+        return [isUp, login, ages, goals, outbox]
+    }
+}
+
+extension MetricFamily {
+    fileprivate mutating func add(_ spans: [String: Duration]) {
+        for (type, span) in spans.sorted(by: { $0.key < $1.key }) {
+            add(.milliseconds(span.milliseconds), [.init(name: "type", value: type)])
+        }
+    }
+
+    fileprivate mutating func add(_ values: JobTotals.Distribution, of job: JobID) {
+        add(
+            bounds: values.bounds, counts: values.counts,
+            sumMilliseconds: values.sum.milliseconds, [.job(job)])
+    }
+}
+
+extension MetricFamily.Label {
+    /// Not `job`, which Prometheus itself gives to every series.
+    fileprivate static func job(_ job: JobID) -> Self { Self(name: "job_id", value: job.rawValue) }
+}
+
+extension MetricFamily.Value {
+    fileprivate static func instant(_ instant: Instant) -> Self {
+        .milliseconds(instant.millisecondsSince1970)
+    }
+}
+
+extension String {
+    /// The words of a name in camel case, joined by `_`.
+    fileprivate var inSnakeCase: String {
+        reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : "\($1)" }
+    }
+}
