@@ -1,4 +1,5 @@
 import CLinux
+import ClarityScheduler
 import Glibc
 
 /// A short process of this package that does what a scheduler must not do itself.
@@ -31,7 +32,7 @@ public enum CompanionProcess {
             let end = Descriptor(owning: number)
             if end.isReadable(before: SuspendingClock.now + limit) { return nil }
             group.killAll()
-            return "killed after \(limit.components.seconds) s"
+            return "killed after \(limit.text)"
         } catch {
             return error.text
         }
