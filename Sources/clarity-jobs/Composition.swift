@@ -205,7 +205,7 @@ struct Composition {
                 .command: CommandWorker(
                     environment: commandEnvironment(file), leaseLock: lock, clock: clock),
                 .notify: NoticeWorker(worker: process) { () throws(CommandFailure) in
-                    try historyNotices(file)
+                    try historyNotices(file, monitor.conditions())
                 },
             ],
             others: process,

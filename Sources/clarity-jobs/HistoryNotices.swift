@@ -29,12 +29,10 @@ struct HistoryNotices {
         var notices: [Notice] = []
         let last = job.runs.first { [.succeeded, .failed].contains($0.state) }
         if let last, last.state == .failed {
-            let category = last.failure.map { " (\($0.category.rawValue))" } ?? ""
             notices.append(
                 Notice(
                     .jobFailed, about: job.id.rawValue,
-                    "job `\(job.id)` failed\(category); see `clarity-jobs history show \(last.id)`")
-            )
+                    "job `\(job.id)` failed; see `clarity-jobs history show \(last.id)`"))
         }
         guard let status = job.status else { return notices }
         if let since = status.overdueSince {
@@ -89,12 +87,14 @@ struct HistoryNotices {
 
 extension Composition {
     /// Returns what a person should know now, as far as the history and the machine tell.
-    func historyNotices(_ file: JobFile) throws(CommandFailure) -> [Notice] {
+    func historyNotices(
+        _ file: JobFile, _ conditions: Conditions
+    ) throws(CommandFailure) -> [Notice] {
         let history = try history(file)
         let moment = clock.moment
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let statuses = planner(file, owner: "", scope: .everything).statuses(
-            at: moment, conditions: conditions(file).conditions(), ledger: ledger)
+            at: moment, conditions: conditions, ledger: ledger)
         let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
         let kinds = Dictionary(
             Composition.catalogue.kinds.map { ($0.kind, $0) },

@@ -54,7 +54,7 @@ struct APIClientRetryTests {
 
         let met = await failure { () throws(APIError) in try await bench.client.me() }
 
-        #expect(met == APIError(fault))
+        #expect(met == APIError(fault, host: "backend.example"))
         #expect(bench.transport.requests.count == 1)
     }
 

@@ -37,7 +37,7 @@ struct HistoryNoticesTests {
 
     @Test func `only the last finished run says whether a job failed`() throws {
         let failed =
-            "job-failed upload: job `upload` failed (work); see "
+            "job-failed upload: job `upload` failed; see "
             + "`clarity-jobs history show 2`"
 
         #expect(try notices([run(2, .failed, .work), run(1, .succeeded)]) == [failed])

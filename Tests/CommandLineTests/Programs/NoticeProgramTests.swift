@@ -43,8 +43,8 @@ struct NoticeProgramTests {
         let requests = server.requests
         #expect(
             requests.map(\.body) == [
-                "job `nightly` failed (work); see `clarity-jobs history show 1`\n",
-                "over: job `nightly` failed (work); see `clarity-jobs history show 1`\n",
+                "job `nightly` failed; see `clarity-jobs history show 1`\n",
+                "over: job `nightly` failed; see `clarity-jobs history show 1`\n",
             ])
         #expect(requests.allSatisfy { $0.method == "POST" && $0.target == "/topic" })
         #expect(requests.allSatisfy { $0.headers["authorization"] == "Bearer tk_invented" })
@@ -159,9 +159,9 @@ struct NoticeProgramTests {
 
         #expect(await sink.readLine() == "you@example.com")
         let mail = try String(contentsOfFile: "\(folder)/mail", encoding: .utf8)
-        #expect(mail.contains("Subject: clarity-jobs: job `nightly` failed (work)"))
+        #expect(mail.contains("Subject: clarity-jobs: job `nightly` failed"))
         #expect(mail.contains("Auto-Submitted: auto-generated"))
-        #expect(mail.contains("\r\n\r\njob `nightly` failed (work); see"))
+        #expect(mail.contains("\r\n\r\njob `nightly` failed; see"))
         _ = await sink.finish()
     }
 

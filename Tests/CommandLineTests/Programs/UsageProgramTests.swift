@@ -102,7 +102,7 @@ struct UsageProgramTests {
         let result = try await playground.start([]).finish()
 
         #expect(result.status == 64)
-        #expect(result.output.contains("\nCommands:\n  run "))
+        #expect(result.output.contains("\nCommands:\n  init"))
     }
 
     @Test func `the version is one line`() async throws {
