@@ -16,16 +16,14 @@ public enum DryRun {
         _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
         show: @escaping @Sendable (String) -> Void
     ) async -> Outcome {
-        // Its messages go to programs too, which a rehearsal cannot hold back.
-        guard order.kind != .notify else {
-            return .failure(
-                Failure(
-                    .configuration,
-                    "a job of the kind `notify` has no dry run; see `clarity-jobs notices list`"))
-        }
         do {
             let store = try HealthStore.rehearsal(
                 of: JobOptions(order).stateDirectory(), environment: environment, clock: clock)
+            guard order.kind != .notify else {
+                try NotifyAttempt.rehearse(
+                    order, store, environment: environment, clock: clock, show: show)
+                return .success
+            }
             let rehearsal = RehearsalTransport(user: try store.sessions.load(), show: show)
             var order = order
             // Polls once, because nothing changes while nothing is sent.

@@ -68,7 +68,8 @@ struct APIClientLoginTests {
             (.status(503), .server(status: 503, after: nil), 1),
             (.status(429), .rateLimited(after: nil), 1), (.failure(.reset), .interrupted, 1),
             (.failure(.timeout), .timeout, 1), (.status(200, "no"), nil, 1),
-            (.failure(.offline), .unreachable(.offline, host: "backend.example"), 0), (.failure(.couldNotConnect), nil, 0),
+            (.failure(.offline), .unreachable(.offline, host: "backend.example"), 0),
+            (.failure(.couldNotConnect), nil, 0),
             (.failure(.tlsVersion), nil, 0), (.failure(.pinMismatch), nil, 0),
             (.failure(.connectTimeout), nil, 0),
         ] as [(FakeTransport.Answer, APIError?, Int)])

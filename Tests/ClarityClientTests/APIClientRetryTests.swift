@@ -13,7 +13,8 @@ struct APIClientRetryTests {
     @Test(arguments: [
         (TransportError.offline, APIError.unreachable(.offline, host: "backend.example")),
         (.nameNotResolved, .unreachable(.nameNotResolved, host: "backend.example")),
-        (.couldNotConnect, .unreachable(.couldNotConnect, host: "backend.example")), (.timeout, .timeout), (.reset, .interrupted),
+        (.couldNotConnect, .unreachable(.couldNotConnect, host: "backend.example")),
+        (.timeout, .timeout), (.reset, .interrupted),
         (.truncated, .interrupted),
     ])
     func `a network error is tried four times`(fault: TransportError, error: APIError) async {

@@ -30,7 +30,7 @@ extension HealthStore {
         ("server_words", nil),
         ("pulls", nil),
         ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
-        ("restorations", nil),
+        ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),
     ]
 
     /// The tables that a wipe keeps: apart from the encrypted audit log, they contain nothing of a

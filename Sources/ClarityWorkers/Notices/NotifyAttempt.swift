@@ -135,6 +135,28 @@ public struct NotifyAttempt {
 }
 
 extension NotifyAttempt {
+    /// Shows what each target would be told now. Sends nothing, and pings no check.
+    ///
+    /// - Parameter store: a copy of the real one, which this changes.
+    static func rehearse(
+        _ order: AttemptOrder, _ store: HealthStore, environment: [String: String],
+        clock: any WallClock, show: (String) -> Void
+    ) throws {
+        let attempt = NotifyAttempt(
+            order, store, NoTransport(), environment: environment, clock: clock, report: { _ in })
+        let targets = try NoticeTarget.all(in: order.options)
+        _ = try store.notices.update(
+            try attempt.active(), targets: targets.map { ($0.name, $0.rules.wanted) },
+            at: clock.now)
+        for target in targets {
+            let message = NoticeMessage(deliveries: try store.notices.pending(for: target.name))
+            let text = message.deliveries.isEmpty ? "nothing new\n" : message.text
+            let isHeld = try !attempt.mayTell(target)
+            show("\(target.name):\(isHeld ? " later," : "") \(text)".printableLines)
+        }
+        show("nothing was sent, and nothing was changed")
+    }
+
     /// Sends a test message to each target, or to one.
     ///
     /// - Parameter show: called for each target with its name and why it has no message; `nil` if it
@@ -168,6 +190,13 @@ extension NotifyAttempt {
             }
         }
         return first
+    }
+}
+
+/// The transport of a rehearsal, which sends nothing.
+private struct NoTransport: HTTPTransport {
+    func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
+        throw .offline
     }
 }
 

@@ -190,7 +190,8 @@ struct StatusPoll {
         return true
     }
 
-    private mutating func settle(_ analysis: StoredAnalysis, _ answer: StatusAnswer) throws -> Bool {
+    private mutating func settle(_ analysis: StoredAnalysis, _ answer: StatusAnswer) throws -> Bool
+    {
         switch answer {
         case .completed(let result?):
             try take(analysis, id: analysis.processingID ?? "", result)

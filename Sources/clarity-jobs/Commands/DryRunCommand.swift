@@ -1,4 +1,5 @@
 import ClarityHost
+import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
@@ -26,11 +27,16 @@ struct DryRunCommand {
         let conditions = composition.conditions(file).conditions(asking: job.checks)
         let moment = composition.clock.moment
         say(of: job, file, conditions, moment, ledger)
-        let order = AttemptOrder(
+        var order = AttemptOrder(
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
             memoryLimitBytes: job.memoryLimitBytes, conditions: job.orderConditions(of: conditions),
             options: job.options)
+        if job.kind == .notify {
+            order.options.merge(Notice.options(try composition.historyNotices(file, conditions))) {
+                _, new in new
+            }
+        }
         if job.kind == .command { return try CommandDryRun(composition).run(order, file) }
         try OrderHandover.give(order)
         try composition.exec("clarity-jobs-worker", ["dry-run"], for: file)

@@ -17,7 +17,8 @@ struct APIErrorDoubtTests {
     }
 
     static let certain: [APIError] = [
-        .unreachable(.offline, host: "h"), .tls, .unreachable(.connectTimeout, host: "h"), .transport(.proxyRefused(status: 407)),
+        .unreachable(.offline, host: "h"), .tls, .unreachable(.connectTimeout, host: "h"),
+        .transport(.proxyRefused(status: 407)),
         .transport(.pinMismatch), .notLoggedIn, .unauthorized, .loginUnclear, .tokenUnclear,
         .secondFactorRequired, .sessionEnded, .emailNotVerified, .accountLocked(for: .seconds(1)),
         .signupClosed, .accountExists, .passwordRefused, .codeRefused, .forbidden, .notFound,

@@ -65,6 +65,8 @@ import Testing
             ALTER TABLE pulls DROP COLUMN sealed;
             DROP TABLE form_upgrade;
             DROP TABLE contributions;
+            DROP TABLE notice_deliveries;
+            DROP TABLE notices;
             PRAGMA user_version = \(HealthSchema.formVersion - 1);
             """)
     }

@@ -124,7 +124,8 @@ import Testing
         isOffline.withLock { $0 = false }
         let second = await bench.attempt("insight-generate")
 
-        #expect(first.outcome == APIError.unreachable(.couldNotConnect, host: "127.0.0.1:9").outcome)
+        #expect(
+            first.outcome == APIError.unreachable(.couldNotConnect, host: "127.0.0.1:9").outcome)
         #expect(first.reports.tally["insights_queued"] == 1)
         #expect(queued.map(\.state) == [.queued])
         #expect(second.outcome == .success)

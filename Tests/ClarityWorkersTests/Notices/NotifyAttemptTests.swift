@@ -197,19 +197,23 @@ struct NotifyAttemptTests {
                         "two targets of `notify` are called `ntfy`; give each a `name`")))
     }
 
-    @Test func `a dry run sends nothing`() async {
+    @Test func `a dry run shows what it would tell, and changes nothing`() async throws {
         let bench = WorkBench()
+        _ = await attempt(bench, [])
+        let before = bench.stateContents()
+        let shown = Mutex<[String]>([])
 
+        let options = Notice.options([Self.failed]).merging(Self.ntfy) { $1 }
         let end = await DryRun.run(
-            bench.order("notify", Self.ntfy), environment: [:], clock: bench.clock, show: { _ in })
+            bench.order("notify", options), environment: [:], clock: bench.clock,
+            show: { line in shown.withLock { $0.append(line) } })
 
+        #expect(end == .success)
         #expect(
-            end
-                == .failure(
-                    Failure(
-                        .configuration,
-                        "a job of the kind `notify` has no dry run; see `clarity-jobs notices list`"
-                    )))
+            shown.withLock { $0 } == [
+                "ntfy: job `upload` failed\n", "nothing was sent, and nothing was changed",
+            ])
+        #expect(bench.backend.requests.isEmpty && bench.stateContents() == before)
     }
 
     /// RFC 4231, test case 2.
