@@ -48,8 +48,8 @@ public struct UploadForecast: Hashable, Sendable {
         }
         if let best = faster.min(by: { ($0.hours ?? 1, $0.requests) < ($1.hours ?? 1, $1.requests) }
         ) {
-            let noun = best.requests == 1 ? "request" : "requests"
-            sentence += "; `route: \(best.route.rawValue)` needs \(best.requests) \(noun)"
+            sentence +=
+                "; `route: \(best.route.rawValue)` needs \(counted(best.requests, "requests"))"
         }
         return sentence
     }

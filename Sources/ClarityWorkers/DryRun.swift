@@ -66,8 +66,8 @@ private final class Summary: Sendable {
                 lines.append("\(isRemoval ? "would remove" : "would be"): \(reports.tally.summary)")
             }
             lines.append(
-                "dry run of `\(order.job)`: \(requests) \(requests == 1 ? "request" : "requests") "
-                    + "shown, nothing was sent, nothing was changed")
+                "dry run of `\(order.job)`: \(counted(requests, "requests")) shown, nothing was sent, nothing was changed"
+            )
             return lines.joined(separator: "\n")
         }
     }

@@ -180,7 +180,7 @@ import Testing
         #expect(
             lines.suffix(3) == [
                 "  -> taken as begun: its result would be asked for, and kept",
-                "would be: 1 weeks sent, 10080 minutes sent",
+                "would be: 1 week sent, 10080 minutes sent",
                 "dry run of `job.pat-analysis`: 1 request shown, nothing was sent, nothing was "
                     + "changed",
             ])
@@ -206,7 +206,7 @@ import Testing
         #expect(
             lines.suffix(3) == [
                 "  -> taken as made: the insight would be kept with its recommendations",
-                "would be: 1 insights generated, 1 insights queued",
+                "would be: 1 insight generated, 1 insight queued",
                 "dry run of `job.insight-generate`: 1 request shown, nothing was sent, nothing "
                     + "was changed",
             ])
@@ -252,7 +252,7 @@ import Testing
 
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
-        #expect(text.contains("would remove: 0 samples removed, 1 metrics removed"))
+        #expect(text.contains("would remove: 1 metric removed"))
         #expect(try bench.store().cache.count(of: .metrics) == 1)
     }
 

@@ -96,7 +96,7 @@ struct MergedAnswers {
     func idle(hasRule: Bool, load: () -> Conditions.Reading<Bool>) -> Conditions.Reading<Bool> {
         if let (presence, reading) = current(services.people) {
             guard presence.sessions > 0 else { return load() }
-            let count = presence.sessions == 1 ? "1 session" : "\(presence.sessions) sessions"
+            let count = counted(presence.sessions, "sessions")
             var idle = reading(presence.isIdle, ", \(count)")
             idle.isSampled = idle.isSampled || !presence.isAnnounced
             return idle

@@ -23,7 +23,7 @@ struct LoadProbe {
             }
             let load = hundredths / processors
             let word = load < percent ? "is below" : "is not below"
-            let noun = processors == 1 ? "1 processor" : "\(processors) processors"
+            let noun = counted(processors, "processors")
             return Conditions.Reading(
                 load < percent, source: "load of \(load)% of \(noun) \(word) \(percent)%",
                 isSampled: true)

@@ -33,7 +33,7 @@ public struct Questions: Hashable, Sendable {
     /// A summary for people: `asked 12 times, last word: processing`.
     public var text: String {
         guard count > 0 else { return "never asked" }
-        return "asked \(count) \(count == 1 ? "time" : "times"), last word: \(lastWord ?? "none")"
+        return "asked \(counted(count, "times")), last word: \(lastWord ?? "none")"
     }
 }
 

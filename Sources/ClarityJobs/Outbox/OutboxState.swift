@@ -59,7 +59,7 @@ extension OutboxCounts: CustomStringConvertible {
         // Only some dialects have this state.
         let kept = self[.stored] > 0 ? " + \(self[.stored]) stored" : ""
         return """
-            \(total) samples = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
+            \(counted(total, "samples")) = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
             \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected + \
             \(self[.setAside]) set aside + \(waiting) waiting
             """

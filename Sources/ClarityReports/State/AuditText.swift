@@ -42,7 +42,7 @@ extension AuditProof {
         if let broken { return "the log is broken at entry \(broken.number): \(broken.reason)" }
         let since = anchor == 0 ? "" : " after \(anchor) that were pruned"
         return
-            "the log is sound: \(count) \(count == 1 ? "entry" : "entries")\(since), head \(head)"
+            "the log is sound: \(counted(count, "entries"))\(since), head \(head)"
     }
 
     /// An object with `sound`, `entries`, `pruned` and `head`; for a broken log also `broken_at`

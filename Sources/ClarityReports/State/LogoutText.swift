@@ -1,4 +1,5 @@
 public import ClarityJobs
+import ClarityScheduler
 import ClaritySystem
 public import JSON
 
@@ -11,11 +12,10 @@ public enum LogoutText {
     ///   - unsent: the number of samples that were never sent to the backend.
     public static func question(email: String?, unsent: Int64) -> String {
         let loss =
-            switch unsent {
-            case 0: ""
-            case 1: "1 sample was never sent to the backend and would be lost.\n"
-            default: "\(unsent) samples were never sent to the backend and would be lost.\n"
-            }
+            unsent == 0
+            ? ""
+            : counted(unsent, unsent == 1 ? "samples was" : "samples were")
+                + " never sent to the backend and would be lost.\n"
         let whose = email.map { " of \($0)".forReport } ?? ""
         return "\(loss)Log out and remove all data\(whose) from this machine? [y/N] "
     }
@@ -25,9 +25,8 @@ public enum LogoutText {
         let width = receipt.entries.map { String($0.count).count }.max() ?? 0
         return ["logged out; removed:"]
             + receipt.entries.map { entry in
-                let count = String(entry.count)
-                let space = String(repeating: " ", count: width - count.count + 2)
-                return "\(space)\(count) \(entry.name)"
+                let space = width - String(entry.count).count + 2
+                return String(repeating: " ", count: space) + counted(entry.count, entry.name)
             }
     }
 

@@ -128,7 +128,7 @@ public enum OutboxAction: String, Sendable {
     ///
     /// - Parameter isForgetting: whether the samples were discarded before.
     public func question(_ shares: [OutboxShare], isForgetting: Bool) -> String {
-        let samples = counted(shares.reduce(0) { $0 + $1.count }, "sample")
+        let samples = counted(shares.reduce(0) { $0 + $1.count }, "samples")
         let action =
             switch self {
             case .retry where isForgetting: "Read \(samples) again that were discarded?"
@@ -143,7 +143,7 @@ public enum OutboxAction: String, Sendable {
 
     /// Returns one line about what was done.
     public func summary(_ count: Int64, isForgetting: Bool) -> String {
-        let samples = counted(count, "sample")
+        let samples = counted(count, "samples")
         return switch self {
         case .retry where isForgetting:
             "\(samples) forgotten; the next reading of the sources brings them again"

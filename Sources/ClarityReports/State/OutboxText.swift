@@ -23,10 +23,10 @@ extension OutboxArithmetic {
                 "possibly doubled at the backend: \(doubled.samples) samples, by \(doubled.copies) "
                     + "copies at most")
         }
-        if open > 0 { lines.append("\(counted(open, "reading")) under way, or cut short") }
+        if open > 0 { lines.append("\(counted(open, "readings")) under way, or cut short") }
         if interrupted > 0 {
             lines.append(
-                "\(counted(interrupted, "reading")) cut short, and read again or to be read again")
+                "\(counted(interrupted, "readings")) cut short, and read again or to be read again")
         }
         if !review.isEmpty {
             lines.append("waiting for a person (`clarity-jobs outbox list`):")
@@ -61,7 +61,7 @@ extension OutboxArithmetic {
 
     private var rowsLine: String {
         var line =
-            "\(account.total) samples = \(counts[.queued]) queued + \(counts[.madeQueued]) days and "
+            "\(counted(account.total, "samples")) = \(counts[.queued]) queued + \(counts[.madeQueued]) days and "
             + "nights"
         if counts[.madeCorrected] > 0 { line += " + \(counts[.madeCorrected]) corrections" }
         if counts[.rowsBefore] > 0 {
@@ -137,7 +137,7 @@ extension OutboxState {
 extension OutboxProof {
     /// The line that ends the report of a sound outbox.
     public var line: String {
-        "the outbox is sound: \(counted(rows, "sample")), \(counted(readings, "reading"))"
+        "the outbox is sound: \(counted(rows, "samples")), \(counted(readings, "readings"))"
     }
 }
 
@@ -149,9 +149,4 @@ extension OutboxFinding {
     public var object: JSON {
         ["rule": .string("outbox-\(rule.rawValue)"), "offence": true, "what": .string(what)]
     }
-}
-
-/// Returns a count with its noun, which takes an `s` in the plural.
-func counted(_ count: Int64, _ noun: String) -> String {
-    "\(count) \(noun)\(count == 1 ? "" : "s")"
 }

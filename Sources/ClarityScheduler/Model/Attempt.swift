@@ -97,12 +97,33 @@ public struct Tally: Hashable, Sendable {
     /// Whether any count is above zero.
     public var hasCounted: Bool { counts.values.contains { $0 > 0 } }
 
-    /// The counts on one line: `2041 samples read, 420 samples queued`.
-    ///
-    /// The first count is always shown, the others only if they are above zero.
+    /// The counts above zero on one line: `2041 samples read, 1 sample queued`. If all are zero, the
+    /// first one.
     public var summary: String {
-        names.enumerated().filter { $0.offset == 0 || self[$0.element] > 0 }.map(\.element).map {
-            "\(self[$0]) \($0.replacing("_", with: " "))"
-        }.joined(separator: ", ")
+        text(hasCounted ? names.filter { self[$0] > 0 } : Array(names.prefix(1)))
     }
+
+    /// All counts on one line.
+    public var whole: String { text(names) }
+
+    private func text(_ names: [String]) -> String {
+        names.map { counted(self[$0], $0.replacing("_", with: " ")) }.joined(separator: ", ")
+    }
+}
+
+/// Returns a count and its words: `1 sample sent`, `2 entries`, `1 analysis completed`.
+///
+/// - Parameter words: the words for more than one. The first that ends in `s` is the noun.
+package func counted(_ count: some BinaryInteger, _ words: String) -> String {
+    var parts = words.split(separator: " ").map(String.init)
+    guard count == 1, let noun = parts.firstIndex(where: { $0.hasSuffix("s") }) else {
+        return "\(count) \(words)"
+    }
+    parts[noun] =
+        switch parts[noun] {
+        case "analyses": "analysis"
+        case let word where word.hasSuffix("ies"): word.dropLast(3) + "y"
+        case let word: String(word.dropLast())
+        }
+    return "1 \(parts.joined(separator: " "))"
 }

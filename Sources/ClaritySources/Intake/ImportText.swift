@@ -22,7 +22,7 @@ extension ImportAccount {
         ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         if parts.isEmpty { parts = ["nothing in it"] }
         let records = report.recordsRead + report.nestedTaken
-        var text = "`\(name)`: \(counted(records, "record")) read"
+        var text = "`\(name)`: \(counted(records, "records")) read"
         if files > 1 { text += " from \(files) files" }
         text += ": \(parts.joined(separator: ", "))"
         let metrics = [
@@ -37,7 +37,7 @@ extension ImportAccount {
         // A text that breaks off makes no day; the complaint says so.
         let unfinished = report.unfinished.values.reduce(0, +)
         if unfinished > 0, report.brokeAt == nil { text += "; \(unfinished) not over yet" }
-        if unchanged > 0 { text += "; \(counted(Int64(unchanged), "file")) unchanged" }
+        if unchanged > 0 { text += "; \(counted(unchanged, "files")) unchanged" }
         if report.made[.activity] != nil || report.unfinished[.activity] != nil {
             text += "; \(zoneLine)"
         }
@@ -58,7 +58,7 @@ extension ImportAccount {
                 + "\(broken.reason); what was read before it is kept").forReport
         }
         guard faultCount > 0 else { return nil }
-        return "`\(name)` has \(counted(Int64(faultCount), "bad sample")); the others are taken"
+        return "`\(name)` has \(counted(faultCount, "bad samples")); the others are taken"
             .forReport
     }
 
@@ -158,8 +158,4 @@ extension ImportAccount {
     private func kinds(_ counts: [SampleKind: Int64]) -> [String: Int64] {
         Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) })
     }
-}
-
-private func counted(_ count: Int64, _ noun: String) -> String {
-    "\(count) \(noun)\(count == 1 ? "" : "s")"
 }

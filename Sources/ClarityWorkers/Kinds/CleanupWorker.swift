@@ -100,7 +100,7 @@ struct CleanupWorker: KindWorker {
         }
         if unreadable > 0 {
             context.note(
-                "\(unreadable) spool \(unreadable == 1 ? "folder" : "folders") could not be "
+                "\(counted(unreadable, "spool folders")) could not be "
                     + "cleaned: see `clarity-jobs sources`")
         }
     }

@@ -71,7 +71,7 @@ private struct MetricsPull {
         } catch let error as WorkStopped {
             leave(plan)
             context.note(
-                "its time ended after \(pages) \(pages == 1 ? "page" : "pages") of metrics; the "
+                "its time ended after \(counted(pages, "pages")) of metrics; the "
                     + "profile, the latest insights and these pages are kept")
             throw error
         } catch {

@@ -18,7 +18,7 @@ struct NoticeMessage: Sendable {
             return "clarity-jobs: " + NoticeMessage.line(only)
         }
         let parts = [
-            raised.isEmpty ? nil : raised.count == 1 ? "1 notice" : "\(raised.count) notices",
+            raised.isEmpty ? nil : counted(raised.count, "notices"),
             resolved.isEmpty ? nil : "\(resolved.count) resolved",
         ]
         return "clarity-jobs: " + parts.compactMap(\.self).joined(separator: ", ")

@@ -109,7 +109,7 @@ struct BackfillCommand {
             return console.results([], object)
         }
         guard !console.isQuiet else { return }
-        var parts = ["\(runs.count) \(runs.count == 1 ? "run" : "runs") enqueued"]
+        var parts = [counted(runs.count, "runs enqueued")]
         if done > 0 { parts.append("\(done) succeeded already") }
         if waiting > 0 { parts.append("\(waiting) waiting already") }
         console.result("\(job.id): \(parts.joined(separator: ", "))".printable)

@@ -27,7 +27,7 @@ struct LoopCommand {
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
             else { return }
-            console.note(RunText.line(run))
+            console.note(RunText.line(run, isWhole: console.isVerbose))
         }
         console.note(LoopCommand.greeting("loop over", file))
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
@@ -82,7 +82,6 @@ struct LoopCommand {
 
     /// Returns a greeting such as `clarity-jobs: loop over 5 jobs`.
     static func greeting(_ words: String, _ file: JobFile) -> String {
-        let count = file.enabledJobs.count
-        return "clarity-jobs: \(words) \(count) \(count == 1 ? "job" : "jobs")"
+        "clarity-jobs: \(words) \(counted(file.enabledJobs.count, "jobs"))"
     }
 }

@@ -34,8 +34,8 @@ struct ValidateCommand {
             warning.text(path: path, isWarning: true).split(separator: "\n")
                 .forEach { console.note(String($0)) }
         }
-        var summary = "\(path): valid, \(count(file.jobs.count, "job"))"
-        if !file.warnings.isEmpty { summary += ", \(count(file.warnings.count, "warning"))" }
+        var summary = "\(path): valid, \(counted(file.jobs.count, "jobs"))"
+        if !file.warnings.isEmpty { summary += ", \(counted(file.warnings.count, "warnings"))" }
         console.result(summary.printable)
         let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
         if !implied.isEmpty {
@@ -58,9 +58,5 @@ struct ValidateCommand {
                     "remedy": .text(fault.help),
                 ]
             }, table: Table(heading: []))
-    }
-
-    private func count(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 }

@@ -192,8 +192,7 @@ struct ExplanationText {
 enum HeldBackText {
     /// Returns text such as `3 times, 2h 10m, 3 runs`.
     static func words(_ past: HoldSummary) -> String {
-        "\(past.spans) \(past.spans == 1 ? "time" : "times"), \(past.total.text), "
-            + "\(past.runs) \(past.runs == 1 ? "run" : "runs")"
+        "\(counted(past.spans, "times")), \(past.total.text), \(counted(past.runs, "runs"))"
     }
 
     static func object(_ past: HoldSummary) -> JSON {

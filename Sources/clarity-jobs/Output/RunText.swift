@@ -4,8 +4,14 @@ import JSON
 /// Formats runs for lines, tables and JSON.
 enum RunText {
     /// Returns a line such as `com.clarity.refresh: succeeded: 23 insights pulled (run 1)`.
-    static func line(_ run: Run) -> String {
-        let summary = summary(run)
+    ///
+    /// - Parameter isWhole: whether it has the counts that are zero too.
+    static func line(_ run: Run, isWhole: Bool = false) -> String {
+        let summary =
+            isWhole && !run.tally.isEmpty
+            ? [run.tally.whole, run.failure?.reason].compactMap(\.self).joined(separator: "; ")
+            : run.state == .succeeded && !run.tally.isEmpty && !run.tally.hasCounted
+                ? "nothing to do" : summary(run)
         let words = summary.isEmpty ? state(run) : "\(state(run)): \(summary)"
         return "\(run.job): \(words) (run \(run.id))"
     }

@@ -53,8 +53,8 @@ enum StartText {
         case .untilResumed: "it is paused until somebody resumes it"
         case .notWaitedFor(let subject): "\(subject) is in the way, and no run waits for it yet"
         case .tooFewTimes(let subject, let times):
-            "\(subject) holds it back, and \(times) earlier \(times == 1 ? "time" : "times") in 7 "
-                + "days \(times == 1 ? "is" : "are") too few for an estimate"
+            "\(subject) holds it back, and \(counted(times, "earlier times")) in 7 days"
+                + " \(times == 1 ? "is" : "are") too few for an estimate"
         case .longerThanMostly(let basis):
             "\(words(basis)), and it has been longer"
         }

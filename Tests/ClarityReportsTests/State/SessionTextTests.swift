@@ -134,7 +134,7 @@ struct SessionTextTests {
 
         #expect(
             LogoutText.lines(receipt) == [
-                "logged out; removed:", "   1 sessions", "   0 profiles", "  12 samples",
+                "logged out; removed:", "   1 session", "   0 profiles", "  12 samples",
                 "   0 uploads", "   0 metrics", "   0 insights", "   0 archived versions",
                 "   0 sources", "   0 analyses",
             ])

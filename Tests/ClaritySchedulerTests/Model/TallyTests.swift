@@ -15,14 +15,37 @@ struct TallyTests {
         #expect(!tally.isEmpty)
     }
 
-    @Test func `the summary leaves out what is nought, but never its first count`() {
+    @Test func `the summary leaves out what is nought`() {
         var tally = Tally()
 
         tally["samples_read"] = 0
         tally["refused"] = 0
         tally["sent"] = 1
 
-        #expect(tally.summary == "0 samples read, 1 sent")
+        #expect(tally.summary == "1 sent")
+        #expect(tally.whole == "0 samples read, 0 refused, 1 sent")
+    }
+
+    @Test func `a summary of nothing but zeros is the first of them`() {
+        var tally = Tally()
+
+        tally["samples_removed"] = 0
+        tally["files_removed"] = 0
+
+        #expect(tally.summary == "0 samples removed")
+    }
+
+    @Test(arguments: [
+        ("samples_sent", "1 sample sent"), ("entries_sent", "1 entry sent"),
+        ("analyses_completed", "1 analysis completed"), ("archived_versions", "1 archived version"),
+        ("nights_without_sleep", "1 night without sleep"), ("sent", "1 sent"),
+    ])
+    func `a single one has a noun in the singular`(name: String, words: String) {
+        var tally = Tally()
+
+        tally[name] = 1
+
+        #expect(tally.summary == words)
     }
 
     @Test func `a count that was never set is nought and does not appear`() {

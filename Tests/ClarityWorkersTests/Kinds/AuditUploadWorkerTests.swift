@@ -184,7 +184,7 @@ import Testing
         #expect(outcome == .success)
         #expect(text.contains("POST \(Self.url)\n"))
         #expect(text.contains("-> taken as stored: a place that is not the backend"))
-        #expect(text.contains("would be: 1 entries sent"))
+        #expect(text.contains("would be: 1 entry sent"))
         #expect(bench.stateContents() == before)
     }
 }

@@ -237,13 +237,13 @@ struct AnalysisProgramTests {
         #expect(
             analysis.outputLines.suffix(3) == [
                 "  -> taken as begun: its result would be asked for, and kept",
-                "would be: 1 weeks sent, 10080 minutes sent",
+                "would be: 1 week sent, 10080 minutes sent",
                 "dry run of `analysis`: 1 request shown, nothing was sent, nothing was changed",
             ])
         #expect(
             early.outputLines == [
                 "no insight is asked for: no analysis is complete yet",
-                "would be: 0 insights generated, 1 insights skipped",
+                "would be: 1 insight skipped",
                 "dry run of `insight`: 0 requests shown, nothing was sent, nothing was changed",
             ])
 
@@ -255,7 +255,7 @@ struct AnalysisProgramTests {
         #expect(
             insight.outputLines.suffix(3) == [
                 "  -> taken as made: the insight would be kept with its recommendations",
-                "would be: 1 insights generated, 1 insights queued",
+                "would be: 1 insight generated, 1 insight queued",
                 "dry run of `insight`: 1 request shown, nothing was sent, nothing was changed",
             ])
     }

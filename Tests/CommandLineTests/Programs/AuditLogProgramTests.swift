@@ -133,7 +133,7 @@ struct AuditLogProgramTests {
         #expect(dry.outputLines.first == "POST \(server.url)/audit")
         #expect(dry.output.contains("  Content-Type: application/x-ndjson\n"))
         #expect(dry.output.contains(#/  body: [0-9]+ bytes, blake2b-256 [0-9a-f]{64}\n/#))
-        #expect(dry.output.contains("would be: 1 entries sent"))
+        #expect(dry.output.contains("would be: 1 entry sent"))
         #expect(server.requests.isEmpty)
         #expect(try playground.folder.contents() == before)
     }

@@ -84,7 +84,7 @@ struct CleanupProgramTests {
 
         #expect(soon.status == 0, "\(soon.errors)")
         #expect(text.contains(/\nfiles: 1 from 2.* to 2.*, [0-9]+ bytes\n/))
-        #expect(text.contains("1 files removed"))
+        #expect(text.contains("1 file removed"))
         // No entry of the audit log was uploaded.
         #expect(!text.contains("audit_entries:"))
         #expect(try playground.folder.contents().keys.contains("spool/done/a.ndjson"))

@@ -124,7 +124,7 @@ struct ConstraintProgramTests {
         let forced = try await playground.run("run", "cleanup", "--force")
 
         #expect(forced.status == 0)
-        #expect(forced.output == "cleanup: succeeded: 0 samples removed (run 1)\n")
+        #expect(forced.output == "cleanup: succeeded: nothing to do (run 1)\n")
         let run = try await playground.json("history", "show", "1")
         #expect(run["state"] == .string("succeeded") && run["attempts"].elements.count == 1)
         #expect(isInstant(run["deferrals"].elements.first?["until"].text))

@@ -15,10 +15,10 @@ struct RunProgramTests {
         #expect(result.status == 0)
         #expect(
             result.outputLines.map { $0.prefix { $0 != "(" } }.sorted() == [
-                "cleanup: succeeded: 0 samples removed ",
+                "cleanup: succeeded: nothing to do ",
                 "insights: succeeded: 23 insights pulled, 23 insights new, 23 texts fetched ",
                 "refresh: succeeded: 23 insights pulled, 32 metrics pulled, 32 metrics new ",
-                "status: succeeded: 1 uploads confirmed, 20 samples confirmed ",
+                "status: succeeded: 1 upload confirmed, 20 samples confirmed ",
                 "upload: succeeded: 20 samples read, 20 samples queued, 20 samples sent, "
                     + "20 samples accepted ",
             ])
@@ -172,6 +172,6 @@ struct RunProgramTests {
 
         let result = try await playground.run("run", "processing-status")
 
-        #expect(result.output == "status: succeeded: 0 uploads confirmed (run 1)\n")
+        #expect(result.output == "status: succeeded: nothing to do (run 1)\n")
     }
 }

@@ -146,7 +146,7 @@ struct SendingProgramTests {
         _ = try await playground.run("run", "upload")
 
         #expect(status.status == 0, "\(status.errors)")
-        #expect(summary.contains("1 uploads unknown"), "\(summary)")
+        #expect(summary.contains("1 upload unknown"), "\(summary)")
         #expect(summary.contains("3 samples unknown"), "\(summary)")
         let cost =
             "the backend has 3 of these or may have them, and keeps what comes again: up to 3 "

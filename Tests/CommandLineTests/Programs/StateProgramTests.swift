@@ -179,6 +179,6 @@ struct StateProgramTests {
         chmod(playground.folder.path, 0o755)
 
         #expect(run.status == 0, "\(run.errors)")
-        #expect(run.output == "cleanup: succeeded: 0 samples removed (run 1)\n")
+        #expect(run.output == "cleanup: succeeded: nothing to do (run 1)\n")
     }
 }

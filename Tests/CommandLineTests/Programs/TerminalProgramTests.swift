@@ -190,10 +190,10 @@ struct TerminalProgramTests {
                 """
                 y
                 logged out; removed:
-                  1 sessions
+                  1 session
                   0 profiles
                   3 samples
-                  1 uploads
+                  1 upload
                   0 metrics
                   0 insights
                   0 archived versions
