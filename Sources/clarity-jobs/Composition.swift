@@ -193,7 +193,8 @@ struct Composition {
 
     func scheduler(
         _ planner: Planner, _ file: JobFile, _ store: SQLiteRunStore, _ monitor: HostConditions,
-        on events: EventThread, observer: @escaping Scheduler.Observer
+        on events: EventThread, observer: @escaping Scheduler.Observer,
+        progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
     ) throws(CommandFailure) -> Scheduler {
         let clock = EventClock(events)
         let lock = store.leaseLock.descriptor
@@ -215,7 +216,7 @@ struct Composition {
         monitor.prepare()
         return Scheduler(
             planner: planner, store: store, worker: worker, monitor: monitor,
-            clock: clock, observer: observer)
+            clock: clock, observer: observer, progress: progress)
     }
 
     /// Returns the monitor of this machine's conditions, with the settings of the job file.

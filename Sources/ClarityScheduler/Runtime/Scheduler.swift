@@ -27,15 +27,21 @@ public struct Scheduler {
     private let monitor: any ConditionMonitor
     private let clock: any WallClock
     private let observer: Observer
+    private let progress: ProgressObserver
 
     /// Receives each change once it is durable.
     public typealias Observer = @Sendable (LedgerChange) -> Void
+
+    /// Receives how many of how many units an attempt has done. Called on the attempt's thread.
+    public typealias ProgressObserver =
+        @Sendable (_ order: AttemptOrder, _ done: Int64, _ total: Int64) -> Void
 
     /// Creates a scheduler.
     public init(
         planner: Planner, store: any RunStore, worker: any Worker,
         monitor: any ConditionMonitor, clock: any WallClock,
-        observer: @escaping Observer = { _ in }
+        observer: @escaping Observer = { _ in },
+        progress: @escaping ProgressObserver = { _, _, _ in }
     ) {
         self.planner = planner
         self.store = store
@@ -43,6 +49,7 @@ public struct Scheduler {
         self.monitor = monitor
         self.clock = clock
         self.observer = observer
+        self.progress = progress
     }
 
     /// Decides and acts until `end` is reached.
@@ -91,10 +98,11 @@ public struct Scheduler {
                         let (signals, continuation) = AsyncStream.makeStream(
                             of: AttemptSignal.self)
                         attempts[order.run] = continuation
-                        let worker = worker
+                        let (worker, progress) = (worker, progress)
                         group.addTask {
-                            let end = await worker.run(order, signals: signals) { _, _ in
+                            let end = await worker.run(order, signals: signals) { done, total in
                                 inbox.leave(.progressed(order.run, at: clock.elapsed))
+                                progress(order, done, total)
                             }
                             inbox.post(.finished(order.run, end))
                         }

@@ -4,18 +4,12 @@ import ClaritySystem
 /// Writes the progress of an import: a bar that is redrawn on a terminal, or lines elsewhere. It
 /// decides on the text and on when to show it, and draws nothing itself.
 public struct ImportProgressText: Sendable {
-    /// The minimum time between two bars.
-    static let pace = Duration.milliseconds(100)
-    /// The time after which the remaining time is estimated.
-    private static let firstEstimate = Duration.seconds(1)
-
-    private let startedAt: Duration
-    private var shownAt: Duration?
+    private var bar: ProgressBar
     private var lastStep: Int64 = 0
     private var lastFile = 1
 
     /// Starts at `elapsed` on the monotonic clock.
-    public init(at elapsed: Duration) { startedAt = elapsed }
+    public init(at elapsed: Duration) { bar = ProgressBar(at: elapsed) }
 
     /// Returns the bar to draw now, at most `width` columns wide; `nil` if nothing is read yet or
     /// the last bar is too recent.
@@ -23,28 +17,24 @@ public struct ImportProgressText: Sendable {
         _ progress: ImportProgress, at elapsed: Duration, width: Int
     ) -> String? {
         guard progress.found.bytesRead > 0 || progress.found.bytesTotal != nil else { return nil }
-        if let shownAt, elapsed - shownAt < ImportProgressText.pace { return nil }
-        shownAt = elapsed
+        guard bar.isDue(at: elapsed) else { return nil }
         let found = progress.found
         var facts: [String] = []
         if let share = share(found) {
-            facts.append("\(percent(share)) %")
+            facts.append("\(ProgressBar.percent(share)) %")
             facts.append("\(bytes(found.bytesRead)) of \(bytes(found.bytesTotal ?? 0))")
         } else {
             facts.append(bytes(found.bytesRead))
         }
-        if found.recordsRead > 0 { facts.append("\(found.recordsRead) records") }
+        if found.recordsRead > 0 { facts.append(counted(found.recordsRead, "records")) }
         if progress.files > 1 { facts.append("file \(progress.file) of \(progress.files)") }
-        if let rest = estimate(progress, at: elapsed) { facts.append("\(span(rest)) left") }
-        let text = facts.joined(separator: "  ")
-        guard let share = share(found) else { return String(text.prefix(width)) }
-        let room = min(30, width - text.count - 4)
-        guard room >= 5 else { return String(text.prefix(width)) }
-        let filled = Int((Double(room) * share).rounded(.down))
-        let line =
-            String(repeating: "=", count: filled)
-            + String(repeating: " ", count: room - filled)
-        return "[\(line)] \(text)"
+        // The sizes of further files are not known yet.
+        if progress.files == 1, let share = share(found),
+            let left = bar.timeLeft(share, at: elapsed)
+        {
+            facts.append(left)
+        }
+        return ProgressBar.text(facts, share: share(found), width: width)
     }
 
     /// Returns the line to write now; `nil` until another tenth of a file is read.
@@ -54,35 +44,18 @@ public struct ImportProgressText: Sendable {
             lastStep = 0
         }
         guard let share = share(progress.found) else { return nil }
-        let step = percent(share) / 10
+        let step = ProgressBar.percent(share) / 10
         guard step > lastStep else { return nil }
         lastStep = step
         let file = progress.files > 1 ? ", file \(progress.file) of \(progress.files)" : ""
         let records = progress.found.recordsRead
-        let counted = records > 0 ? ", \(records) records" : ""
+        let counted = records > 0 ? ", \(counted(records, "records"))" : ""
         return "`\(name)`: \(step * 10) % read\(counted)\(file)".forReport
     }
 
     private func share(_ found: SourceProgress) -> Double? {
         guard let total = found.bytesTotal, total > 0 else { return nil }
         return min(1, max(0, Double(found.bytesRead) / Double(total)))
-    }
-
-    private func percent(_ share: Double) -> Int64 { Int64(share * 100) }
-
-    /// Estimates the remaining time from the share that is read. `nil` for several files, in the
-    /// first second, and below 2 %.
-    private func estimate(_ progress: ImportProgress, at elapsed: Duration) -> Duration? {
-        let spent = elapsed - startedAt
-        guard progress.files == 1, spent >= ImportProgressText.firstEstimate,
-            let share = share(progress.found), share >= 0.02
-        else { return nil }
-        return .milliseconds(Int64(Double(spent.milliseconds) * (1 - share) / share))
-    }
-
-    private func span(_ rest: Duration) -> String {
-        let seconds = (rest.milliseconds + 999) / 1000
-        return seconds < 60 ? "\(seconds) s" : "\(seconds / 60) min \(seconds % 60) s"
     }
 
     /// `831 B`, `64 kB`, `877 MB`.

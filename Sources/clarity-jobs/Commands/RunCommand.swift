@@ -87,7 +87,8 @@ struct RunCommand {
             file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested)
         let signals = TerminationSignals(on: events)
         var scheduler = try composition.scheduler(
-            planner, file, store, monitor, on: events, observer: reporter.observe)
+            planner, file, store, monitor, on: events, observer: reporter.observe,
+            progress: reporter.display.show)
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
             ?? composition.sourcesSeen(file, monitor)
@@ -97,6 +98,7 @@ struct RunCommand {
         } catch {
             throw CommandFailure(error)
         }
+        reporter.display.writing {}
         let status = report(result.waiting, to: reporter, isDue: isDue)
         if let signal = signals.received {
             signals.sayInterrupted(

@@ -14,6 +14,8 @@ final class RunReporter: Sendable {
 
     private let console: Console
     private let detail: Detail
+    /// The progress of the runs, for a person at a terminal.
+    let display: RunDisplay
     private let runs = Mutex<[Run]>([])
     /// Whether the user was told that a login is missing. Once is enough: all jobs share the
     /// session.
@@ -22,6 +24,8 @@ final class RunReporter: Sendable {
     init(console: Console, detail: Detail) {
         self.console = console
         self.detail = detail
+        display = RunDisplay(
+            isShown: detail == .everything && !console.isQuiet, clock: SystemClock())
     }
 
     /// The exit status for the observed runs.
@@ -38,7 +42,7 @@ final class RunReporter: Sendable {
             runs.removeAll { $0.id == run.id }
             runs.append(run)
         }
-        if console.form == .table { say(run) }
+        display.writing { if console.form == .table { say(run) } }
     }
 
     /// Writes the runs as JSON if requested; for table output they were written line by line.
@@ -70,15 +74,16 @@ final class RunReporter: Sendable {
     }
 
     private func say(_ run: Run) {
+        let line = RunText.line(run, isWhole: console.isVerbose)
         switch (run.state, detail) {
-        case (.failed, _): Console.fault(RunText.line(run))
+        case (.failed, _): Console.fault(line)
         case (_, .failures):
             let setAside = run.state.isFinished ? run.tally["samples_set_aside"] : 0
             guard setAside > 0 || isNewWaitForPerson(run) else { return }
-            console.note(RunText.line(run))
+            console.note(line)
         case (.succeeded, .everything):
-            if !console.isQuiet { console.result(RunText.line(run).printable) }
-        case (_, .everything): console.note(RunText.line(run))
+            if !console.isQuiet { console.result(line.printable) }
+        case (_, .everything): console.note(line)
         }
         for note in run.notes { console.note("  \(note)") }
     }

@@ -35,9 +35,9 @@ struct LoopProgramTests {
         #expect(end.status == status)
         #expect(end.output == "")
         #expect(
-            end.errors
-                == (signal == SIGINT
-                    ? "clarity-jobs: interrupted; what was not sent stays in the outbox\n" : ""))
+            (end.errorLines.last
+                == "clarity-jobs: interrupted; what was not sent stays in the outbox")
+                == (signal == SIGINT), "\(end.errors)")
         let runs = try await playground.json("history").elements
         #expect(
             Set(runs.compactMap { $0["job"].text })

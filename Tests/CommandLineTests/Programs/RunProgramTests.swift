@@ -4,6 +4,18 @@ import Testing
 
 @Suite("run", .timeLimit(.minutes(5)))
 struct RunProgramTests {
+    @Test func `-v shows the counts that are zero too`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let short = try await playground.run("run", "cleanup")
+        let whole = try await playground.run("run", "cleanup", "-v")
+
+        #expect(short.output == "cleanup: succeeded: nothing to do (run 1)\n")
+        #expect(
+            whole.output.contains(/^cleanup: succeeded: 0 samples removed, 0 .* \(run \d+\)\n$/),
+            "\(whole.output)")
+    }
+
     @Test func `named jobs start in their order, and say how each ended`() async throws {
         let playground = try await Playground.quick()
         try playground.writeExport(heartRates: 20)
