@@ -1,7 +1,7 @@
 import ClaritySystem
 
 /// Prepares text for a terminal.
-enum DisplayText {
+package enum DisplayText {
     /// The maximum size of an external text that is shown, in bytes: 64 KiB.
     static let limit = 64 << 10
 
@@ -56,7 +56,7 @@ enum DisplayText {
     /// - Parameters:
     ///   - first: the text in front of the first line.
     ///   - indent: the indentation of the lines after it, in columns.
-    static func wrapped(
+    package static func wrapped(
         _ text: String, width: Int, first: String = "", indent: Int = 0
     ) -> [String] {
         let width = max(width, 8 + indent)

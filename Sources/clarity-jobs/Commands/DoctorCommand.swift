@@ -21,7 +21,7 @@ struct DoctorCommand {
             members: ConditionsNotation.members(diagnosis.conditions),
             remedies: diagnosis.remedies,
             subscriptions: diagnosis.subscriptions.map { ($0.subject, $0.fault) },
-            now: composition.clock.now)
+            now: composition.clock.now, style: composition.console.terminalStyle)
         composition.console.results(text.lines, text.object)
         return .done
     }

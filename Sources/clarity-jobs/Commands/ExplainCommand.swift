@@ -41,7 +41,8 @@ struct ExplainCommand {
         let remedies = isUnknown ? monitor.diagnosis(asking: []).remedies : [:]
         let text = ExplanationText(
             job: job, explanation: explanation,
-            attemptSince: try attemptSince(explanation, history), remedies: remedies)
+            attemptSince: try attemptSince(explanation, history), remedies: remedies,
+            style: composition.console.terminalStyle)
         composition.console.results(text.lines, text.object)
         return .done
     }

@@ -42,7 +42,8 @@ struct HistoryCommand {
             runs.map { RunText.object($0, waitingOn: waits[$0.id] ?? []) },
             table: Table(
                 heading: RunText.heading,
-                rows: runs.map { RunText.row($0, waitingOn: waits[$0.id] ?? []) }))
+                rows: runs.map { RunText.row($0, waitingOn: waits[$0.id] ?? []) }, stateColumn: 3,
+                times: composition.nearTimes(file)))
         return .done
     }
 

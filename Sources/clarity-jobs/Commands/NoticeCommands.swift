@@ -20,6 +20,8 @@ struct NoticeCommands {
             try store?.notices.list(limit) ?? []
         }
         var table = Table(heading: ["RAISED", "OVER", "KIND", "SENT", "NOTICE"])
+        table.stateColumn = 1
+        table.times = composition.nearTimes(file)
         table.rows = found.map { entry in
             [
                 RunText.seconds(entry.notice.raisedAt),

@@ -33,12 +33,25 @@ struct StatusCommand {
         switch console.form {
         case .ndjson:
             report.objects(missedOnly: console.isQuiet).forEach { console.result($0.line) }
-        case .json, .table:
-            console.results(
-                report.lines(missedOnly: console.isQuiet),
-                report.object(missedOnly: console.isQuiet))
+        case .json: console.result(report.object(missedOnly: console.isQuiet).page)
+        case .table:
+            let style = console.pageStyle
+            for line in report.lines(missedOnly: console.isQuiet) {
+                // The report's lines are clean already.
+                console.result(StatusCommand.painted(line, style))
+            }
         }
         return report.holds ? .done : .failed
+    }
+
+    /// Returns a line with its first state in colour.
+    private static func painted(_ line: String, _ style: PageStyle) -> String {
+        for (mark, state) in [(": ", "missed"), (": ", "holds"), ("; ", "is overdue")]
+        where line.contains(mark + state) {
+            return line.replacing(
+                mark + state, with: mark + style.painted(state), maxReplacements: 1)
+        }
+        return line
     }
 
     /// Returns each job with its state. It runs no checks, because a check could send a request.

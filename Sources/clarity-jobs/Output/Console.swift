@@ -32,7 +32,9 @@ struct Console: Sendable {
 
     /// Writes results in the requested form: the objects as JSON, or the table.
     func results(_ objects: [JSON], table: @autoclosure () -> Table) {
-        results(objects, lines: table().lines)
+        guard form == .table else { return results(objects, lines: []) }
+        // The table has cleaned its cells, and may have added colours.
+        table().lines(in: terminalStyle).forEach(result)
     }
 
     /// Writes results in the requested form: the objects as JSON, or the lines.

@@ -1,3 +1,4 @@
+import ClarityReports
 import ClarityScheduler
 import JSON
 
@@ -11,6 +12,8 @@ struct DoctorText {
     /// The changes that this process is notified of; `fault` says why it is not notified of one.
     let subscriptions: [(subject: String, fault: String?)]
     let now: Instant
+    /// The terminal that the table has to fit, if there is one.
+    var style: PageStyle?
 
     // MARK: For people
 
@@ -25,7 +28,7 @@ struct DoctorText {
         let unheard = subscriptions.compactMap { subscription in
             subscription.fault.map { "not heard: \(subscription.subject): \($0)" }
         }
-        return table.lines + more
+        return table.lines(in: style) + more
             + (heard.isEmpty ? [] : ["heard at once: \(heard.joined(separator: ", "))"]) + unheard
     }
 

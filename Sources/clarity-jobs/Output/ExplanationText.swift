@@ -1,3 +1,4 @@
+import ClarityReports
 import ClarityScheduler
 import JSON
 
@@ -9,6 +10,8 @@ struct ExplanationText {
     let attemptSince: Instant?
     /// What would make an unknown condition known, by the condition's name in a trace.
     var remedies: [String: String] = [:]
+    /// The terminal that the table has to fit, if there is one.
+    var style: PageStyle?
 
     private var open: Run? { explanation.status.open }
 
@@ -30,7 +33,7 @@ struct ExplanationText {
             lines.append("given up: \(RunText.seconds(expiresAt)), unless it has started")
         }
         if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
-        lines += table.lines
+        lines += table.lines(in: style)
         let changes = changes
         if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }
         lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }

@@ -1,22 +1,37 @@
 import ClarityReports
+import ClaritySystem
 @preconcurrency import Glibc
 
 extension Console {
     /// The number of columns if it is not a terminal, or one that does not report its width.
     private static let columns = 80
-    /// TIOCGWINSZ (ioctl_tty(2)), a macro that Swift does not see.
-    private static let getSize: UInt = 0x5413
 
     /// The style that fits the standard output.
     var pageStyle: PageStyle {
-        guard isatty(STDOUT_FILENO) == 1 else {
-            return PageStyle(width: Console.columns, isPlain: true)
-        }
-        var size = winsize()
-        let isKnown = ioctl(STDOUT_FILENO, Console.getSize, &size) == 0 && size.ws_col > 0
+        terminalStyle ?? PageStyle(width: Console.columns, isPlain: true)
+    }
+
+    /// The style of the terminal that is the standard output; `nil` if it is none.
+    var terminalStyle: PageStyle? {
+        guard isatty(STDOUT_FILENO) == 1 else { return nil }
         let isPlain =
             getenv("NO_COLOR").map { $0.pointee != 0 } ?? false
             || getenv("TERM").map { String(cString: $0) } ?? "dumb" == "dumb"
-        return PageStyle(width: isKnown ? Int(size.ws_col) : Console.columns, isPlain: isPlain)
+        return PageStyle(
+            width: TerminalLine.columns(of: STDOUT_FILENO) ?? Console.columns, isPlain: isPlain)
+    }
+}
+
+extension PageStyle {
+    /// The colours of states (ECMA-48): red for what failed, yellow for what is open.
+    private static let colours = [
+        "failed": 31, "missed": 31, "is overdue": 31, "succeeded": 32, "holds": 32,
+        "enqueued": 33, "open": 33, "running": 36,
+    ]
+
+    /// Returns a state in its colour; unchanged if it has none, or if the style is plain.
+    func painted(_ state: String) -> String {
+        guard !isPlain, let colour = PageStyle.colours[state] else { return state }
+        return "\u{1B}[\(colour)m\(state)\u{1B}[0m"
     }
 }

@@ -1,9 +1,12 @@
+import ClarityReports
 import ClarityScheduler
 import JSON
 
 /// The output of `simulate`.
 struct SimulationText {
     let report: SimulationReport
+    /// The terminal that the tables have to fit, if there is one.
+    var style: PageStyle?
 
     /// The runs, followed by the jobs.
     var lines: [String] {
@@ -34,7 +37,7 @@ struct SimulationText {
                     words(job.holds),
                 ]
             })
-        return runs.lines + (runs.lines.isEmpty ? [] : [""]) + jobs.lines
+        return runs.lines(in: style) + (runs.rows.isEmpty ? [] : [""]) + jobs.lines(in: style)
     }
 
     private func count(_ fate: OccurrenceFate, of job: SimulatedJob) -> String {

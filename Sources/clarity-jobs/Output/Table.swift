@@ -1,24 +1,83 @@
+import ClarityReports
+import ClarityScheduler
 import ClaritySystem
 
 /// Rows under a heading, each column as wide as its widest cell.
 struct Table {
+    /// How narrow a last column may become beside the others, unless it has a longer word.
+    private static let narrowest = 20
+
     var heading: [String]
     var rows: [[String]] = []
+    /// The column with the states, which have colours on a terminal.
+    var stateColumn: Int?
+    /// How a terminal shows the cells that are instants; otherwise they are in UTC.
+    var times: NearTimes?
 
-    /// The table's lines; empty if there are no rows.
-    var lines: [String] {
+    /// The table's lines, however wide; empty if there are no rows.
+    var lines: [String] { lines(in: nil) }
+
+    /// Returns the lines as they fit a terminal: the last cell of a row wraps under itself between
+    /// words, and columns for which there is no room follow below, indented.
+    ///
+    /// - Parameter style: `nil` for output that nobody looks at, which is never wrapped.
+    func lines(in style: PageStyle?) -> [String] {
         guard !rows.isEmpty else { return [] }
-        let all = ([heading] + rows).map { $0.map(\.printable) }
-        let widths = heading.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-        return all.map { row in
-            var line = ""
-            for (column, cell) in row.enumerated() {
-                line += cell
-                if column < row.count - 1 {
-                    line += String(repeating: " ", count: widths[column] - cell.count + 2)
-                }
+        let near = style == nil ? nil : times
+        let all = ([heading] + rows).map { row in
+            row.map { cell in
+                near.flatMap { near in Instant(rfc3339: cell).map(near.text) } ?? cell.printable
             }
-            return String(line.reversed().drop { $0 == " " }.reversed())
         }
+        let widths = heading.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        let words = all.compactMap(\.last).flatMap { $0.split(separator: " ") }
+        let narrow = max(Table.narrowest, words.map(\.count).max() ?? 0)
+        let parts = style.map { Table.parts(widths, narrow, $0.width) } ?? [widths.indices]
+        return all.flatMap { row in parts.flatMap { lines(of: row, $0, widths, style) } }
+    }
+
+    /// Divides the columns into parts of lines that are no wider than `width`. The last column may
+    /// become as narrow as `narrow`.
+    private static func parts(_ widths: [Int], _ narrow: Int, _ width: Int) -> [Range<Int>] {
+        var parts: [Range<Int>] = []
+        var (start, used) = (0, 0)
+        for column in widths.indices {
+            let isLast = column == widths.count - 1
+            let needed = isLast ? min(widths[column], narrow) : widths[column]
+            if column > start, used + needed > width {
+                parts.append(start..<column)
+                (start, used) = (column, 2)
+            }
+            used += needed + 2
+        }
+        return parts + [start..<widths.count]
+    }
+
+    private func lines(
+        of row: [String], _ part: Range<Int>, _ widths: [Int], _ style: PageStyle?
+    ) -> [String] {
+        let last = part.upperBound - 1
+        // The same twice, with and without colours, which take no columns.
+        var (lead, painted) = (part.lowerBound == 0 ? "" : "  ", part.lowerBound == 0 ? "" : "  ")
+        for column in part.dropLast() {
+            let gap = String(repeating: " ", count: widths[column] - row[column].count + 2)
+            lead += row[column] + gap
+            painted += self.painted(row[column], column, style) + gap
+        }
+        var lines = [painted + self.painted(row[last], last, style)]
+        if let style, last != stateColumn {
+            lines = DisplayText.wrapped(
+                row[last], width: style.width, first: lead, indent: lead.count)
+            lines[0] = painted + lines[0].dropFirst(lead.count)
+        }
+        return lines.map(Table.trimmed).filter { part.lowerBound == 0 || !$0.isEmpty }
+    }
+
+    private func painted(_ cell: String, _ column: Int, _ style: PageStyle?) -> String {
+        column == stateColumn ? style?.painted(cell) ?? cell : cell
+    }
+
+    private static func trimmed(_ line: String) -> String {
+        String(line.reversed().drop { $0 == " " }.reversed())
     }
 }

@@ -23,4 +23,20 @@ struct ZonedTextTests {
 
         #expect(zone.text(Instant(secondsSince1970: seconds)) == text)
     }
+
+    static let nearRows: [(Int64, String)] = [
+        (0, "now"), (59, "now"), (-59, "now"), (2280, "in 38 min"), (-720, "12 min ago"),
+        (3600, "today 02:00"), (82_799, "today 23:59"), (82_800, "tomorrow 00:00"),
+        (-7200, "yesterday 23:00"), (-93_600, "2026-11-18 23:00"), (169_200, "2026-11-22 00:00"),
+    ]
+
+    @Test(arguments: nearRows)
+    func `a person sees near times by their distance, and others by the clock`(
+        seconds: Int64, text: String
+    ) throws {
+        let now = Instant(secondsSince1970: 1_795_154_400)
+        let times = NearTimes(zone: try Composition.localZone(["TZ": "America/New_York"]), now: now)
+
+        #expect(times.text(now + .seconds(seconds)) == text)
+    }
 }

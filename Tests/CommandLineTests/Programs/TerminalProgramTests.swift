@@ -163,6 +163,69 @@ struct TerminalProgramTests {
         #expect(end.screen.hasSuffix("\nclarity-jobs: interrupted; \(kept)\n"), "\(end.screen)")
     }
 
+    // MARK: progress
+
+    @Test func `run shows on a terminal how far it is, and removes that`() async throws {
+        let playground = try await Playground()
+        try playground.writeExport(heartRates: 300)
+        try await playground.logIn()
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", ["run", "upload"],
+            environment: playground.terminalEnvironment, columns: 90)
+
+        let end = await program.finish()
+
+        #expect(end.status == 0)
+        #expect(
+            end.screen.contains(/\r\u{1B}\[K\[=+ *\] upload  \d+ %  \d+ of 300/), "\(end.screen)")
+        #expect(
+            end.screen.contains(/\r\u{1B}\[Kupload: succeeded: 300 samples read, .*\(run 1\)\n/),
+            "\(end.screen)")
+    }
+
+    @Test(arguments: [(["-q"], [:]), ([], ["TERM": "dumb"])] as [([String], [String: String])])
+    func `run shows no progress to nobody`(
+        words: [String], environment: [String: String]
+    ) async throws {
+        let playground = try await Playground()
+        try playground.writeExport(heartRates: 300)
+        try await playground.logIn()
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", ["run", "upload"] + words,
+            environment: playground.terminalEnvironment.merging(environment) { $1 }, columns: 90)
+
+        let end = await program.finish()
+
+        #expect(end.status == 0)
+        #expect(!end.screen.contains("\u{1B}") && !end.screen.contains("%"), "\(end.screen)")
+    }
+
+    // MARK: tables
+
+    @Test(arguments: [[:], ["NO_COLOR": "1"], ["TERM": "dumb"]] as [[String: String]])
+    func `tables fit the terminal, and states have a colour if that is wanted`(
+        environment: [String: String]
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder) + "fresh: { insights: 1d }\n"
+        }
+        _ = try await playground.run("run", "upload", "cleanup")
+
+        for command in ["history", "list", "status"] {
+            let end = try await TerminalProgram(
+                "\(ChildProgram.folder)/clarity-jobs", [command],
+                environment: playground.terminalEnvironment.merging(["TERM": "xterm"]) { $1 }
+                    .merging(environment) { $1 }, columns: 60
+            ).finish()
+
+            let lines = end.screen.replacing(/\u{1B}\[\d+m/, with: "").split(separator: "\n")
+            #expect(command == "status" || lines.allSatisfy { $0.count <= 60 }, "\(lines)")
+            #expect(lines.count > 3)
+            #expect(end.screen.contains("\u{1B}[3") == environment.isEmpty, "\(end.screen)")
+            #expect(command == "status" || !end.screen.contains(/T\d\d:\d\d:\d\dZ/))
+        }
+    }
+
     // MARK: logging out
 
     private static let outQuestion =
