@@ -27,6 +27,22 @@ public struct StateDirectory: Hashable, Sendable {
         }
     }
 
+    /// Returns the owner of a state directory if that is another user than this one; `nil` if it
+    /// does not exist yet.
+    ///
+    /// If this user may not look at the directory, its owner counts as that of the folder that keeps
+    /// this user out.
+    public static func otherOwner(of path: String) -> UInt32? {
+        var status = stat()
+        var part = path[...]
+        while stat(String(part), &status) != 0 {
+            guard errno == EACCES, let slash = part.lastIndex(of: "/"), slash != part.startIndex
+            else { return nil }
+            part = part[..<slash]
+        }
+        return status.st_uid == geteuid() ? nil : status.st_uid
+    }
+
     /// Creates a folder in the state directory if it does not exist, and returns its path.
     ///
     /// - Throws: `StateDirectoryError` if it cannot be created or entered, or is a symbolic link.

@@ -72,7 +72,7 @@ struct Composition {
             }
             return given
         }
-        let candidates = ["jobs.yaml", userJobFilePath, "/etc/clarity-jobs/jobs.yaml"]
+        let candidates = ["jobs.yaml", userJobFilePath, Composition.serviceJobFilePath]
         guard let found = candidates.first(where: { access($0, F_OK) == 0 }) else {
             let tried = candidates.map { "`\($0)`" }.joined(separator: ", ")
             throw CommandFailure(
@@ -84,6 +84,16 @@ struct Composition {
     /// The folder of this user's settings, `~/.config`.
     var configurationFolder: String {
         environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? "\(home)/.config"
+    }
+
+    /// The path of the job file that was found, as every process can open it; empty if there is
+    /// none.
+    var foundJobFilePath: String {
+        do throws(CommandFailure) {
+            return absolute(try jobFilePath())
+        } catch {
+            return ""
+        }
     }
 
     /// The path of this user's job file, whether it exists or not.
@@ -136,10 +146,21 @@ struct Composition {
             return String(folder)
         }
         if let folder = file.stateDirectory { return folder }
-        if let folder = environment["XDG_STATE_HOME"], !folder.isEmpty {
-            return "\(folder)/clarity-jobs"
-        }
-        return "\(home)/.local/state/clarity-jobs"
+        let folder = environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+        let own = "\(folder ?? "\(home)/.local/state")/clarity-jobs"
+        return isOfService && access(own, F_OK) != 0 ? Composition.serviceStatePath : own
+    }
+
+    /// The job file and the state directory of a service with a user of its own (deploy/README.md).
+    static let serviceJobFilePath = "/etc/clarity-jobs/jobs.yaml"
+    static let serviceStatePath = "/var/lib/clarity-jobs"
+
+    /// Whether the job file is that of an installed service.
+    ///
+    /// The unit names the service's state directory by a variable, which a person's command lacks.
+    var isOfService: Bool {
+        foundJobFilePath == Composition.serviceJobFilePath
+            && access(Composition.serviceStatePath, F_OK) == 0
     }
 
     /// Returns the path of the health data, whether it exists or not.
@@ -151,9 +172,9 @@ struct Composition {
     /// Returns whether a database of the state directory once had content and has none now.
     func isLost(_ path: String) -> Bool { DatabaseFile(path).loss != nil }
 
-    /// Opens the history for reading, and creates nothing.
+    /// Opens the history for reading, and creates nothing. Root may read another user's.
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
-        let path = statePath(file)
+        let path = geteuid() == 0 ? statePath(file) : try ownState(file)
         do throws(RunStoreError) {
             return try RunHistory(inDirectory: path)
         } catch {
@@ -163,9 +184,10 @@ struct Composition {
 
     /// Opens the store for writing, and creates it and its folder if they do not exist.
     func store(_ file: JobFile) throws(CommandFailure) -> SQLiteRunStore {
+        let path = try ownState(file)
         let directory: StateDirectory
         do throws(StateDirectoryError) {
-            directory = try StateDirectory(path: statePath(file))
+            directory = try StateDirectory(path: path)
         } catch {
             throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
         }

@@ -13,15 +13,23 @@ extension Composition {
     func healthStore(
         _ file: JobFile, as program: String
     ) throws(CommandFailure) -> HealthStore? {
-        let state = statePath(file)
+        let state = try ownState(file)
         guard HealthStore.exists(in: state) else { return nil }
         let environment = keyEnvironment(file)
-        return try usingHealthData { () throws(HealthStoreError) in
+        do throws(HealthStoreError) {
             let store = try HealthStore(
                 stateDirectory: state, environment: environment,
                 actor: AuditActor(program: program), clock: SystemClock())
             if store.wasUpgraded { Console.fault("clarity-jobs: \(HealthStore.upgradeNotice)") }
             return store
+        } catch .lostKey(let path) {
+            var failure = CommandFailure(HealthStoreError.lostKey(path: path))
+            failure.lines.append(
+                "help: a service that has the key by `LoadCredential=` keeps it to itself; as root: "
+                    + commandWithCredential(file))
+            throw failure
+        } catch {
+            throw CommandFailure(error)
         }
     }
 

@@ -19,7 +19,7 @@ struct ArgumentParser {
     func parse(_ words: [String]) throws(UsageFault) -> (CommandSyntax, Arguments) {
         var command = root
         var scope = root.options
-        var result = Arguments()
+        var result = Arguments(words: words)
         var rest = words[...]
         var areOptionsOver = false
         while let word = rest.popFirst() {
@@ -103,6 +103,7 @@ struct ArgumentParser {
     ) throws(UsageFault) {
         for option in scope where result[option.name] == nil {
             guard let value = environment[option.variable], !value.isEmpty else { continue }
+            result.fromEnvironment.insert(option.name)
             if option.value != nil {
                 try set(option, value, shown: option.variable, &result)
             } else if ["1", "true"].contains(value) {

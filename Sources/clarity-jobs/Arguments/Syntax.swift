@@ -50,6 +50,10 @@ struct OptionSyntax: Sendable {
 struct Arguments {
     /// The names of the command and its subcommand.
     var path: [String] = []
+    /// The words as they were typed, without the program's name.
+    var words: [String] = []
+    /// The options that a variable set, because the command line did not.
+    var fromEnvironment: Set<String> = []
     /// The value of each option; if it was given several times, the last one.
     var values: [String: String] = [:]
     /// All values of each option, in the order given.

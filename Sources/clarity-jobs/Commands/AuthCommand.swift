@@ -101,7 +101,7 @@ struct AuthCommand {
         [
             "--backend", try composition.backendURL(file),
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
-            "--state", composition.statePath(file),
+            "--state", try composition.ownState(file),
         ] + trust(file)
     }
 

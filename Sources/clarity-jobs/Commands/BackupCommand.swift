@@ -22,7 +22,7 @@ struct BackupCommand {
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
         let folder = try folder()
-        let state = composition.statePath(file)
+        let state = try composition.ownState(file)
         let backup = StateBackup(
             stateDirectory: state, environment: composition.keyEnvironment(file),
             forms: try composition.stateForms(), actor: AuditActor(program: "backup"),
@@ -38,7 +38,8 @@ struct BackupCommand {
 
     func list() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let folder = try folder() ?? BackupFolder(ofState: composition.statePath(file))
+        let state = try composition.ownState(file)
+        let folder = try folder() ?? BackupFolder(ofState: state)
         let list = BackupList(try usingBackups { try folder.entries() })
         composition.console.results(list.objects, lines: list.lines)
         return .done

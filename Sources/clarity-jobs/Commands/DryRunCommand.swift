@@ -27,6 +27,7 @@ struct DryRunCommand {
         let conditions = composition.conditions(file).conditions(asking: job.checks)
         let moment = composition.clock.moment
         say(of: job, file, conditions, moment, ledger)
+        if job.kind != .command { _ = try composition.ownState(file) }
         var order = AttemptOrder(
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,

@@ -22,7 +22,7 @@ struct KeyCommand {
         }
         let file = try composition.jobFile()
         var rotation = KeyRotation(
-            stateDirectory: composition.statePath(file),
+            stateDirectory: try composition.ownState(file),
             environment: composition.keyEnvironment(file), to: newKey,
             actor: AuditActor(program: "key rotate"), clock: SystemClock())
         if composition.console.isVerbose {
@@ -35,7 +35,7 @@ struct KeyCommand {
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let state = composition.statePath(file)
+        let state = try composition.ownState(file)
         let environment = composition.keyEnvironment(file)
         let status = try usingHealthData { () throws(HealthStoreError) in
             try KeyStatus.read(stateDirectory: state, environment: environment)

@@ -18,7 +18,7 @@ struct RestoreCommand {
                 .usage, "`restore` wants one backup at most, got \(arguments.operands.count)")
         }
         let file = try composition.jobFile()
-        let state = composition.statePath(file)
+        let state = try composition.ownState(file)
         // A name without a slash is a backup of the state directory.
         let backup = arguments.operands.first.map {
             $0.contains("/") ? composition.absolute($0) : "\(state)/backups/\($0)"

@@ -18,6 +18,7 @@ struct RunCommand {
             throw CommandFailure(.usage, "--force goes with named jobs only")
         }
         let file = try composition.jobFile()
+        _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
         let reporter = RunReporter(
             console: composition.console,

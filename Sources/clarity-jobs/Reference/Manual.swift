@@ -48,7 +48,8 @@ struct Manual {
         page.definition(
             "~/.local/state/clarity-jobs",
             "The state directory, where neither `--state`, `$STATE_DIRECTORY` nor the job file names "
-                + "one.")
+                + "one. If it does not exist, `/var/lib/clarity-jobs` is that of the job file in "
+                + "`/etc/clarity-jobs`.")
         page.heading("EXAMPLES")
         page.code(root.examples)
         page.heading("SEE ALSO")

@@ -1,0 +1,76 @@
+import ClarityHost
+import ClaritySystem
+@preconcurrency import Glibc
+
+// What a command says if only another user can do what it was asked to do.
+
+extension Composition {
+    /// Returns the path of the state directory, whether it exists or not, for a command that writes
+    /// into it.
+    ///
+    /// - Throws: `CommandFailure` if the directory belongs to another user. Its help is the command
+    ///   that this user runs as the other one. Root is refused too: the owner's service could not
+    ///   open root's files.
+    func ownState(_ file: JobFile) throws(CommandFailure) -> String {
+        let path = statePath(file)
+        guard let owner = StateDirectory.otherOwner(of: path) else { return path }
+        let name = Composition.userName(owner)
+        let problem = "it belongs to \(name.map { "the user `\($0)`" } ?? "another user")"
+        // Root need not have sudo(8), and runuser(1) takes no number.
+        let way =
+            name.flatMap { geteuid() == 0 ? "runuser -u \($0) --" : nil }
+            ?? "sudo -u \(name ?? "'#\(owner)'")"
+        throw CommandFailure(
+            .unreachable, StateDirectoryError(path: path, problem: problem).description,
+            "help: \(way) \(commandLine(file))")
+    }
+
+    /// Returns the command with which root runs this one with the key that a service gets as a
+    /// credential, and which is in no place that a person's command looks at.
+    func commandWithCredential(_ file: JobFile) -> String {
+        let user = Composition.userName(geteuid()) ?? "\(geteuid())"
+        return "systemd-run --quiet --pipe --wait --same-dir --uid=\(user) "
+            + "-p LoadCredential=clarity-jobs.key:/etc/clarity-jobs/key \(commandLine(file))"
+    }
+
+    /// Returns this command as another user has to type it: with the job file and the state
+    /// directory that this user's variables or folders name.
+    private func commandLine(_ file: JobFile) -> String {
+        var words: [String] = []
+        if arguments["config"] == nil || arguments.fromEnvironment.contains("config") {
+            let path = foundJobFilePath
+            if path != Composition.serviceJobFilePath { words += ["--config", path] }
+        }
+        if arguments["state"] == nil || arguments.fromEnvironment.contains("state") {
+            let path = statePath(file)
+            if path != impliedStatePath(file) { words += ["--state", path] }
+        }
+        // What follows `--` is no option.
+        let end = arguments.words.firstIndex(of: "--") ?? arguments.words.endIndex
+        var line = arguments.words
+        line.insert(contentsOf: words, at: end)
+        return (["clarity-jobs"] + line).map(shellQuoted).joined(separator: " ")
+    }
+
+    /// Returns the state directory that the job file alone implies for every user.
+    private func impliedStatePath(_ file: JobFile) -> String? {
+        file.stateDirectory ?? (isOfService ? Composition.serviceStatePath : nil)
+    }
+
+    private static func userName(_ user: uid_t) -> String? {
+        getpwuid(user).map { String(cString: $0.pointee.pw_name) }
+    }
+}
+
+/// Returns a word as a shell reads it, in quotes if it has other characters than those of most
+/// names.
+func shellQuoted(_ word: String) -> String {
+    let isPlain = word.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "-_./=:,@+".utf8.contains(byte)
+        }
+    }
+    guard !isPlain || word.isEmpty else { return word }
+    return "'" + word.replacing("'", with: "'\\''") + "'"
+}
