@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
 
@@ -45,6 +45,17 @@ struct Leases {
                 ? isLeftDraft(name) : name != ownOwner && !isAlive(name, patience: .seconds(1))
             if isGone { unlink("\(folder)/\(name)") }
         }
+    }
+
+    /// Returns the loops that run now, each with its process id and its start, the oldest first.
+    func loops() -> [(process: Int32, since: Instant)] {
+        Leases.names(in: folder).compactMap { name in
+            guard !name.hasPrefix("."), isAlive(name, patience: .zero),
+                let process = name.split(separator: "-").first.flatMap({ Int32($0) }),
+                let since = LeaseLock.startOfLoop("\(folder)/\(name)")
+            else { return nil }
+            return (process, since)
+        }.sorted { $0.since < $1.since }
     }
 
     /// Whether a name belongs to a draft lock file whose process died before it renamed the file
@@ -143,6 +154,29 @@ public final class LeaseLock {
         unlink(path)
         close(descriptor)
     }
+
+    /// Writes into the file that its owner is a loop, for people who ask what starts their jobs.
+    ///
+    /// The first byte is left to `ChangeSignals`. A failure changes nothing else.
+    public func announceLoop(since start: Instant) {
+        let line = Array("\n\(LeaseLock.mark)\(start)\n".utf8)
+        pwrite(descriptor, line, line.count, 0)
+    }
+
+    /// Returns when the loop started that owns the file at `path`; `nil` if its owner is none.
+    fileprivate static func startOfLoop(_ path: String) -> Instant? {
+        do throws(WholeFile.Fault) {
+            let bytes = try WholeFile.bytes(
+                of: path, atMost: 256, flags: O_NONBLOCK | O_NOFOLLOW)
+            let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first
+            guard let line, line.hasPrefix(mark) else { return nil }
+            return Instant(rfc3339: String(line.dropFirst(mark.count)))
+        } catch {
+            return nil
+        }
+    }
+
+    private static let mark = "loop since "
 }
 
 /// Wakes the other processes that share a history, so that they look at it.

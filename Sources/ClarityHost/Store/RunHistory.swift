@@ -51,6 +51,9 @@ public struct RunHistory: ~Copyable {
         try rethrowing(":memory:") { try historyMigrations.form() }
     }
 
+    /// Returns the loops that run now, each with its process id and its start, the oldest first.
+    public func loops() -> [(process: Int32, since: Instant)] { leases.loops() }
+
     /// Returns the current ledger.
     public func ledger() throws(RunStoreError) -> Ledger {
         guard let connection else { return Ledger() }

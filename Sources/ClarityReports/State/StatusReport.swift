@@ -10,6 +10,7 @@ public struct StatusReport: Sendable {
     /// When the access token expires; `nil` if nobody is logged in.
     public let session: Instant?
     public let jobs: [BringingJob]
+    private let installation: Installation
     private let now: Instant
 
     /// Whether every goal holds and no job is overdue.
@@ -21,7 +22,8 @@ public struct StatusReport: Sendable {
     ///   - jobs: every job of the job file.
     ///   - store: `nil` if there is none yet; it is only read.
     public init(
-        goals named: [FreshnessGoal], jobs: [BringingJob], store: HealthStore?, now: Instant
+        goals named: [FreshnessGoal], jobs: [BringingJob], store: HealthStore?,
+        installation: Installation, now: Instant
     ) throws(HealthStoreError) {
         let session = try store?.sessions.load()
         let others = try store?.arrivedSubjects().filter { subject in
@@ -36,14 +38,15 @@ public struct StatusReport: Sendable {
         backlog = try store?.outbox.backlog() ?? OutboxCounts()
         self.session = session?.expiresAt
         self.jobs = jobs
+        self.installation = installation
         self.now = now
     }
 }
 
 // For people.
 extension StatusReport {
-    /// Returns a line for each goal, then the outbox, the session and the jobs; with `missedOnly`
-    /// only the missed goals and the overdue jobs.
+    /// Returns a line for each goal, then the outbox, the session, the jobs and the installation;
+    /// with `missedOnly` only the missed goals and the overdue jobs.
     public func lines(missedOnly: Bool) -> [String] {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map(line)
         guard !missedOnly else {
@@ -55,7 +58,7 @@ extension StatusReport {
         let session =
             "session: " + (session.map { "logged in, access until \($0)" } ?? "nobody is logged in")
         let head = goals.isEmpty ? ["no goals: the job file has no `fresh`"] : goals
-        return (head + [outbox, session] + jobs.map(line)).map(\.forReport)
+        return (head + [outbox, session] + jobs.map(line) + installation.lines).map(\.forReport)
     }
 
     private func line(_ ruling: FreshnessRuling) -> String {
@@ -97,20 +100,22 @@ extension StatusReport {
 
 // For programs.
 extension StatusReport {
-    /// Returns an object with `holds`, `goals`, `outbox`, `session` and `jobs`; with `missedOnly`
-    /// only `holds`, the missed goals and the overdue jobs.
+    /// Returns an object with `holds`, `goals`, `outbox`, `session`, `jobs` and `installation`; with
+    /// `missedOnly` only `holds`, the missed goals and the overdue jobs.
     public func object(missedOnly: Bool) -> JSON {
         let head: JSON = ["holds": .bool(holds), "goals": .array(goals(missedOnly))]
         return head.adding(missedOnly ? [:] : ["outbox": outbox, "session": sessionObject])
             .adding(["jobs": .array(jobs(missedOnly))])
+            .adding(missedOnly ? [:] : ["installation": installation.object])
     }
 
     /// Returns the same as separate objects, distinguished by `what`: `goal`, `outbox`, `session`,
-    /// `job`.
+    /// `job`, `installation`.
     public func objects(missedOnly: Bool) -> [JSON] {
         let state = missedOnly ? [] : [("outbox", outbox), ("session", sessionObject)]
         let all =
             goals(missedOnly).map { ("goal", $0) } + state + jobs(missedOnly).map { ("job", $0) }
+            + (missedOnly ? [] : [("installation", installation.object)])
         return all.map { what, object in
             let head: JSON = ["what": .string(what)]
             return head.adding(object)

@@ -11,6 +11,7 @@ extension CommandSyntax {
             "",
             "The exit status is 1 if a goal is missed or a job is overdue. A job is overdue if no scheduler",
             "has looked at it for 15 minutes after its time. --quiet shows only these. Sends nothing.",
+            "The last lines name the state directory, the job file, and the loop that starts the jobs.",
         ],
         options: [.now],
         examples: [

@@ -11,6 +11,7 @@ struct LoopCommand {
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let store = try composition.store(file)
+        store.leaseLock.announceLoop(since: composition.clock.now)
         let planner = composition.planner(
             file, owner: store.leaseLock.owner, scope: .everything)
         let console = composition.console

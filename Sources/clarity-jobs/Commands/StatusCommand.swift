@@ -24,10 +24,17 @@ struct StatusCommand {
         } catch {
             throw CommandFailure(error)
         }
-        let jobs = try jobs(file, at: moment)
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let jobs = try jobs(file, history, ledger, at: moment)
         let store = try composition.healthStore(file, as: "status")
+        let installation = Installation(
+            stateDirectory: composition.statePath(file), jobFile: composition.foundJobFilePath,
+            loops: history.loops(), lastLook: ledger.lastLook(before: moment.wall))
         let report = try usingHealthData { () throws(HealthStoreError) in
-            try StatusReport(goals: goals, jobs: jobs, store: store, now: moment.wall)
+            try StatusReport(
+                goals: goals, jobs: jobs, store: store, installation: installation,
+                now: moment.wall)
         }
         let console = composition.console
         switch console.form {
@@ -56,10 +63,8 @@ struct StatusCommand {
 
     /// Returns each job with its state. It runs no checks, because a check could send a request.
     private func jobs(
-        _ file: JobFile, at moment: Moment
+        _ file: JobFile, _ history: borrowing RunHistory, _ ledger: Ledger, at moment: Moment
     ) throws(CommandFailure) -> [BringingJob] {
-        let history = try composition.history(file)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let planner = composition.planner(file, owner: "", scope: .everything)
         let statuses = planner.statuses(
             at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)

@@ -38,7 +38,7 @@ struct SilenceProgramTests {
 
         #expect(healthy.status == 0)
         #expect(status.status == 1)
-        let line = try #require(status.outputLines.last)
+        let line = try #require(status.outputLines.dropLast(3).last)
         #expect(line.contains("is overdue by 1d 1h"), "\(line)")
         #expect(
             line.contains(": no scheduler has run since \(String("\(end)".prefix(10)))"), "\(line)")

@@ -172,7 +172,8 @@ struct StateOwnerProgramTests {
                 69, refusal, "help: runuser -u clarity-jobs -- clarity-jobs status"),
             "\(administrator.errors)")
         #expect(owner.errors == "")
-        #expect(owner.outputLines.contains("session: nobody is logged in"))
+        #expect(owner.outputLines.contains("state directory: /var/lib/clarity-jobs"))
+        #expect(owner.outputLines.contains("job file: /etc/clarity-jobs/jobs.yaml"))
     }
 
     @Test func `a key that only a service has is named, with the command that has it`() async throws

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 @testable import ProgramTestSupport
 import SQLite
 import Testing
@@ -47,9 +48,11 @@ struct StatusProgramTests {
                 "insights: holds: 0s old, wanted within 2d by default",
                 "outbox: 0 waiting, 3 accepted, 0 for a person",
             ])
-        try #require(status.outputLines.count == 7)
+        try #require(status.outputLines.count == 10)
         #expect(status.outputLines[4].hasPrefix("session: logged in, access until "))
         #expect(status.outputLines[5].hasPrefix("upload: succeeded "))
+        #expect(status.outputLines[7] == "state directory: \(playground.statePath)")
+        #expect(status.outputLines[8] == "job file: \(playground.jobFilePath)")
         #expect(quiet.status == 0 && quiet.output == "")
         #expect(json["holds"] == .bool(true))
         let goal = try #require(json["goals"].elements.first)
@@ -58,8 +61,40 @@ struct StatusProgramTests {
         #expect(json["outbox"]["accepted"].number == 3)
         #expect(
             try lines.outputLines.map { try JSONValue($0)["what"].text } == [
-                "goal", "goal", "goal", "outbox", "session", "job", "job",
+                "goal", "goal", "goal", "outbox", "session", "job", "job", "installation",
             ])
+        let installation = json["installation"]
+        #expect(installation["state_directory"].text == playground.statePath)
+        #expect(installation["job_file"].text == playground.jobFilePath)
+        #expect(installation["loops"].elements.isEmpty && installation["last_look"] == .null)
+    }
+
+    @Test func `status names what starts the jobs`() async throws {
+        let playground = try await playground(fresh: "profile: 100d", sandbox: nil)
+        let none = try await playground.run("status")
+        _ = try await playground.run("run", "--due")
+        let once = try await playground.run("status")
+        let loop = try playground.start(["loop"])
+        _ = await loop.readErrorLine()
+        let running = try await playground.run("status")
+        // A signal to the loop, as every change sends it, leaves its note as it is.
+        _ = try await playground.run("pause", "--all")
+        let json = try await playground.json(status: 1, "status")["installation"]
+        kill(loop.processID, SIGTERM)
+        _ = await loop.finish()
+        let after = try await playground.run("status")
+
+        #expect(
+            none.outputLines.last == "scheduler: none yet; see `clarity-jobs loop` and `run --due`")
+        let last = "scheduler: no loop; `run` was last seen at 2"
+        #expect(once.outputLines.last?.hasPrefix(last) == true, "\(once.output)")
+        #expect(
+            running.outputLines.last?.hasPrefix(
+                "scheduler: loop, process \(loop.processID), since 2") == true, "\(running.output)")
+        let only = try #require(json["loops"].elements.first)
+        #expect(only["process"].number == Int(loop.processID))
+        #expect(only["since"].text?.isEmpty == false)
+        #expect(after.outputLines.last?.hasPrefix(last) == true, "\(after.output)")
     }
 
     @Test func `a waiting sample names its job and what the job waits for`() async throws {
@@ -160,7 +195,8 @@ struct StatusProgramTests {
                 "no goals: the job file has no `fresh`",
                 "outbox: 0 waiting, 0 accepted, 0 for a person", "session: nobody is logged in",
             ])
-        #expect(status.outputLines.last?.hasPrefix("cleanup: no success yet; ") == true)
+        let jobs = status.outputLines.dropLast(3)
+        #expect(jobs.last?.hasPrefix("cleanup: no success yet; ") == true)
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
