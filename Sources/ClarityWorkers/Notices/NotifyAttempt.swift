@@ -1,3 +1,4 @@
+import ClarityContract
 import ClarityJobs
 public import ClarityScheduler
 import ClaritySystem
