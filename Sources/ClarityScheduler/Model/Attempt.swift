@@ -123,6 +123,7 @@ package func counted(_ count: some BinaryInteger, _ words: String) -> String {
         switch parts[noun] {
         case "analyses": "analysis"
         case let word where word.hasSuffix("ies"): word.dropLast(3) + "y"
+        case let word where word.hasSuffix("ches"): String(word.dropLast(2))
         case let word: String(word.dropLast())
         }
     return "1 \(parts.joined(separator: " "))"

@@ -24,7 +24,7 @@ struct FormerSchemaTests {
                 0x0fd8_9031_654d_5f22, 0x24b2_300e_d818_5cf9, 0x1452_7481_f6a6_ce9a,
                 0x286b_7112_2146_e176, 0xe945_e410_866b_4121, 0x18a7_a6b7_a6de_425f,
                 0xdaa5_d3d5_9f70_6c98, 0x73a3_409a_e44a_0f2d,
-                0xde4e_a583_c6f4_54a5,
+                0xde4e_a583_c6f4_54a5, 0x5386_8dbf_5e51_9cb2,
             ]),
         Steps(
             testDescription: "health", migrations: HealthSchema.migrations,
@@ -34,7 +34,7 @@ struct FormerSchemaTests {
                 0xfd5c_0fe1_0355_0438, 0x6ed1_2b93_7dc7_1913, 0x9748_027d_61d9_48f1,
                 0x30ee_34a7_9fc3_d9b0, 0xc15a_5d3c_506d_ef32, 0x7c7d_e206_b64d_0540,
                 0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5, 0x68e5_dcc4_df5f_336f,
-                0xe12e_a16d_cd29_2f62,
+                0xe12e_a16d_cd29_2f62, 0x952e_66c7_24ab_effe,
             ]),
     ]
 

@@ -203,7 +203,9 @@ struct NetworkTests {
         for result in [unresolved, later] {
             line.judge(result, statuses: [69], "a name that nobody resolves")
             #expect(result.errorLines.count == 1, "\(result.errors)")
-            #expect(result.errors.contains("no network"), "\(result.errors)")
+            #expect(
+                result.errors.contains("cannot resolve the backend's host `clarity.example`"),
+                "\(result.errors)")
         }
         line.tell()
         #expect(struck > 0)

@@ -71,7 +71,7 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("metrics: 1 from \(filled) to \(filled), ") })
         #expect(
             lines.contains {
-                $0.hasPrefix("would remove: 3 samples removed, 1 batch removed, ")
+                $0.hasPrefix("would remove: 3 samples removed, 1 batch removed")
             })
         #expect(lines.contains(try #require(reports.notes.last)))
     }
