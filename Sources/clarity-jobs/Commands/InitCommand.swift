@@ -168,7 +168,7 @@ struct InitCommand {
             guard try program(["import", file, "--report"]) == 0 else { return }
         }
         guard !arguments.has("no-sync") else { return }
-        let status = try program(["run", uploadJob, "--force", "--verbose"])
+        let status = try program(["run", uploadJob, "--force"])
         if status != 0 { say("the first upload did not succeed; it will be retried") }
     }
 
