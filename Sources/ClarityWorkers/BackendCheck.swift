@@ -23,7 +23,8 @@ public struct BackendCheck: Sendable {
 
     /// Asks the backend, in the name of the session that is stored, if there is one.
     ///
-    /// Logs nobody in and renews no session.
+    /// Logs nobody in and renews no session: the renewal would be known to the copy of the store
+    /// alone, and a refresh token may work only once.
     public init(
         _ options: BackendOptions, _ store: HealthStore, _ transport: any HTTPTransport,
         clock: any WallClock
@@ -92,6 +93,8 @@ public struct BackendCheck: Sendable {
                     isGood: health.isHealthy))
         } catch .notOffered {
             add(subject, "this backend does not say")
+        } catch .cancelled {
+            add(subject, "the session must be renewed first; the next job does that")
         } catch {
             findings.append(
                 Finding(subject: subject, text: error.ruling.sentence, isGood: false))
@@ -165,6 +168,7 @@ private final class WatchedTransport: HTTPTransport {
     var executor: (any TaskExecutor)? { transport.executor }
 
     func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
+        guard ![.login, .refresh].contains(request.call) else { throw .cancelled }
         let began = clock.elapsed
         let response = try await transport.send(request)
         let span = clock.elapsed - began
