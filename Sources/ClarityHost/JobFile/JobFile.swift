@@ -3,7 +3,8 @@ import ClaritySystem
 
 /// The contents of a job file, checked and complete.
 public struct JobFile: Hashable, Sendable {
-    /// All jobs in the order of the file, including disabled ones. Each id is unique. Every id in
+    /// All jobs in the order of the file, including disabled ones, then those that a section
+    /// implies. Each id is unique. Every id in
     /// `then` and `thenFailed` belongs to another job here, and no chain of them leads back to its
     /// own job.
     public var jobs: [Job]

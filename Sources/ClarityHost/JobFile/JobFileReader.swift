@@ -117,6 +117,7 @@ public struct JobFileReader: Sendable {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }
+        reportTakenIDs(listed, draft.settings, &decoding)
         let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
         return JobFile(
             jobs: withImpliedJobs(assembled.compactMap(\.job), draft.settings),
@@ -128,18 +129,41 @@ public struct JobFileReader: Sendable {
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
     }
 
+    /// Reports a job that has the id of a job that a section implies, and another kind.
+    private func reportTakenIDs(
+        _ jobs: [JobDraft.Listed], _ settings: [String: String], _ decoding: inout Decoding
+    ) {
+        for (section, kind) in impliedKinds(settings)
+        where !jobs.contains(where: { $0.draft.kind?.value == kind }) {
+            for job in jobs where job.draft.id?.value?.rawValue == kind.rawValue {
+                decoding.report(
+                    job.position,
+                    "job id \(shown(kind.rawValue)) is that of the job that "
+                        + "`\(section)` implies", help: "give the job another id")
+            }
+        }
+    }
+
+    /// Returns the sections of a file that imply a job, each with the kind of the job.
+    private func impliedKinds(
+        _ settings: [String: String]
+    ) -> [(section: String, kind: JobKind)] {
+        catalogue.sections.compactMap { section in
+            guard let kind = section.impliedJob,
+                settings.keys.contains(where: { $0.hasPrefix("\(section.key).") })
+            else { return nil }
+            return (section.key, kind)
+        }
+    }
+
     /// Adds the job that a section implies, unless the file has one of its kind, and lets it follow
     /// each job that fails.
     ///
     /// The job has none of the file's defaults: no constraint may keep it from saying what is wrong.
     private func withImpliedJobs(_ jobs: [Job], _ settings: [String: String]) -> [Job] {
         var jobs = jobs
-        for section in catalogue.sections {
-            guard let kind = section.impliedJob, let id = JobID(kind.rawValue),
-                settings.keys.contains(where: { $0.hasPrefix("\(section.key).") })
-            else { continue }
-            if !jobs.contains(where: { $0.kind == kind }) {
-                guard !jobs.contains(where: { $0.id == id }) else { continue }
+        for (_, kind) in impliedKinds(settings) {
+            if !jobs.contains(where: { $0.kind == kind }), let id = JobID(kind.rawValue) {
                 jobs.append(
                     Job(
                         id: id, kind: kind, schedule: .every(.seconds(15 * 60)), overlap: .queue,
