@@ -18,8 +18,8 @@ struct NoticeSender: Sendable {
     let clock: any WallClock
     /// The program that takes mails, as sendmail(8) does.
     var mailProgram = "/usr/sbin/sendmail"
-    /// The variables that programs must not see, besides those of targets.
-    var hidden: Set<String> = []
+    /// The variables that programs must not see.
+    let hidden: Set<String>
 
     /// Sends a message.
     ///
@@ -118,8 +118,9 @@ struct NoticeSender: Sendable {
     private func pass(
         _ input: [UInt8], to words: [String], of target: NoticeTarget
     ) throws(NoticeSendError) {
-        let secrets = hidden.union(["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY"])
-            .filter { $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") } }
+        let secrets = hidden.filter {
+            $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        }
         let quoted = words.map { "'" + $0.replacing("'", with: "'\\''") + "'" }
         let line =
             "unset \(secrets.sorted().joined(separator: " ")); exec \(quoted.joined(separator: " "))"

@@ -30,7 +30,7 @@ public struct NotifyAttempt {
         self.report = report
         sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
-            hidden: Set(order.noticeSecretNames))
+            hidden: order.secretVariables)
     }
 
     func run() async throws -> Outcome {
@@ -179,7 +179,7 @@ extension NotifyAttempt {
         }
         let sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
-            hidden: Set(order.noticeSecretNames))
+            hidden: order.secretVariables)
         var first: Failure?
         for target in targets {
             do throws(NoticeSendError) {
@@ -205,6 +205,12 @@ extension AttemptOrder {
     /// The variables or credentials with the secrets of the targets.
     public var noticeSecretNames: [String] {
         options.filter { $0.key.hasPrefix("notify.") && $0.key.hasSuffix(".secret") }.map(\.value)
+    }
+
+    /// The variables that no program of a target may see: secrets of targets, and the master key.
+    fileprivate var secretVariables: Set<String> {
+        Set(noticeSecretNames + [options["key.variable"] ?? "CLARITY_JOBS_KEY"])
+            .union(["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "CLARITY_JOBS_KEY_VARIABLE"])
     }
 }
 

@@ -84,10 +84,13 @@ struct NoticeProgramTests {
                 command: [sh, -c, 'cat > OUT.json; env > OUT.env']
             """)
         let text = try String(contentsOfFile: playground.jobFilePath, encoding: .utf8)
-        try playground.write { _, folder in text.replacing("OUT", with: "\(folder)/out") }
+        try playground.write { _, folder in
+            text.replacing("OUT", with: "\(folder)/out") + "key: { variable: OWN_KEY }\n"
+        }
 
         _ = try await playground.run(
-            "run", "nightly", environment: ["HOOK_KEY": "invented", "CLARITY_JOBS_KEY": ""])
+            "run", "nightly",
+            environment: ["HOOK_KEY": "invented", "OWN_KEY": String(repeating: "5a", count: 32)])
 
         let request = try #require(server.requests.first)
         let parts = try #require(request.headers["clarity-signature"]).split(separator: ",")
@@ -101,7 +104,8 @@ struct NoticeProgramTests {
         let json = try String(contentsOfFile: "\(folder)/out.json", encoding: .utf8)
         #expect(json == request.body && json.contains(#""kind":"job-failed""#))
         let environment = try String(contentsOfFile: "\(folder)/out.env", encoding: .utf8)
-        #expect(!environment.contains("invented") && environment.contains("PATH="))
+        #expect(!environment.contains("invented") && !environment.contains("5a5a"))
+        #expect(environment.contains("PATH="))
     }
 
     @Test func `a check is pinged at start and end`() async throws {
@@ -205,5 +209,24 @@ struct NoticeProgramTests {
         let result = try await playground.run("validate")
 
         #expect(result.status == 65 && result.errors.contains(message), "\(result.errors)")
+    }
+
+    @Test func `no other job has the id of the job that tells`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            notify: [{ kind: mail, to: you@example.com }]
+            jobs: [{ id: notify, kind: command, options: { command: ["true"] } }]
+
+            """
+        }
+
+        let result = try await playground.run("validate")
+
+        #expect(
+            result.isRefusal(
+                65,
+                "\(playground.jobFilePath):3:8: job id `notify` is that of the job that `notify` "
+                    + "implies", "help: give the job another id"))
     }
 }
