@@ -46,6 +46,7 @@ struct InitCommand {
 
     private func answers() throws(CommandFailure) -> SetupAnswers {
         var answers = SetupAnswers()
+        answers.stateDirectory = arguments["state"].map(composition.absolute)
         answers.backend = try answer(
             "backend", "The address of the CLARITY server's API", nil, backendFault)
         answers.email = try answer("email", "The email address of your account", nil) {
@@ -180,6 +181,9 @@ struct InitCommand {
         case .systemd: try Starters.enableUserService(own, path, composition.configurationFolder)
         }
         if answers.starter != .none { say("the jobs are started by \(answers.starter.rawValue)") }
+        if answers.starter == .systemd {
+            say("while you are logged out too, after `loginctl enable-linger`")
+        }
     }
 
     /// Runs a command of this program with the job file, and returns its exit status.
@@ -245,16 +249,16 @@ private struct JobFileDraft: ~Copyable {
                 throw JobFileDraft.failure(made)
             }
         }
-        let new = "\(target).new"
-        let file = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw JobFileDraft.failure(new) }
+        var name = Array("\(target).XXXXXX".utf8CString)
+        let file = mkstemp(&name)
+        guard file >= 0 else { throw JobFileDraft.failure(target) }
         let bytes = Array(text.utf8)
         let isWritten = write(file, bytes, bytes.count) == bytes.count && fsync(file) == 0
         close(file)
         // link(2), unlike rename(2), replaces nothing.
-        let isLinked = isWritten && link(new, target) == 0
+        let isLinked = isWritten && link(name, target) == 0
         let code = errno
-        unlink(new)
+        unlink(name)
         guard isLinked else {
             errno = code
             throw JobFileDraft.failure(target)

@@ -40,10 +40,16 @@ struct SetupAnswers: Equatable {
     var timeZone = "UTC"
     var hours = Hours.idle
     var starter = Starter.none
+    /// The state directory, if it is not the usual one: whatever starts the jobs must find it.
+    var stateDirectory: String?
 
     /// The job file: the five jobs of the app, with the comments that a first reader needs.
     var jobFile: String {
         let zone = SetupAnswers.quoted(timeZone)
+        let store =
+            stateDirectory.map {
+                "# The history and the encrypted data.\nstore:\n  directory: \(SetupAnswers.quoted($0))\n\n"
+            } ?? ""
         let constraints =
             switch hours {
             case .idle: "{ network: unmetered, battery_above: 20%, idle: true }"
@@ -63,7 +69,7 @@ struct SetupAnswers: Equatable {
                 path: \(SetupAnswers.quoted(path))
                 \(source == .spool ? "# Files of samples come here; docs/sources.md has their form." : "time_zone: \(zone)")
 
-            # Whom to tell when a job fails or needs you. Try it with `clarity-jobs notify test`.
+            \(store)# Whom to tell when a job fails or needs you. Try it with `clarity-jobs notify test`.
             # notify:
             #   - { kind: ntfy, url: https://ntfy.sh/a-topic-that-nobody-guesses }
 

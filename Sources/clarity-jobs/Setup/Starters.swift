@@ -6,10 +6,17 @@ enum Starters {
     /// Adds a line to the user's crontab, unless a line with this job file is there.
     static func addToCrontab(_ program: String, _ jobFile: String) throws(CommandFailure) {
         let line = "*/5 * * * *  \(quoted(program)) run --due --config \(quoted(jobFile))"
-        // crontab(1) has no way to add a line but to write them all.
+        // crontab(1) has no way to add a line but to write them all, so a crontab that cannot be
+        // read must not count as empty.
         let script = """
-            { crontab -l 2>/dev/null || true; } | grep -qF -- "$1" ||
-                { crontab -l 2>/dev/null; printf '%s\\n' "$2"; } | crontab -
+            if lines=$(LC_ALL=C crontab -l 2>&1); then
+                case $lines in *"$1"*) exit 0 ;; esac
+                lines="$lines
+            "
+            else
+                case $lines in *"no crontab for"*) lines= ;; *) exit 1 ;; esac
+            fi
+            printf '%s%s\\n' "$lines" "$2" | crontab -
             """
         try check(["/bin/sh", "-c", script, "sh", jobFile, line], "add to the crontab")
     }

@@ -85,10 +85,13 @@ struct InitProgramTests {
         ]
 
         let result = try await playground.start(words).finish(input: "\(Self.password)\n")
+        let status = try await playground.run("status", environment: ["CLARITY_JOBS_STATE": ""])
         let again = try await playground.start(words).finish(input: "\(Self.password)\n")
 
         #expect(result.status == 0, "\(result.errors)")
         #expect(try await playground.sandbox?.sends().samples.count == 3)
+        // Whatever starts the jobs later finds the state that was named now.
+        #expect(status.outputLines.contains("state directory: \(playground.statePath)"))
         #expect(
             again.isRefusal(
                 78, "clarity-jobs: there is a job file already: `\(playground.jobFilePath)`",
@@ -125,5 +128,40 @@ struct InitProgramTests {
         #expect(result.errorLines.last == "clarity-jobs: \(message)", "\(result.errors)")
         #expect(access(playground.jobFilePath, F_OK) != 0)
         #expect(access(playground.statePath, F_OK) != 0)
+    }
+
+    /// crontab(1) as a script, so that no test changes the crontab of whoever runs it.
+    @Test(arguments: [
+        ("", "no crontab for you", Int32(0), "started by cron"),
+        ("MAILTO=me\n7 * * * *  true\n", nil, 0, "started by cron"),
+        ("7 * * * *  true\n", "you may not use this program", 78, "cannot add to the crontab"),
+    ])
+    func `cron gets one line more, and keeps the others`(
+        lines: String, refusal: String?, status: Int32, message: String
+    ) async throws {
+        let playground = try await playground()
+        let folder = playground.folder.path
+        try playground.folder.write("crontab.txt", Array(lines.utf8))
+        let read = refusal.map { "echo '\($0)' >&2; exit 1" } ?? "cat \(folder)/crontab.txt"
+        try playground.folder.write(
+            "crontab",
+            Array("#!/bin/sh\n[ $1 = - ] && exec cat > \(folder)/crontab.txt\n\(read)\n".utf8))
+        chmod("\(folder)/crontab", 0o700)
+        let words = [
+            "init", "--yes", "--backend", playground.url, "--email", "demo@example.com",
+            "--path", "\(folder)/export.xml", "--start", "cron", "--no-sync", "--password-stdin",
+        ]
+
+        let result = try await playground.start(
+            words, environment: ["PATH": "\(folder):/usr/bin:/bin"]
+        ).finish(input: "\(Self.password)\n")
+
+        #expect(result.status == status, "\(result.errors)")
+        #expect(result.errors.contains(message))
+        let line =
+            "*/5 * * * *  '\(ChildProgram.folder)/clarity-jobs' run --due --config "
+            + "'\(playground.jobFilePath)'\n"
+        let crontab = try String(contentsOfFile: "\(folder)/crontab.txt", encoding: .utf8)
+        #expect(crontab == lines + (status == 0 ? line : ""))
     }
 }
