@@ -46,6 +46,9 @@ public struct MetricsReport: Sendable {
         var failures = MetricFamily(
             "failures_total", .counter,
             "Runs that failed for good, by the category of the last failure.")
+        var answers = MetricFamily(
+            "http_answers_total", .counter,
+            "Answers to the job's HTTP requests, by class of status; none where no answer came.")
         var attempts = MetricFamily(
             "attempt_duration_seconds", .histogram,
             "How long attempts took, without those that vanished.")
@@ -65,10 +68,15 @@ public struct MetricsReport: Sendable {
                     .count(totals.failures[category] ?? 0),
                     [.job(job), .init(name: "category", value: category.rawValue)])
             }
+            for answer in JobTotals.AnswerClass.allCases {
+                answers.add(
+                    .count(totals.answers[answer] ?? 0),
+                    [.job(job), .init(name: "class", value: answer.rawValue)])
+            }
             attempts.add(totals.attempts, of: job)
             delays.add(totals.delays, of: job)
         }
-        return [runs, failures, attempts, delays]
+        return [runs, failures, answers, attempts, delays]
     }
 
     private var ofJobs: [MetricFamily] {

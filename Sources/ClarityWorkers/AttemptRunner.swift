@@ -52,7 +52,7 @@ extension WorkContext {
         isEnding: @escaping @Sendable () -> Bool, isRehearsal: Bool = false
     ) throws(Failure) {
         // Measured in a dry run too, because the metered budget depends on what is sent.
-        let transport = MeasuredTransport(transport)
+        let transport = MeasuredTransport(transport, report: isRehearsal ? nil : report)
         let client = try BackendOptions(order.options, prefix: "backend.").client(
             store, transport, clock: clock, environment: isRehearsal ? [:] : environment)
         self.init(
@@ -109,13 +109,22 @@ extension AttemptOrder {
     }
 }
 
-/// Sends through another transport, and counts the bytes of all request bodies, retries included.
+/// Sends through another transport, and counts the answers by class of status, and the bytes of all
+/// request bodies, retries included.
 final class MeasuredTransport: HTTPTransport {
     private let transport: any HTTPTransport
+    private let report: (@Sendable (AttemptReport) -> Void)?
     private let bytes = Atomic<Int64>(0)
+    private let answers = Mutex(Tally())
 
     /// Creates a transport that measures `transport`.
-    init(_ transport: any HTTPTransport) { self.transport = transport }
+    ///
+    /// - Parameter report: gets a count named `http_2xx` after an answer with such a status, and
+    ///   `http_none` where no answer came.
+    init(_ transport: any HTTPTransport, report: (@Sendable (AttemptReport) -> Void)? = nil) {
+        self.transport = transport
+        self.report = report
+    }
 
     /// The bytes of all bodies so far. Streams do not count; no upload of samples uses one.
     var bodyBytes: Int64 { bytes.load(ordering: .relaxed) }
@@ -124,6 +133,23 @@ final class MeasuredTransport: HTTPTransport {
 
     func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
         bytes.add(Int64(request.body?.count ?? 0), ordering: .relaxed)
-        return try await transport.send(request)
+        do throws(TransportError) {
+            let response = try await transport.send(request)
+            count("\(response.status / 100)xx")
+            return response
+        } catch {
+            if error != .cancelled { count("none") }
+            throw error
+        }
+    }
+
+    private func count(_ answer: String) {
+        guard let report else { return }
+        let name = Tally.answerPrefix + answer
+        // Reported inside: a count that arrives late would replace a higher one.
+        answers.withLock { answers in
+            answers[name] += 1
+            report(.count(name: name, answers[name]))
+        }
     }
 }

@@ -116,6 +116,7 @@ let historyMigrations = Migrations(
         secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion, awaitsHistoryVersion,
         patienceHistoryVersion, bootHistoryVersion, namedHistoryVersion,
         sourcesHistoryVersion, totalsHistoryVersion,
+        answersHistoryVersion,
     ])
 
 /// Version 3: the condition that a run itself needs, beyond its job's constraints.
@@ -248,3 +249,31 @@ private func bucket(_ value: String, _ bounds: [Int64]) -> String {
     let cases = bounds.map { "WHEN \(value) <= \($0) THEN '\($0)'" }
     return "CASE \(cases.joined(separator: " ")) ELSE '0' END"
 }
+
+/// Version 11: how often a job's HTTP requests were answered, and with which class of status, since
+/// the file was made.
+///
+/// An attempt's tally is `name=count` joined by spaces. CAST takes the digits and leaves the rest.
+private let answersHistoryVersion = """
+    CREATE TABLE answer_totals (
+        job_id TEXT NOT NULL,
+        class TEXT NOT NULL CONSTRAINT answer_totals_class
+            CHECK (class = '2xx' OR class = '3xx' OR class = '4xx' OR class = '5xx'
+                OR class = 'none'),
+        number INTEGER NOT NULL CONSTRAINT answer_totals_number CHECK (number > 0),
+        PRIMARY KEY (job_id, class)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TRIGGER answer_totals_of_attempt AFTER UPDATE OF result ON attempts
+    WHEN OLD.result = 'running' AND NEW.result <> 'running' AND instr(NEW.tally, 'http_') > 0
+    BEGIN
+        INSERT INTO answer_totals (job_id, class, number)
+        SELECT job_id, class, number FROM (
+            SELECT classes.column1 AS class, CAST(substr(NEW.tally,
+                nullif(instr(' ' || NEW.tally, ' http_' || classes.column1 || '='), 0)
+                    + length('http_' || classes.column1 || '=')) AS INTEGER) AS number
+            FROM (VALUES ('2xx'), ('3xx'), ('4xx'), ('5xx'), ('none')) AS classes
+        ), runs WHERE number > 0 AND runs.id = NEW.run_id
+        ON CONFLICT (job_id, class) DO UPDATE SET number = number + excluded.number;
+    END;
+    """

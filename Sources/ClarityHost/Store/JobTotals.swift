@@ -21,10 +21,22 @@ public struct JobTotals: Hashable, Sendable {
     public fileprivate(set) var runs: [RunState: Int64] = [:]
     /// The runs that failed for good, by the category of the last failure.
     public fileprivate(set) var failures: [Failure.Category: Int64] = [:]
+    /// The answers to the attempts' HTTP requests, by `AnswerClass`.
+    public fileprivate(set) var answers: [AnswerClass: Int64] = [:]
     /// How long the attempts took, without those that vanished.
     public fileprivate(set) var attempts = Distribution(bounds: durationBounds)
     /// How long after their occurrence the runs of the schedule started.
     public fileprivate(set) var delays = Distribution(bounds: delayBounds)
+
+    /// The first digit of an answer's status, or that no answer came. The words are part of the
+    /// schema's version 11, and end the names of an attempt's counts of answers.
+    public enum AnswerClass: String, CaseIterable, Sendable {
+        case success = "2xx"
+        case redirect = "3xx"
+        case refusal = "4xx"
+        case fault = "5xx"
+        case none
+    }
 
     /// Creates the totals of a job that has done nothing yet.
     public init() {}
@@ -51,6 +63,12 @@ extension RunHistory {
                 guard let job = JobID(row.text(0)) else { return }
                 totals[job, default: JobTotals()].take(
                     row.text(1), row.text(2), row.integer(3), .milliseconds(row.integer(4)))
+            }
+            try connection.forEach("SELECT job_id, class, number FROM answer_totals") { row in
+                guard let job = JobID(row.text(0)),
+                    let answer = JobTotals.AnswerClass(rawValue: row.text(1))
+                else { return }
+                totals[job, default: JobTotals()].answers[answer] = row.integer(2)
             }
             return totals
         }

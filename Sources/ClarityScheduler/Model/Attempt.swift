@@ -67,6 +67,10 @@ public struct AttemptOutput: Hashable, Sendable {
 ///
 /// A name is lowercase words joined by `_`, such as `samples_read`.
 public struct Tally: Hashable, Sendable {
+    /// What the names of counts of HTTP answers begin with. They are for monitoring: they do not show
+    /// that work was done, and stand in no summary.
+    public static let answerPrefix = "http_"
+
     public private(set) var names: [String] = []
     private var counts: [String: Int64] = [:]
 
@@ -94,14 +98,16 @@ public struct Tally: Hashable, Sendable {
 
     public var isEmpty: Bool { names.isEmpty }
 
-    /// Whether any count is above zero.
-    public var hasCounted: Bool { counts.values.contains { $0 > 0 } }
+    /// Whether any work was counted.
+    public var hasCounted: Bool { ofWork.contains { self[$0] > 0 } }
 
-    /// The counts above zero on one line: `2041 samples read, 1 sample queued`. If all are zero, the
-    /// first one.
+    /// The counts of work above zero on one line: `2041 samples read, 1 sample queued`. If all are
+    /// zero, the first one.
     public var summary: String {
-        text(hasCounted ? names.filter { self[$0] > 0 } : Array(names.prefix(1)))
+        text(hasCounted ? ofWork.filter { self[$0] > 0 } : Array(ofWork.prefix(1)))
     }
+
+    private var ofWork: [String] { names.filter { !$0.hasPrefix(Tally.answerPrefix) } }
 
     /// All counts on one line.
     public var whole: String { text(names) }

@@ -109,7 +109,7 @@ struct HistoryShowCommand {
                     + (run.finishedAt.map { "finished \($0), took \(($0 - started).text)" }
                         ?? "not finished"))
         }
-        if !run.tally.isEmpty { lines.append("counts: \(run.tally.summary)") }
+        if !run.tally.summary.isEmpty { lines.append("counts: \(run.tally.summary)") }
         if let failure = run.failure { lines.append("why: \(failure.reason)") }
         lines += run.notes.map { "note: \($0)" }
         for line in lines { composition.console.result(line.printable) }

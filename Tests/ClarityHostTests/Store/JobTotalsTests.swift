@@ -64,6 +64,26 @@ struct JobTotalsTests {
         #expect(try RunHistory(inDirectory: bed.path).totals().isEmpty)
     }
 
+    @Test(arguments: ["succeeded", "failed", "stopped", "interrupted"])
+    func `an attempt's answers count by class, however it ended`(result: String) throws {
+        try start(1)
+        try connection.execute(
+            """
+            INSERT INTO attempts VALUES (1, 1, 0, NULL, 'running', NULL, NULL, '', 0),
+                (1, 2, 0, NULL, 'running', NULL, NULL, '', 0),
+                (1, 3, 0, NULL, 'running', NULL, NULL, '', 0);
+            UPDATE attempts SET result = '\(result)', finished_at_ms = 9,
+                tally = 'http_2xx=12 samples_sent=7 http_none=1' WHERE number = 1;
+            UPDATE attempts SET result = '\(result)', finished_at_ms = 9,
+                tally = 'my_http_4xx=5 http_2xx=30 http_5xx=2' WHERE number = 2;
+            UPDATE attempts SET result = '\(result)', finished_at_ms = 9,
+                tally = 'samples_sent=7' WHERE number = 3;
+            UPDATE attempts SET tally = 'http_2xx=100';
+            """)
+
+        #expect(try totals().answers == [.success: 42, .fault: 2, .none: 1])
+    }
+
     @Test(arguments: [(1000, 0), (1001, 1), (86_400_000, 7), (86_400_001, 8), (-5, 0)])
     func `a run of the schedule counts in the bucket of its delay`(
         delay: Int64, bucket: Int

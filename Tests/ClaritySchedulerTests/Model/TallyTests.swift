@@ -73,4 +73,13 @@ struct TallyTests {
         #expect(run["samples_sent"] == 60)
         #expect(run["uploads_processing"] == 1)
     }
+
+    @Test func `HTTP answers are neither work nor part of the summary`() {
+        var tally = Tally()
+        tally["http_2xx"] = 9
+
+        #expect(!tally.hasCounted && tally.summary == "" && tally.whole == "9 http 2xx")
+        tally["samples_sent"] = 2
+        #expect(tally.hasCounted && tally.summary == "2 samples sent")
+    }
 }

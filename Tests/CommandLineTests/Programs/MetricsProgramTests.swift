@@ -71,6 +71,9 @@ struct MetricsProgramTests {
         #expect(try value(text, #"runs_total{job_id="upload",result="failed"}"#) == 0)
         #expect(try value(text, #"runs_total{job_id="broken",result="failed"}"#) == 1)
         #expect(try value(text, #"failures_total{job_id="broken",category="work"}"#) == 1)
+        // The backend detects neither dialect nor login again: the upload is one request.
+        #expect(try value(text, #"http_answers_total{job_id="upload",class="2xx"}"#) == 1)
+        #expect(try value(text, #"http_answers_total{job_id="upload",class="5xx"}"#) == 0)
         #expect(
             try value(text, #"attempt_duration_seconds_bucket{job_id="upload",le="+Inf"}"#) == 1)
         #expect(try value(text, #"attempt_duration_seconds_sum{job_id="upload"}"#) > 0)
