@@ -28,9 +28,21 @@ public struct Outbox: Sendable {
     func counts(
         _ connection: Connection, where condition: String = "true"
     ) throws -> OutboxCounts {
-        OutboxCounts(
-            try connection.counts(
-                "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state"))
+        var counts = try connection.counts(
+            "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state")
+        // Asked apart: the reasons of all rows are in no index.
+        let discarded =
+            try connection.first(
+                """
+                SELECT count(*) FROM outbox
+                WHERE state = 'rejected' AND (\(condition)) AND \(Outbox.isDiscarded(true))
+                """
+            ) { $0.integer(0) } ?? 0
+        if discarded > 0 {
+            counts[OutboxState.rejected.rawValue, default: 0] -= discarded
+            counts[OutboxCounts.discarded] = discarded
+        }
+        return OutboxCounts(counts)
     }
 
     /// Returns the number of samples that are queued or being sent, by kind.

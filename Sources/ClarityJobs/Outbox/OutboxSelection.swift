@@ -152,8 +152,8 @@ public struct OutboxReviewEntry: Hashable, Sendable {
 // How a person reviews samples that did not arrive.
 
 extension Outbox {
-    /// Returns the samples that are `rejected`, `setAside` or `unconfirmed`, by kind, state and
-    /// reason, the largest count first.
+    /// Returns the samples that are `rejected`, `setAside` or `unconfirmed` and not discarded, by
+    /// kind, state and reason, the largest count first.
     public func review() throws(HealthStoreError) -> [OutboxReviewEntry] {
         try store.access { connection in try review(connection) }
     }
@@ -162,7 +162,7 @@ extension Outbox {
         try connection.all(
             """
             SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM outbox
-            WHERE state IN ('rejected', 'setAside', 'unconfirmed')
+            WHERE state IN ('rejected', 'setAside', 'unconfirmed') AND \(Outbox.isDiscarded(false))
             GROUP BY kind, state, reason ORDER BY amount DESC, kind, state
             """
         ) { row in

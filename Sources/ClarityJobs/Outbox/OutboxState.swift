@@ -38,8 +38,13 @@ public struct OutboxCounts: Hashable, Sendable {
     /// The number of samples in all states, known or not.
     public var total: Int64 { counts.values.reduce(0, +) }
 
-    /// The number of samples in a state.
+    /// The number of samples in a state. Discarded ones are not among those that are `rejected`.
     public subscript(state: OutboxState) -> Int64 { counts[state.rawValue] ?? 0 }
+
+    /// The samples that a person discarded: nothing more becomes of them.
+    public var discarded: Int64 { counts[OutboxCounts.discarded] ?? 0 }
+
+    static let discarded = "discarded"
 
     /// Samples that are queued, or in a batch that is being sent.
     public var waiting: Int64 { self[.queued] + self[.sending] }
@@ -47,9 +52,9 @@ public struct OutboxCounts: Hashable, Sendable {
     /// Samples that only a person can move: unconfirmed, rejected or set aside.
     public var forPerson: Int64 { self[.unconfirmed] + self[.rejected] + self[.setAside] }
 
-    /// Whether each sample is counted in exactly one state.
+    /// Whether each sample is counted in exactly one state, or as discarded.
     public var isBalanced: Bool {
-        total == OutboxState.allCases.reduce(0) { $0 + self[$1] }
+        total == OutboxState.allCases.reduce(discarded) { $0 + self[$1] }
     }
 }
 
@@ -58,9 +63,10 @@ extension OutboxCounts: CustomStringConvertible {
     public var description: String {
         // Only some dialects have this state.
         let kept = self[.stored] > 0 ? " + \(self[.stored]) stored" : ""
+        let gone = discarded > 0 ? " + \(discarded) discarded" : ""
         return """
             \(counted(total, "samples")) = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
-            \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected + \
+            \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected\(gone) + \
             \(self[.setAside]) set aside + \(waiting) waiting
             """
     }

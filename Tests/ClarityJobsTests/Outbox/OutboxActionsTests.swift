@@ -82,6 +82,10 @@ import Testing
         let entry = try #require(
             try store.audit.records(limit: 99).compactMap(\.entry).last { $0.action == .removed })
         #expect(entry.counts == ["heart_rate": 4] && entry.detail == "discarded by a person")
+        let counts = try store.outbox.counts()
+        #expect(counts.discarded == 4 && counts[.rejected] == 0 && counts.isBalanced)
+        #expect(try store.outbox.backlog().forPerson == counts[.setAside])
+        #expect(try store.outbox.review().allSatisfy { $0.state == .setAside })
     }
 
     @Test func `what was discarded comes back by its reason alone, from its source`() throws {
@@ -172,7 +176,8 @@ import Testing
 
         #expect(count == 1)
         #expect(
-            try store.outbox.states() == [.accepted: 3, .unconfirmed: 3, .sending: 2, .rejected: 1])
+            try store.outbox.states() == [.accepted: 3, .unconfirmed: 3, .sending: 2])
+        #expect(try store.outbox.counts().discarded == 1)
     }
 
     @Test func `more than a portion is changed whole`() throws {
@@ -182,7 +187,8 @@ import Testing
         let count = try store.outbox.discard(selection(.queued))
 
         #expect(count == 11_000)
-        #expect(try store.outbox.states() == [.rejected: 11_000])
+        #expect(try store.outbox.states() == [:])
+        #expect(try store.outbox.counts().discarded == 11_000)
     }
 
     @Test func `a sample is shown with its batch and the backend's words, not its value`() throws {
