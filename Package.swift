@@ -166,7 +166,7 @@ let package = Package(
             "CommandLineTests",
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web", "clarity-jobs-sandbox",
-                "ClarityScheduler", "ProgramTestSupport", "SQLite",
+                "ClarityScheduler", "ClaritySystem", "ProgramTestSupport", "SQLite",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(

@@ -16,13 +16,21 @@ struct HistoryNotices {
         var runs: [Run] = []
     }
 
+    /// How long the machine was off or asleep, as far as it can tell.
+    struct Absence {
+        var bootedAt = Instant(secondsSince1970: 0)
+        /// The time asleep since then.
+        var asleep = Duration.zero
+    }
+
     var jobs: [JobFacts]
+    var absence = Absence()
     /// When the newest backup that somebody asked for was made; `nil` if nobody ever asked.
     var lastBackup: Instant?
     var now: Instant
 
     var active: [Notice] {
-        jobs.flatMap(ofJob) + [outage, oldBackup].compactMap(\.self)
+        jobs.flatMap(ofJob) + [silence, outage, oldBackup].compactMap(\.self)
     }
 
     private func ofJob(_ job: JobFacts) -> [Notice] {
@@ -35,14 +43,6 @@ struct HistoryNotices {
                     "job `\(job.id)` failed; see `clarity-jobs history show \(last.id)`"))
         }
         guard let status = job.status else { return notices }
-        if let since = status.overdueSince {
-            notices.append(
-                Notice(
-                    .schedulerOverdue, about: job.id.rawValue,
-                    "job `\(job.id)` is overdue since \(since); does `clarity-jobs loop` or cron run?"
-                )
-            )
-        }
         guard let open = status.open, open.state == .enqueued else { return notices }
         if open.needs == .login {
             notices.append(
@@ -59,6 +59,26 @@ struct HistoryNotices {
             )
         }
         return notices
+    }
+
+    /// The notice that no scheduler ran while jobs were due, although the machine was awake.
+    ///
+    /// The first scheduler after the silence has runs that catch up. The notice stays for a day, so
+    /// that quiet hours do not hide it.
+    private var silence: Notice? {
+        let caughtUp = jobs.compactMap { job in
+            job.runs.first { [.schedule, .catchUp].contains($0.trigger) }
+        }
+        .filter { $0.trigger == .catchUp && now - $0.enqueuedAt < Notice.toldSilence }
+        guard let until = caughtUp.map(\.enqueuedAt).max(),
+            let since = jobs.flatMap(\.runs).flatMap({ [$0.enqueuedAt, $0.finishedAt] })
+                .compactMap(\.self).filter({ $0 < until }).max(),
+            until - max(since, absence.bootedAt) - absence.asleep > Notice.silence
+        else { return nil }
+        return Notice(
+            .schedulerOverdue,
+            "no scheduler ran between \(since) and \(until), and jobs were overdue; does "
+                + "`clarity-jobs loop` or cron run?")
     }
 
     /// The notice that nothing has reached the backend for long.
@@ -108,8 +128,12 @@ extension Composition {
                         try history.runs(of: job.id, limit: 100)
                     })
             }
+        let machine = SystemClock()
         return HistoryNotices(
-            jobs: jobs, lastBackup: lastBackup(file), now: moment.wall
+            jobs: jobs,
+            absence: .init(
+                bootedAt: moment.wall - machine.elapsed, asleep: machine.elapsed - machine.awake),
+            lastBackup: lastBackup(file), now: moment.wall
         ).active
     }
 

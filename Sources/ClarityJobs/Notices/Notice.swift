@@ -13,7 +13,7 @@ public struct Notice: Hashable, Sendable {
         case goalMissed = "goal-missed"
         /// A job waits for a login.
         case loginNeeded = "login-needed"
-        /// A job should have started, and no scheduler started it.
+        /// Jobs were due for `Notice.silence`, and no scheduler ran.
         case schedulerOverdue = "scheduler-overdue"
         /// The newest backup is older than `Notice.oldBackup`.
         case backupOld = "backup-old"
@@ -27,6 +27,11 @@ public struct Notice: Hashable, Sendable {
     public static let oldBackup = Duration.seconds(8 * 86_400)
     /// The time without an answer of the backend that is worth a notice: 6 hours.
     public static let longOutage = Duration.seconds(6 * 3600)
+
+    /// How late jobs are before the scheduler counts as silent: 15 minutes.
+    public static let silence = Duration.seconds(15 * 60)
+    /// How long a person is told that the scheduler was silent: a day.
+    public static let toldSilence = Duration.seconds(86_400)
 
     public var kind: Kind
     /// What the notice is about: a job, a kind of data, or nothing. There is at most one open

@@ -78,11 +78,38 @@ struct HistoryNoticesTests {
 
         #expect(
             found == [
-                "scheduler-overdue upload: job `upload` is overdue since \(Self.now); does "
-                    + "`clarity-jobs loop` or cron run?",
                 "login-needed upload: job `upload` waits for a login; run `clarity-jobs auth login`",
                 "disk-low upload: job `upload` waits for free space: 3 MiB, wanted 1 GiB",
             ])
+    }
+
+    @Test func `a scheduler that was silent for 16 minutes is told for a day`() throws {
+        func found(
+            silentMinutes: Int64, hoursAgo: Int64 = 1, trigger: Trigger = .catchUp,
+            _ change: (inout HistoryNotices) -> Void = { _ in }
+        ) throws -> [String] {
+            var late = try run(2, .succeeded, hoursAgo: hoursAgo)
+            late.trigger = trigger
+            var before = try run(1, .succeeded)
+            before.enqueuedAt = late.enqueuedAt - .seconds(silentMinutes * 60)
+            before.finishedAt = before.enqueuedAt
+            return try notices([late, before], change)
+        }
+        let boot = Self.now - .seconds(3600 + 14 * 60)
+
+        #expect(
+            try found(silentMinutes: 16) == [
+                "scheduler-overdue : no scheduler ran between \(Self.now - .seconds(4560)) and "
+                    + "\(Self.now - .seconds(3600)), and jobs were overdue; does `clarity-jobs loop` "
+                    + "or cron run?"
+            ])
+        #expect(try found(silentMinutes: 15).isEmpty)
+        #expect(try found(silentMinutes: 16, hoursAgo: 23).count == 1)
+        #expect(try found(silentMinutes: 16, hoursAgo: 24).isEmpty)
+        #expect(try found(silentMinutes: 16, trigger: .schedule).isEmpty)
+        #expect(try found(silentMinutes: 99) { $0.absence.bootedAt = boot }.isEmpty)
+        #expect(try found(silentMinutes: 99) { $0.absence.asleep = .seconds(84 * 60) }.isEmpty)
+        #expect(try found(silentMinutes: 99) { $0.absence.asleep = .seconds(83 * 60) }.count == 1)
     }
 
     @Test(arguments: [(8, 1), (7, 0)])
