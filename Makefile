@@ -6,7 +6,7 @@ SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benc
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test chaos bench conformance fuzz lint format release clean
+.PHONY: help setup build demo test chaos bench conformance fuzz lint format release first-day clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
@@ -19,6 +19,7 @@ help:
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
+	@echo 'make first-day  sets the release up in a fresh Debian, at a terminal; needs root'
 	@echo 'make clean    removes everything that was built, the demo'"'"'s data included'
 
 setup:
@@ -62,6 +63,9 @@ format: setup
 
 release: setup
 	@scripts/release
+
+first-day: release
+	@scripts/first-day
 
 clean:
 	rm -rf .build .demo dist
