@@ -25,7 +25,7 @@ func tests(
         swiftSettings: strict)
 }
 
-func system(_ name: String, _ package: String, _ debian: String) -> Target {
+func system(_ name: String, _ package: String?, _ debian: String) -> Target {
     .systemLibrary(name: name, pkgConfig: package, providers: [.apt([debian])])
 }
 
@@ -54,6 +54,8 @@ let package = Package(
         system("CYAML", "yaml-0.1", "libyaml-dev"),
         system("CCurl", "libcurl", "libcurl4-openssl-dev"),
         system("CSodium", "libsodium", "libsodium-dev"),
+        // Linked statically, by its module map: no start of a program has to load it.
+        system("CZstd", nil, "libzstd-dev"),
         system("CArchive", "libarchive", "libarchive-dev"),
         system("CMicroHTTPD", "libmicrohttpd", "libmicrohttpd-dev"),
         .target(name: "CLinux"),
@@ -69,7 +71,9 @@ let package = Package(
         library(
             "ClarityHost",
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
-        library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
+        library(
+            "ClarityJobs",
+            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium", "CZstd"]),
         library("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
         library(
             "ClarityTransport",
@@ -89,7 +93,9 @@ let package = Package(
                 "ClarityClient", "ClaritySources", "ClarityTransport", "ClarityContract",
                 "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
             ]),
-        library("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
+        library(
+            "ClarityReports",
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite"]),
 
         library(
             "ClarityMetrics", ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),

@@ -43,8 +43,12 @@ public struct SourceReport: Hashable, Sendable {
     public var stepMinutes: [StepDay] = []
     /// The records of days, to be merged with those of other sources; `nil` if there are none.
     var days: DayRecords?
+    /// The records for the archive; `nil` from a source that has none.
+    var records: ArchiveCollector?
     /// The records of types that CLARITY has no field for, by HealthKit type.
     public var unmapped: [String: Int64] = [:]
+    /// How many of its records the archive has, and which of them it had not before.
+    package var archived = Archive.Kept()
     /// The records that could not become a sample, by reason, such as `bad date`, `in the future`,
     /// `unknown unit` or `blood pressure without its other half`.
     public var refused: [String: Int64] = [:]

@@ -100,17 +100,17 @@ public struct JSONParser: Sendable {
     /// Reads the next value, of at most `largestPart` bytes.
     public mutating func value() throws(JSONFault) -> JSON { try piece().get() }
 
-    /// Reads the next value, of at most `largestPart` bytes, and moves past it even if the value
-    /// itself is at fault.
+    /// Reads the next value, of at most `most` bytes, and moves past it even if the value itself is
+    /// at fault.
     ///
     /// - Throws: `JSONFault` if the end of the value cannot be found.
-    public mutating func piece() throws(JSONFault) -> Result<JSON, JSONFault> {
+    public mutating func piece(
+        atMost most: Int = largestPart
+    ) throws(JSONFault) -> Result<JSON, JSONFault> {
         var part = try part()
-        guard part.limit - part.position <= JSONParser.largestPart else {
+        guard part.limit - part.position <= most else {
             return .failure(
-                JSONFault(
-                    offset: part.position + JSONParser.largestPart,
-                    reason: "more than \(JSONParser.largestPart) bytes"))
+                JSONFault(offset: part.position + most, reason: "more than \(most) bytes"))
         }
         return Result { () throws(JSONFault) in try part.whole() }
     }

@@ -106,6 +106,7 @@ enum Program {
         case ["import"]: try SourceCommands(composition).importFile()
         case ["sources"]: try SourceCommands(composition).list()
         case ["metrics"]: try ReadingCommands(composition).metrics()
+        case ["export-data"]: try ExportDataCommand(composition).run()
         case ["insights"]: try ReadingCommands(composition).insights()
         case ["profile"]: try ReadingCommands(composition).profile()
         case ["summary"]: try ReadingCommands(composition).summary()

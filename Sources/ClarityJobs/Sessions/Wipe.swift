@@ -27,7 +27,7 @@ extension HealthStore {
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
         // Derived from the sources; the samples already count them.
         ("minutes", nil), ("contributions", nil), ("day_zone", nil), ("readings", nil),
-        ("server_words", nil),
+        ("server_words", nil), ("segments", "segments of records"), ("segment_marks", nil),
         ("pulls", nil),
         ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
         ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),

@@ -57,6 +57,10 @@ struct SealedTable: Sendable {
             name: "contributions", identity: [.text("kind"), .integer("period"), .tag], tag: "tag"),
         SealedTable(name: "minutes", identity: [.integer("day")]),
         SealedTable(name: "analyses", identity: [.integer("id"), .integer("last_day")]),
+        SealedTable(
+            name: "segments",
+            identity: [.text("type"), .integer("month"), .integer("generation")], label: 0),
+        SealedTable(name: "segment_marks", identity: [.tag], tag: "tag"),
         SealedTable(name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),
     ]
 

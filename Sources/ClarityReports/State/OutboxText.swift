@@ -42,7 +42,7 @@ extension OutboxArithmetic {
         var line =
             "\(counts[.read]) read = \(counts[.queued]) queued + \(counts[.known]) known + "
             + "\(counts[.paired]) second halves of a blood pressure + \(counts[.folded]) of days and "
-            + "nights + \(counts[.repeated]) repeated + \(counts[.unmapped]) of other types + "
+            + "nights + \(counts[.repeated]) repeated + \(counts[.unmapped]) kept here + "
             + "\(counts[.refused]) refused"
         if counts[.beforeSince] > 0 { line += " + \(counts[.beforeSince]) before the time wanted" }
         return line

@@ -1,7 +1,22 @@
 import ClarityScheduler
 
-/// Parses the dates of an export.
-enum HealthKitDate {
+/// A date of an export.
+struct HealthKitDate {
+    /// The seconds since 1970-01-01T00:00:00Z.
+    let seconds: Int64
+    /// How far the clock that wrote it was ahead of UTC, in minutes.
+    let offset: Int16
+
+    /// Parses what `seconds(_:)` parses.
+    init?(_ bytes: Bytes) {
+        guard let seconds = HealthKitDate.seconds(bytes) else { return nil }
+        self.seconds = seconds
+        // Both forms end in a sign and four digits.
+        func digit(_ index: Int) -> Int16 { Int16(bytes[bytes.count - index] &- 0x30) }
+        let minutes = (digit(4) * 10 + digit(3)) * 60 + digit(2) * 10 + digit(1)
+        offset = bytes[bytes.count - 5] == UInt8(ascii: "-") ? -minutes : minutes
+    }
+
     /// Parses `2024-01-21 08:30:00 -0500`, or iOS 8's `20150616071916-0700`, into seconds since
     /// 1970-01-01T00:00:00Z. Returns `nil` for anything else, and for a year before 1900, which
     /// devices use for "no date".

@@ -2,18 +2,23 @@
 ///
 /// Neighbouring records nearly always have the same type, unit and source. So the table tries the
 /// last entry first, then the earliest ones, then an index. It holds at most `capacity` entries of
-/// at most `longest` bytes, so no file can make it grow.
+/// at most `limit` bytes, so no file can make it grow.
 struct InternTable<Value> {
     /// The longest text that is remembered: 256 bytes. No type, unit or source has half of that.
     static var longest: Int { 256 }
 
     private let capacity: Int
+    private let limit: Int
     private var keys: [[UInt8]] = []
     private var index: [[UInt8]: Int] = [:]
     private var last = 0
     var values: [Value] = []
 
-    init(capacity: Int) { self.capacity = capacity }
+    /// - Parameter limit: the longest text in bytes that is remembered.
+    init(capacity: Int, limit: Int = InternTable.longest) {
+        self.capacity = capacity
+        self.limit = limit
+    }
 
     /// Returns the index of the entry for `bytes`, which `make` creates if they are new; `nil` if
     /// the table is full or the text is too long.
@@ -23,7 +28,7 @@ struct InternTable<Value> {
             last = place
             return place
         }
-        guard bytes.count <= InternTable.longest else { return nil }
+        guard bytes.count <= limit else { return nil }
         let key = Array(bytes)
         if let known = index[key] {
             last = known

@@ -36,6 +36,7 @@ struct RecordMapper: ExportHandler {
     private var sourceCounts = [Int64](repeating: 0, count: RecordMapper.noSource + 1)
     private var devices = InternTable<SourceSort?>(capacity: 1024)
     private var pairing: BloodPressurePairing
+    private var archiving = RecordArchiving()
     private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
 
     /// The counts so far, without those of `types`, `sourceCounts` and `refused`.
@@ -56,7 +57,9 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func exportDate(_ value: Bytes) {
-        if let seconds = decoded(value, HealthKitDate.seconds) { folding.setExportDate(seconds) }
+        if let seconds = Reference.decoded(value, HealthKitDate.seconds) {
+            folding.setExportDate(seconds)
+        }
     }
 
     mutating func record(
@@ -66,7 +69,15 @@ struct RecordMapper: ExportHandler {
         isStageOpen = false
         let source = sourcePlace(bytes, fields)
         sourceCounts[source] += 1
-        switch interpret(bytes, fields, source) {
+        let result = interpret(bytes, fields, source)
+        if case .refused = result {
+            archiving.end()
+        } else if let refusal = archiving.add(bytes, fields, isOpen: isOpen) {
+            // Only of types that nothing else reads the dates of.
+            refused[refusal, default: 0] += 1
+            return
+        }
+        switch result {
         case .unmapped(let place):
             if let place {
                 types.values[place].count += 1
@@ -100,13 +111,17 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        archiving.add(bytes, key: key, value: value)
         guard isStageOpen, bytes.matches("HKTimeZone", key.start, key.end),
             value.end - value.start <= InternTable<String>.longest
         else { return }
         folding.setZoneOfStage(Reference.text(bytes.slice(value)))
     }
 
-    mutating func endRecord(_ each: SampleHandler) throws { isStageOpen = false }
+    mutating func endRecord(_ each: SampleHandler) throws {
+        isStageOpen = false
+        archiving.end()
+    }
 
     mutating func refuse(_ refusal: RecordRefusal) {
         report.recordsRead += 1
@@ -135,7 +150,8 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {
-        guard let date = fields.date, let day = decoded(bytes.slice(date), HealthKitDate.day)
+        guard let date = fields.date,
+            let day = Reference.decoded(bytes.slice(date), HealthKitDate.day)
         else { return }
         var energy: Double?
         if let number = number(bytes, fields.energy), let unit = fields.energyUnit,
@@ -150,6 +166,8 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
+        archiving.end()
+        report.records = archiving.collector
         let counts = try pairing.resolve(each)
         report.pairedPartners = counts.pairs
         report.nestedTaken = counts.takenFromCorrelations
@@ -310,20 +328,20 @@ struct RecordMapper: ExportHandler {
     }
 
     private func seconds(_ bytes: Bytes) throws(RecordRefusal) -> Int64 {
-        guard let seconds = decoded(bytes, HealthKitDate.seconds) else { throw .badDate }
+        guard let seconds = Reference.decoded(bytes, HealthKitDate.seconds) else { throw .badDate }
         return seconds
     }
 
     /// Returns the number in an attribute; `nil` if the attribute is missing or not a number.
     private func number(_ bytes: Bytes, _ range: ByteRange?) -> Double? {
-        range.flatMap { decoded(bytes.slice($0), DecimalNumber.parse) }
+        range.flatMap { Reference.decoded(bytes.slice($0), DecimalNumber.parse) }
     }
 
     private mutating func value(
         _ bytes: Bytes, _ fields: RecordFields, _ type: Int, _ kind: SampleKind
     ) throws(RecordRefusal) -> Double {
         guard fields.hasValue else { throw .noValue }
-        guard let number = decoded(bytes.slice(fields.value), DecimalNumber.parse) else {
+        guard let number = Reference.decoded(bytes.slice(fields.value), DecimalNumber.parse) else {
             throw .badValue
         }
         // No kind can be negative; adding zero below turns a negative zero into zero.
@@ -339,13 +357,5 @@ struct RecordMapper: ExportHandler {
         let value = conversion(number) + 0
         guard value.isFinite else { throw .badValue }
         return value
-    }
-
-    /// Returns what `parse` makes of the bytes or, if it refuses them, of their text with
-    /// references decoded. No known writer puts one into a date or a number, but it would be XML.
-    private func decoded<Value>(_ bytes: Bytes, _ parse: (Bytes) -> Value?) -> Value? {
-        if let value = parse(bytes) { return value }
-        guard bytes.firstIndex(of: .ampersand, from: 0) != nil else { return nil }
-        return Reference.decode(bytes).withUnsafeBufferPointer(parse)
     }
 }

@@ -35,6 +35,14 @@ enum Reference {
     /// ends and tabs XML 1.0 demands it (sections 2.11 and 3.3.3).
     static func text(_ bytes: Bytes) -> String { String(decoding: decode(bytes), as: UTF8.self) }
 
+    /// Returns what `parse` makes of the bytes or, if it refuses them, of their text with
+    /// references decoded. No known writer puts one into a date or a number, but it would be XML.
+    static func decoded<Value>(_ bytes: Bytes, _ parse: (Bytes) -> Value?) -> Value? {
+        if let value = parse(bytes) { return value }
+        guard bytes.firstIndex(of: .ampersand, from: 0) != nil else { return nil }
+        return decode(bytes).withUnsafeBufferPointer(parse)
+    }
+
     static func decode(_ bytes: Bytes) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)

@@ -23,9 +23,9 @@ struct RecordFields: TagAttributes {
         case device = 0x40
         /// The key of metadata.
         case key = 0x80
-        /// Known attributes that are not needed; the last two are a beat's.
         case created = 0x100
         case version = 0x200
+        /// Known attributes of a beat, which are not needed.
         case rate = 0x400
         case time = 0x800
         /// The names in iOS 8 of the source and, in records that it had averaged, of the value.
@@ -64,6 +64,8 @@ struct RecordFields: TagAttributes {
     private(set) var end = ByteRange()
     private(set) var device = ByteRange()
     private(set) var key = ByteRange()
+    private(set) var created = ByteRange()
+    private(set) var version = ByteRange()
 
     init(start: Int = 0) { tagStart = start }
 
@@ -96,7 +98,9 @@ struct RecordFields: TagAttributes {
         case .key: key = range
         case .formerSource: if !has(.source) { source = range }
         case .average: if !has(.value) { value = range }
-        case .created, .version, .rate, .time: break
+        case .created: created = range
+        case .version: version = range
+        case .rate, .time: break
         }
         return true
     }

@@ -102,6 +102,19 @@ struct AutoExportPoint {
         return (date.instant, end)
     }
 
+    /// Returns when an element of any kind was; `nil` if it does not say so.
+    static func interval(of element: JSON, _ zone: Zone) -> (start: Instant, end: Instant)? {
+        func first(_ names: [String]) -> Instant? {
+            names.lazy.compactMap {
+                element[$0].flatMap { AutoExportDate($0, zone: zone)?.instant }
+            }
+            .first
+        }
+        guard let start = first(["start", "startDate", "date", "sleepStart", "scheduledDate"])
+        else { return nil }
+        return (start, max(first(["end", "endDate", "sleepEnd"]) ?? start, start))
+    }
+
     /// Returns when the time that a point covers is over; `nil` without a date.
     func end(of point: JSON) -> Instant? {
         for key in ["sleepEnd", "endDate", "date"] {

@@ -7,6 +7,8 @@ struct AutoExportReading {
     /// The most names of sections, metrics or sources that are distinguished.
     private static let mostNames = 512
     static let otherNames = "(other types)"
+    /// The most bytes of an element without a field; a workout with its route has some 100 KiB.
+    private static let largestElement = 8 << 20
     /// The number of points between two calls of `progress`.
     private static let stride: Int64 = 1024
 
@@ -19,6 +21,7 @@ struct AutoExportReading {
     private let writtenAt: Instant
     private var nights: AutoExportNights
     private var days: AutoExportDays
+    private var archiving = ObjectArchiving()
     private var report = SourceReport()
 
     /// - Parameter writtenAt: when the file was written; what was going on then is not over.
@@ -64,6 +67,7 @@ struct AutoExportReading {
         report.folded -= copies
         report.repeated += copies
         report.nightsWithoutSleep = outcome.withoutSleep
+        report.records = archiving.collector
         report.bytesRead = Int64(cursor.position)
         try tellProgress()
         return report
@@ -122,7 +126,7 @@ struct AutoExportReading {
         _ name: String, _ unit: String, _ each: SampleHandler
     ) throws {
         var metric = AutoExportMetric(name: name, unit: unit, isDaily: false)
-        guard metric.field != nil else { return try countElements(as: name) }
+        guard metric.field != nil else { return try countElements(as: name, unit: unit) }
         (metric.isDaily, metric.span) = granularity(cursor)
         let reader = AutoExportPoint(
             metric: metric, now: now, zone: zone, writtenAt: writtenAt)
@@ -140,7 +144,9 @@ struct AutoExportReading {
                 report.bySource.add(
                     to: source, atMost: AutoExportReading.mostNames, else: "(other sources)")
             }
-            switch reader.outcome(of: point) {
+            let outcome = reader.outcome(of: point)
+            if case .success(let content) = outcome { keep(point, content, name, unit) }
+            switch outcome {
             case .success(.stage(let stage, let start, let end)):
                 let source = AutoExportPoint.source(point)
                 fold(nights.add(stage, from: start, to: end, source: source))
@@ -161,6 +167,25 @@ struct AutoExportReading {
                 if refusal == .inFuture, let end = reader.end(of: point) { report.note(due: end) }
             }
         }
+    }
+
+    /// Keeps a point that is a sample or a part of one.
+    private mutating func keep(
+        _ point: JSON, _ content: AutoExportPoint.Content, _ name: String, _ unit: String
+    ) {
+        switch content {
+        case .sample(let sample, _): keep(point, name, unit, (sample.start, sample.end))
+        case .stage(_, let start, let end): keep(point, name, unit, (start, end))
+        }
+    }
+
+    private mutating func keep(
+        _ object: JSON, _ name: String, _ unit: String?, _ interval: (start: Instant, end: Instant)
+    ) {
+        archiving.add(
+            object, type: name, start: interval.start, end: interval.end,
+            source: AutoExportPoint.source(object), unit: unit, numberName: "qty",
+            besides: ["source"])
     }
 
     /// Counts a part of a day or night as refused, or as taken.
@@ -186,11 +211,23 @@ struct AutoExportReading {
         return (dates > 0 && isDaily, span)
     }
 
-    private mutating func countElements(as name: String) throws(JSONFault) {
+    /// Counts elements that CLARITY has no field for, and keeps those that say when they were.
+    private mutating func countElements(
+        as name: String, unit: String? = nil
+    ) throws(JSONFault) {
         try cursor.enter("[")
         while try cursor.nextElement() {
-            try cursor.skip()
+            let piece = try cursor.piece(atMost: AutoExportReading.largestElement)
             report.recordsRead += 1
+            guard case .success(let element) = piece, case .object = element else {
+                count(.noPoint)
+                continue
+            }
+            guard let interval = AutoExportPoint.interval(of: element, zone) else {
+                count(.noDate)
+                continue
+            }
+            keep(element, name, unit, interval)
             report.unmapped.add(
                 to: name.isPlainName() ? name : AutoExportReading.otherNames,
                 atMost: AutoExportReading.mostNames, else: AutoExportReading.otherNames)

@@ -16,7 +16,7 @@ extension ImportAccount {
             (enqueued.queued, "queued"), (enqueued.duplicates, "known"),
             (report.pairedPartners, "paired"), (report.folded, "folded"),
             (report.repeated, "repeated"),
-            (report.unmapped.values.reduce(0, +), "without a field"),
+            (report.unmapped.values.reduce(0, +), "kept here"),
             (report.refused.values.reduce(0, +), "refused"),
             (enqueued.beforeSince, "before the time asked for"),
         ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }

@@ -19,6 +19,8 @@ package protocol SampleSource: Sendable {
 
     /// The name of the source when days are merged: all files of a folder have the same one.
     var entry: String { get }
+    /// Whether it has all of its records each time it is read.
+    var isComplete: Bool { get }
     /// The time zone of its days; `nil` for a source without days.
     var dayZone: Zone? { get }
 
@@ -33,6 +35,7 @@ extension SampleSource {
     package var name: String { SourceEntry.name(of: entry) }
     package var file: String { path }
     package var entry: String { path }
+    package var isComplete: Bool { false }
     package var dayZone: Zone? { nil }
 
     /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
@@ -45,14 +48,15 @@ extension SampleSource {
 
 extension AppleHealthExport: SampleSource {
     var file: String { AppleHealthExport.file(at: path) }
+    var isComplete: Bool { true }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "apple-health-export 2 \(programVersion) \(rules.text)" }
+    var reader: String { "apple-health-export 3 \(programVersion) \(rules.text)" }
 }
 
 extension HealthAutoExport: SampleSource {
     var entry: String { folder ?? path }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "health-auto-export 2 \(programVersion) \(rules.text)" }
+    var reader: String { "health-auto-export 3 \(programVersion) \(rules.text)" }
 }
 
 /// A file of samples that a person names. It stays where it is.

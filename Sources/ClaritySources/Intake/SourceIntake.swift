@@ -236,7 +236,11 @@ package struct SourceIntake: Sendable {
                 refusals.count($0, $1, .aggregate(asOf: now))
             }
         }
-        report.days = nil
+        if let records = report.records {
+            report.archived = try store.archive.keep(
+                records, of: source.isComplete ? source.entry : nil)
+        }
+        (report.days, report.records) = (nil, nil)
         refusals.settle(in: &report, &counts)
         if !report.stepMinutes.isEmpty { try store.analyses.keep(report.stepMinutes) }
         return IntakeResult(

@@ -35,6 +35,7 @@ struct SampleFile {
     let now: Instant
     var progress: ProgressHandler?
     private var outcome = Outcome()
+    private var archiving = ObjectArchiving()
     /// When the file was written.
     private var writtenAt: Instant?
 
@@ -61,6 +62,7 @@ struct SampleFile {
         } else {
             try readLines(file, each)
         }
+        outcome.report.records = archiving.collector
         return outcome
     }
 
@@ -183,6 +185,10 @@ struct SampleFile {
         } catch {
             return refuse("\(error)", line, "bad sample")
         }
+        archiving.add(
+            json, type: read.sample.kind.rawValue, start: read.sample.start, end: read.sample.end,
+            source: read.sample.source, unit: json["unit"]?.text, numberName: "value",
+            besides: ["kind", "start", "end", "source", "unit"])
         outcome.report.count(read.sample, read.nature)
         if let source = read.sample.source {
             outcome.report.bySource.add(to: source, atMost: 512, else: "(other sources)")

@@ -164,6 +164,9 @@ struct SourceImport {
         ] where !entries.isEmpty {
             for line in listed(entries) { context.note("`\(pending.name)`: \(title) \(line)") }
         }
+        for sentence in pending.damage.prefix(SourceImport.notesPerTitle) {
+            context.note("\(sentence); see `clarity-jobs audit`")
+        }
         if pending.unexplained != 0 {
             context.note(
                 "`\(pending.name)`: \(pending.unexplained) records are unaccounted for, which is a "
@@ -199,6 +202,8 @@ private struct SourceNotes {
     private(set) var madeRefused: [String: Int64] = [:]
     private(set) var malformations: [String: Int64] = [:]
     private(set) var unexplained: Int64 = 0
+    /// A sentence for each damaged month of the archive.
+    private(set) var damage: [String] = []
 
     mutating func add(_ result: IntakeResult) {
         let report = result.report
@@ -213,6 +218,7 @@ private struct SourceNotes {
         SourceNotes.add(result.madeRefused, to: &madeRefused)
         SourceNotes.add(report.malformations, to: &malformations)
         unexplained += report.unexplained
+        damage += report.archived.damaged.filter { !damage.contains($0) }
     }
 
     private static func add(_ more: [String: Int64], to counts: inout [String: Int64]) {

@@ -192,7 +192,8 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            .notices, .notify, .importing, .sources, .summary, .metrics, .insights, .profile,
+            .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .insights,
+            .profile,
             .archive, .outbox, .auth,
             .key, .backup, .restore,
             CommandSyntax(

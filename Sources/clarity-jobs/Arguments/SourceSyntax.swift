@@ -1,5 +1,31 @@
 // The commands for sources.
 extension CommandSyntax {
+    static let exportData = CommandSyntax(
+        name: "export-data", summary: "Write the records that you handed over, in the clear.",
+        details: [
+            "Writes everything that your sources said of each record, readable by you only and not",
+            "encrypted. `csv` makes a folder with a file for each type, `sqlite` a file with a table for",
+            "each type and views of their days. Nothing is overwritten. The audit log records it.",
+        ],
+        options: [
+            OptionSyntax(
+                "out", value: "PATH",
+                summary: "a new or empty folder for csv, a new file for sqlite"),
+            OptionSyntax(
+                "format", value: "FORMAT", choices: ["csv", "sqlite"],
+                summary: "what to write; default csv"),
+            OptionSyntax(
+                "types", value: "TYPES",
+                summary: "only these types, such as HeartRate,StepCount; default all"),
+            OptionSyntax(
+                "since", value: "TIME", summary: "only records that start then or later"),
+            OptionSyntax("until", value: "TIME", summary: "only records that start before"),
+        ],
+        examples: [
+            "clarity-jobs export-data --out ~/records",
+            "clarity-jobs export-data --out ~/heart --types HeartRate --since 2026-01-01",
+            "clarity-jobs export-data --out ~/records.db --format sqlite",
+        ])
     static let importing = CommandSyntax(
         name: "import",
         summary: "Read a file into the outbox; `bulk-upload` sends it later.",

@@ -40,7 +40,17 @@ struct AuditCommand {
             proof.findings.forEach { console.result($0.line) }
             if proof.findings.isEmpty, !console.isQuiet { console.result(proof.line) }
         }
-        return isSound && proof.findings.isEmpty ? .done : .failed
+        let archive = try usingHealthData { () throws(HealthStoreError) in
+            try store.archive.prove()
+        }
+        objects += archive.damaged.map { object("archive", $0) }
+        if console.form == .table {
+            archive.damaged.forEach { console.result("archive: \($0)".printable) }
+            if archive.damaged.isEmpty, archive.records > 0, !console.isQuiet {
+                console.result("the archive is sound: \(archive.records) records")
+            }
+        }
+        return isSound && proof.findings.isEmpty && archive.damaged.isEmpty ? .done : .failed
     }
 
     private func hasOutbox(_ file: JobFile) -> Bool {
@@ -48,6 +58,10 @@ struct AuditCommand {
         let path = composition.healthPath(file)
         return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
             || composition.isLost(path)
+    }
+
+    private func object(_ rule: String, _ what: String) -> JSON {
+        ["rule": .string(rule), "offence": true, "what": .string(what)]
     }
 
     private func object(_ finding: AuditFinding) -> JSON {

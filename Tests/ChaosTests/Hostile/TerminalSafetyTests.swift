@@ -153,7 +153,7 @@ struct TerminalSafetyTests {
         try playground.folder.write(
             "points.json",
             Array(
-                #"{"data":{"metrics":[{"name":"\u001b[31m\u202e\u009b","units":"x","data":[{"date":"\u001b","qty":1,"source":"\u001b\u202e"}]}],"\u001b[2J\u200e":[1]}}"#
+                #"{"data":{"metrics":[{"name":"\u001b[31m\u202e\u009b","units":"x","data":[{"date":"\u001b","qty":1,"source":"\u001b\u202e"},{"date":1767323045,"note":"\u001b"}]}],"\u001b[2J\u200e":[1]}}"#
                     .utf8))
 
         // Each file, and the words that its report must show. The name of a type or element appears

@@ -42,6 +42,7 @@ import Testing
         try store.outbox.contribute(
             [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
         ) { _, _ in [7] }
+        _ = try store.archive.keep(archived(0..<5), of: "/home/ada/export.zip")
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
         return store
     }
@@ -55,7 +56,7 @@ import Testing
         #expect(
             receipt.entries.map { "\($0.count) \($0.name)" } == [
                 "1 sessions", "1 profiles", "300 samples", "1 uploads", "1 metrics", "1 insights",
-                "2 archived versions", "1 sources", "1 analyses",
+                "2 archived versions", "1 sources", "1 segments of records", "1 analyses",
             ])
         let after = try folder.open()
         #expect(isThere)

@@ -67,6 +67,8 @@ import Testing
             DROP TABLE contributions;
             DROP TABLE notice_deliveries;
             DROP TABLE notices;
+            DROP TABLE segments;
+            DROP TABLE segment_marks;
             PRAGMA user_version = \(HealthSchema.formVersion - 1);
             """)
     }

@@ -136,13 +136,13 @@ struct SessionTextTests {
             LogoutText.lines(receipt) == [
                 "logged out; removed:", "   1 session", "   0 profiles", "  12 samples",
                 "   0 uploads", "   0 metrics", "   0 insights", "   0 archived versions",
-                "   0 sources", "   0 analyses",
+                "   0 sources", "   0 segments of records", "   0 analyses",
             ])
         #expect(
             LogoutText.object(receipt).line == """
                 {"logged_out":true,"removed":{"sessions":1,"profiles":0,"samples":12,"uploads":0,\
                 "metrics":0,"insights":0,"archived_versions":0,"sources":0,\
-                "analyses":0}}
+                "segments_of_records":0,"analyses":0}}
                 """)
         #expect(LogoutText.object(nil).line == #"{"logged_out":true,"removed":null}"#)
     }

@@ -59,13 +59,19 @@ import Testing
         #expect(result.samples.map(\.start) == [readingTime])
     }
 
-    @Test func `types without a field are counted by type and nothing else of them is read`() throws
+    private static let dates =
+        #"startDate="2026-11-15 00:00:00 +0000" endDate="2026-11-15 00:00:30 +0000""#
+
+    @Test func `types without a field are counted by type, and only their dates must be right`()
+        throws
     {
         let result = try reading(
             body: """
-                <Record type="HKCategoryTypeIdentifierAppleStandHour" startDate="never"/>
-                <Record type="HKQuantityTypeIdentifierDietaryWater" value="x"/>
+                <Record type="HKCategoryTypeIdentifierAppleStandHour" \(Self.dates)/>
+                <Record type="HKQuantityTypeIdentifierDietaryWater" value="x" \(Self.dates)/>
+                <Record type="HKCategoryTypeIdentifierAppleStandHour" \(Self.dates)/>
                 <Record type="HKCategoryTypeIdentifierAppleStandHour"/>
+                <Record type="HKCategoryTypeIdentifierAppleStandHour" startDate="never" endDate="x"/>
                 """)
 
         #expect(
@@ -73,11 +79,12 @@ import Testing
                 "HKCategoryTypeIdentifierAppleStandHour": 2,
                 "HKQuantityTypeIdentifierDietaryWater": 1,
             ])
+        #expect(result.report.refused == ["no date": 1, "bad date": 1])
         #expect(result.report.unexplained == 0)
     }
 
     @Test func `types beyond the thousandth share one count`() throws {
-        let body = (0..<1100).map { "<Record type=\"T\($0)\"/>" }.joined()
+        let body = (0..<1100).map { "<Record type=\"T\($0)\" \(Self.dates)/>" }.joined()
 
         let result = try reading(body: body)
 

@@ -234,22 +234,34 @@ import Testing
             ])
     }
 
-    @Test func `what has no field is counted by its name, and names that are none are not`() throws
+    @Test func `what has no field is counted by its name and kept, if it says when it was`() throws
     {
+        let time = "2024-02-06 14:30:00 -0800"
         let found = try read(
             """
-            {"data":{"workouts":[{"name":"Run"},{}],"stateOfMind":[{}],"ecg":{"a":1},
-             "metrics":[{"name":"cycling_distance","units":"km","data":[{"qty":1},{"qty":2}]},
-              {"name":"Alice's own","units":"","data":[1]},
+            {"data":{"workouts":[{"name":"Run","start":"\(time)","end":1707258660,"route":[{"lat":1}]},{}],
+             "stateOfMind":[{"start":"\(time)"}],"ecg":{"a":1},
+             "metrics":[{"name":"cycling_distance","units":"km","data":[{"date":"\(time)","qty":1.50,"source":"w"},{"qty":2}]},
+              {"name":"Alice's own","units":"","data":[{"date":"\(time)"}]},
               {"data":[{"date":"2024-02-06T22:30:00Z","qty":7}],"units":"bpm","name":"heart_rate"}, 5]},"more":[1]}
             """)
 
         #expect(found.samples == ["~heart_rate 2024-02-06T22:30:00Z+0s 7.0"])
         #expect(
             found.report.unmapped == [
-                "workouts": 2, "stateOfMind": 1, "cycling_distance": 2, "(other types)": 1,
+                "workouts": 1, "stateOfMind": 1, "cycling_distance": 1, "(other types)": 1,
             ])
-        #expect(found.report.refused == ["no object": 1])
+        #expect(found.report.refused == ["no object": 1, "no date": 2])
+        #expect(
+            try found.report.records?.lines() == [
+                "(other types) -|-|-||Alice's own| 1707258600 1707258600 - 0 none "
+                    + "{date|\(time)|}",
+                "cycling_distance w|-|-|km|-| 1707258600 1707258600 - 0 1.5 {date|\(time)|}",
+                "heart_rate -|-|-|bpm|-| 1707258600 1707258600 - 0 7 {date|2024-02-06T22:30:00Z|}",
+                "stateOfMind -|-|-|-|-| 1707258600 1707258600 - 0 none {start|\(time)|}",
+                "workouts -|-|-|-|-| 1707258600 1707258660 - 0 none "
+                    + #"{name|Run|start|\#(time)|end|1707258660|route|[{"lat":1}]|}"#,
+            ])
     }
 
     @Test(
@@ -355,7 +367,7 @@ import Testing
     }
 
     @Test func `a name with a space is not shown`() throws {
-        let found = try read(metric("Pain of Alice", "", "1"))
+        let found = try read(metric("Pain of Alice", "", #"{"date":1707258600}"#))
 
         #expect(found.report.unmapped == ["(other types)": 1])
     }

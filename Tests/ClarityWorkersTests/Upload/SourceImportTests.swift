@@ -79,10 +79,14 @@ import Testing
         bench.writeExport(0..<3)
         try bench.logIn()
         let path = bench.exportPath
-        for (version, read) in [(programVersion, Int64(0)), ("0.0.9", 3)] {
+        // The second reader kept nothing for the archive.
+        for (reader, version, read) in [
+            (3, programVersion, Int64(0)), (2, programVersion, 3), (3, "0.0.9", 3),
+        ] {
             let stamp = SourceStamp(
                 path: path,
-                reader: "apple-health-export 2 \(version) \(SourceZones(environment: [:]).local)",
+                reader:
+                    "apple-health-export \(reader) \(version) \(SourceZones(environment: [:]).local)",
                 at: bench.clock.now)
             try bench.store().outbox.noteRead(
                 path, #require(stamp),
@@ -314,7 +318,7 @@ import Testing
             try auto.write(
                 "\(number + 100).json",
                 Array(
-                    #"{"data":{"metrics":[{"name":"weight","units":"kg","data":[{"qty":1}]}]}}"#
+                    #"{"data":{"metrics":[{"name":"weight","units":"kg","data":[{"date":1707258600,"qty":1}]}]}}"#
                         .utf8))
         }
         let bench = try bench()
@@ -330,7 +334,9 @@ import Testing
     @Test func `a source is the same with a slash at its end`() async throws {
         let auto = try TemporaryFolder()
         let path = try auto.write(
-            "a.json", Array(#"{"data":{"metrics":[{"name":"w","data":[{"qty":1}]}]}}"#.utf8))
+            "a.json",
+            Array(#"{"data":{"metrics":[{"name":"w","data":[{"date":1707258600,"qty":1}]}]}}"#.utf8)
+        )
         var times = [timespec(tv_sec: 1_000, tv_nsec: 0), timespec(tv_sec: 1_000, tv_nsec: 0)]
         utimensat(AT_FDCWD, path, &times, 0)
         let bench = try bench()

@@ -33,7 +33,7 @@ struct DemoProgramTests {
         #expect(
             first.outputLines.suffix(4) == [
                 "2133 read = 750 queued + 3 known + 22 second halves of a blood pressure "
-                    + "+ 1224 of days and nights + 7 repeated + 127 of other types + 0 refused",
+                    + "+ 1224 of days and nights + 7 repeated + 127 kept here + 0 refused",
                 "84 days and nights = 84 queued + 0 known",
             ] + end)
         #expect(second.status == 0, "\(second.errors) \(second.output)")

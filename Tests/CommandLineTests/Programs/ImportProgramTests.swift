@@ -60,7 +60,7 @@ struct ImportProgramTests {
                 {"data":{"metrics":[{"name":"heart_rate","units":"bpm","data":[
                  {"date":"2026-01-02 03:04:05 +0000","Min":61,"Avg":61,"Max":61,"source":"Band of Eve"},
                  {"date":"2026-01-02 03:05:05 +0000","Min":60,"Avg":61,"Max":62},
-                 {"date":"soon","Avg":61}]}],"workouts":[{}]}}
+                 {"date":"soon","Avg":61}]}],"workouts":[{"start":1767323045}]}}
                 """#.utf8))
 
         let lines = try await playground.run(
@@ -70,7 +70,7 @@ struct ImportProgramTests {
 
         #expect(
             lines.outputLines == [
-                "`auto.json`: 4 records read: 1 queued, 1 folded, 1 without a field, 1 refused; "
+                "`auto.json`: 4 records read: 1 queued, 1 folded, 1 kept here, 1 refused; "
                     + "days, nights and sums: 1 queued",
                 "days follow Europe/Zurich", "samples", "  heart_rate  1", "days, nights and sums",
                 "  heart_rate  1",

@@ -1,0 +1,88 @@
+import SQLite
+
+/// The months of a type that the archive has.
+public struct ArchivedType: Hashable, Sendable {
+    /// The type as HealthKit names it; `(other types)` for records whose type is no plain name.
+    public let name: String
+    /// The months, counted from January 1970, ascending.
+    public let months: [Int]
+
+    /// The name without what HealthKit puts in front of it: `HeartRate`.
+    public var shortName: String {
+        for prefix in ["HKQuantityTypeIdentifier", "HKCategoryTypeIdentifier", "HKDataType"]
+        where name.hasPrefix(prefix) && name.count > prefix.count {
+            return String(name.dropFirst(prefix.count))
+        }
+        return name
+    }
+}
+
+extension Archive {
+    /// Returns the types that there are, by name.
+    public func types() throws(HealthStoreError) -> [ArchivedType] {
+        try store.access { connection in
+            var types: [String: [Int]] = [:]
+            try connection.forEach("SELECT DISTINCT type, month FROM segments ORDER BY type, month")
+            {
+                types[$0.text(0), default: []].append(Int($0.integer(1)))
+            }
+            return types.map { ArchivedType(name: $0.key, months: $0.value) }
+                .sorted { $0.name < $1.name }
+        }
+    }
+
+    /// Returns the records of a month in the order of time, and whether some of them are damaged,
+    /// which are left out.
+    package func records(
+        of month: TypeMonth
+    ) throws(HealthStoreError) -> (sound: Segment, isDamaged: Bool) {
+        try store.access { connection in
+            let decompressor = try Decompressor()
+            var sound = Segment()
+            var isDamaged = false
+            for part in try sealed(month, connection) {
+                do {
+                    let part = try opened(part, month).segment(decompressor)
+                    if sound.records.isEmpty {
+                        sound = part
+                    } else {
+                        sound.add(part.records, textsIn: part.texts)
+                    }
+                } catch is SealingError {
+                    isDamaged = true
+                }
+            }
+            sound.sort()
+            return (sound, isDamaged)
+        }
+    }
+
+    /// Opens every segment.
+    ///
+    /// - Returns: how many records are sound, and a sentence for each month with damaged ones.
+    public func prove() throws(HealthStoreError) -> (records: Int64, damaged: [String]) {
+        var records: Int64 = 0
+        var damaged: [String] = []
+        for type in try types() {
+            for number in type.months {
+                let month = TypeMonth(type: type.name, month: number)
+                let found = try self.records(of: month)
+                records += Int64(found.sound.records.count)
+                if found.isDamaged { damaged.append(month.damage) }
+            }
+        }
+        return (records, damaged)
+    }
+}
+
+extension TypeMonth: CustomStringConvertible {
+    /// The sentence about a month with a damaged segment.
+    package var damage: String { "records of \(self) are damaged" }
+
+    /// Such as `HKQuantityTypeIdentifierHeartRate in 2024-05`.
+    package var description: String {
+        let year = 1970 + (month >= 0 ? month / 12 : (month - 11) / 12)
+        let number = month - (year - 1970) * 12 + 1
+        return "\(type) in \(year)-\(number < 10 ? "0" : "")\(number)"
+    }
+}

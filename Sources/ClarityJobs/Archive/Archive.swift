@@ -1,0 +1,250 @@
+import ClarityScheduler
+import SQLite
+
+/// A person's own copy of every record that a source had, whether the backend has a field for it or
+/// not.
+///
+/// The records of a type and month are one segment or a few: compressed, padded to a power of two, so
+/// that the size tells little of how much was measured, and sealed for type, month and generation.
+/// Records that come again, in any order, are found by a fingerprint of each source, type and month;
+/// only where it differs are the stored records opened and compared.
+public struct Archive: Sendable {
+    let store: HealthStore
+
+    /// The months that are written in one transaction.
+    private static let portion = 64
+    /// The most segments of a month: one more makes one of all.
+    private static let mostParts = 8
+    /// Records are few beside this many times as many.
+    private static let smallShare = 8
+
+    private struct Tools {
+        let compressor: Compressor
+        let decompressor: Decompressor
+
+        init() throws(ArchiveError) {
+            compressor = try Compressor(level: 3)
+            decompressor = try Decompressor()
+        }
+    }
+
+    /// How many records a reading brought, and what was new.
+    package struct Kept: Hashable, Sendable {
+        package var records: Int64 = 0
+        package var new: Int64 = 0
+        package var segments: Int64 = 0
+        /// A sentence for each damaged month. It stays as it is, and its new records are not kept.
+        package var damaged: [String] = []
+
+        package init() {}
+    }
+
+    /// Stores the records that are not stored yet. A record that a source has twice is stored twice;
+    /// one that two sources have is stored once.
+    ///
+    /// It writes in several transactions. What a kill leaves out, the next reading of the source
+    /// brings.
+    ///
+    /// - Parameter source: a name of a source that has everything each time, of which only a keyed
+    ///   hash is stored; `nil` for one that has other records each time.
+    package func keep(
+        _ collected: ArchiveCollector, of source: String?
+    ) throws(HealthStoreError) -> Kept {
+        var kept = Kept()
+        kept.records = collected.count
+        let key = store.sealer.fingerprintKey
+        var marks =
+            try source.map { source throws(HealthStoreError) in try self.marks(of: source) }
+            ?? Marks(tag: [])
+        let tools = try HealthStore.describing(store.path) { try Tools() }
+        var rest = collected.keys()[...]
+        while !rest.isEmpty {
+            try store.change { connection in
+                for (month, bucket) in rest.prefix(Archive.portion) {
+                    let found = try collected.segment(bucket, tools.decompressor)
+                    let tags = RecordTags(key, found.texts)
+                    let mark = tags.fingerprint(of: found.records)
+                    guard source == nil || marks.prints[month] != mark else { continue }
+                    do {
+                        let new = try add(found, tags, to: month, key, tools, connection)
+                        kept.new += Int64(new)
+                        kept.segments += new > 0 ? 1 : 0
+                    } catch is SealingError {
+                        kept.damaged.append(month.damage)
+                        continue
+                    }
+                    marks.prints[month] = mark
+                }
+                // Written last, so that a mark never says more than the segments have.
+                if source != nil, rest.count <= Archive.portion { try write(marks, connection) }
+            }
+            rest = rest.dropFirst(Archive.portion)
+        }
+        return kept
+    }
+
+    /// Stores those of the found records that a month has fewer of; returns how many.
+    ///
+    /// A few new records beside many become a segment of their own, so that a source that brings an
+    /// hour at a time does not write its month anew each time.
+    private func add(
+        _ found: Segment, _ tags: RecordTags, to month: TypeMonth, _ key: [UInt8], _ tools: Tools,
+        _ connection: Connection
+    ) throws -> Int {
+        let stored = try sealed(month, connection)
+        var known: [UInt128: Int] = [:]
+        var parts: [Segment] = []
+        for part in stored {
+            let part = try opened(part, month).segment(tools.decompressor)
+            let tags = RecordTags(key, part.texts)
+            for record in part.records { known[tags.tag(of: record), default: 0] += 1 }
+            parts.append(part)
+        }
+        let new = found.records.filter { record in
+            let tag = tags.tag(of: record)
+            guard let count = known[tag], count > 0 else { return true }
+            known[tag] = count - 1
+            return false
+        }
+        guard !new.isEmpty else { return 0 }
+        let count = parts.reduce(0) { $0 + $1.records.count }
+        var segment = Segment()
+        if stored.count >= Archive.mostParts || new.count * Archive.smallShare >= count {
+            for part in parts { segment.add(part.records, textsIn: part.texts) }
+            for part in stored {
+                try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
+            }
+        }
+        segment.add(new, textsIn: found.texts)
+        segment.sort()
+        try write(
+            segment, month, generation: (stored.last?.generation ?? 0) + 1, tools.compressor,
+            connection)
+        return new.count
+    }
+
+    // MARK: Segments
+
+    /// A segment as it is stored.
+    struct SealedSegment {
+        var id: Int64
+        var generation: Int64
+        var sealed: [UInt8]
+    }
+
+    /// A segment whose seal was opened.
+    struct OpenSegment {
+        fileprivate let plain: [UInt8]
+        fileprivate let type: String
+
+        func segment(_ decompressor: Decompressor) throws -> Segment {
+            do throws(ArchiveError) {
+                return try Segment(plain, decompressor)
+            } catch .malformed {
+                throw SealingError(table: "segments", row: type)
+            }
+        }
+    }
+
+    private func identity(_ key: TypeMonth, _ generation: Int64) -> RowIdentity {
+        var row = RowIdentity("segments", label: key.type)
+        row.append(key.type)
+        row.append(Int64(key.month))
+        row.append(generation)
+        return row
+    }
+
+    /// Returns the segments of a month, oldest first.
+    func sealed(_ month: TypeMonth, _ connection: Connection) throws -> [SealedSegment] {
+        try connection.all(
+            """
+            SELECT id, generation, sealed FROM segments WHERE type = ? AND month = ?
+            ORDER BY generation
+            """, .text(month.type), .integer(Int64(month.month))
+        ) { SealedSegment(id: $0.integer(0), generation: $0.integer(1), sealed: $0.blob(2)) }
+    }
+
+    /// Opens a segment.
+    ///
+    /// - Throws: `SealingError` if it is damaged.
+    func opened(_ part: SealedSegment, _ month: TypeMonth) throws -> OpenSegment {
+        OpenSegment(
+            plain: try store.sealer.open(part.sealed, for: identity(month, part.generation)),
+            type: month.type)
+    }
+
+    private func write(
+        _ segment: Segment, _ month: TypeMonth, generation: Int64, _ compressor: Compressor,
+        _ connection: Connection
+    ) throws {
+        let sealed = store.sealer.seal(
+            segment.encoded(compressor), for: identity(month, generation))
+        try connection.run(
+            "INSERT INTO segments (type, month, generation, sealed) VALUES (?, ?, ?, ?)",
+            .text(month.type), .integer(Int64(month.month)), .integer(generation), .blob(sealed))
+    }
+
+    // MARK: Marks
+
+    /// The fingerprints of everything that a source brought, by type and month.
+    private struct Marks {
+        var tag: [UInt8]
+        var prints: [TypeMonth: Fingerprint] = [:]
+    }
+
+    private func marks(of source: String) throws(HealthStoreError) -> Marks {
+        let tag = store.sealer.tag(of: source, in: "segment_marks")
+        return try store.access { connection in
+            let sealed = try connection.first(
+                "SELECT sealed FROM segment_marks WHERE tag = ?", .blob(tag)
+            ) { $0.blob(0) }
+            var marks = Marks(tag: tag)
+            // Damaged marks only mean that every month is compared once more.
+            guard let sealed, let plain = store.sealer.opened(sealed, for: identity(marks)) else {
+                return marks
+            }
+            var reader = ByteReader(plain)
+            while let type = reader.field(), let month = reader.number(Int32.self),
+                let count = reader.number(UInt64.self), let sum = reader.number(UInt128.self)
+            {
+                marks.prints[TypeMonth(type: type, month: Int(month))] = Fingerprint(
+                    count: count, sum: sum)
+            }
+            return marks
+        }
+    }
+
+    private func write(_ marks: Marks, _ connection: Connection) throws {
+        var plain: [UInt8] = []
+        for (key, print) in marks.prints.sorted(by: { $0.key < $1.key }) {
+            plain.append(field: key.type)
+            plain.append(littleEndian: Int32(key.month))
+            plain.append(littleEndian: print.count)
+            plain.append(littleEndian: print.sum)
+        }
+        try connection.run(
+            """
+            INSERT INTO segment_marks (tag, sealed) VALUES (?1, ?2)
+            ON CONFLICT (tag) DO UPDATE SET sealed = ?2
+            """, .blob(marks.tag), .blob(store.sealer.seal(plain, for: identity(marks))))
+    }
+
+    private func identity(_ marks: Marks) -> RowIdentity {
+        var row = RowIdentity("segment_marks")
+        row.append(marks.tag)
+        return row
+    }
+}
+
+extension HealthStore {
+    /// The person's own copy of every record.
+    public var archive: Archive { Archive(store: self) }
+}
+
+extension Sealer {
+    /// The key of fingerprints, which are sealed. It does not change with the master key: after a
+    /// rotation every month would differ.
+    var fingerprintKey: [UInt8] {
+        Sealer.hash(Array("segment fingerprints".utf8), under: taggingKeys[0], count: 16)
+    }
+}

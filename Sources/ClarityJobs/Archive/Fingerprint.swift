@@ -1,0 +1,63 @@
+import CSodium
+
+/// What tells two sets of records apart without their order: how many there are, and the sum of
+/// their keyed hashes.
+struct Fingerprint: Hashable, Sendable {
+    var count: UInt64 = 0
+    var sum: UInt128 = 0
+
+    mutating func add(_ tag: UInt128) {
+        count &+= 1
+        sum &+= tag
+    }
+}
+
+/// Hashes records under a key (SipHash-2-4 with 128 bits), so that nobody without the key can make
+/// two that collide.
+struct RecordTags {
+    private let key: [UInt8]
+    private var textTags: [UInt64] = []
+
+    /// - Parameter key: 16 bytes.
+    init(_ key: [UInt8], _ texts: TextTable) {
+        self.key = key
+        textTags.reserveCapacity(texts.count)
+        for text in texts.texts { textTags.append(UInt64(truncatingIfNeeded: hash(text))) }
+    }
+
+    /// Returns the hash of everything in a record but where the clocks stood.
+    func tag(of record: ArchivedRecord) -> UInt128 {
+        var words: InlineArray<7, UInt64> = .init(repeating: 0)
+        words[0] = UInt64(bitPattern: record.start)
+        words[1] = UInt64(bitPattern: record.end)
+        words[2] = record.created.map { UInt64(bitPattern: $0) } ?? .max
+        words[3] = textTags[Int(record.origin)]
+        words[4] = record.metadata.map { textTags[Int($0)] } ?? 0
+        switch record.value {
+        case .none: words[5] = .max
+        case .number(let mantissa, let decimals):
+            (words[5], words[6]) = (UInt64(decimals), UInt64(bitPattern: mantissa))
+        case .text(let index): (words[5], words[6]) = (.max - 1, textTags[Int(index)])
+        }
+        return withUnsafeBytes(of: &words) { hash($0) }
+    }
+
+    func fingerprint(of records: some Sequence<ArchivedRecord>) -> Fingerprint {
+        records.reduce(into: Fingerprint()) { $0.add(tag(of: $1)) }
+    }
+
+    private func hash(_ bytes: [UInt8]) -> UInt128 { bytes.withUnsafeBytes { hash($0) } }
+
+    private func hash(_ bytes: UnsafeRawBufferPointer) -> UInt128 {
+        var out: UInt128 = 0
+        withUnsafeMutableBytes(of: &out) { target in
+            guard let target = target.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                return
+            }
+            _ = crypto_shorthash_siphashx24(
+                target, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                UInt64(bytes.count), key)
+        }
+        return out
+    }
+}

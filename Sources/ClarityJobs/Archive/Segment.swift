@@ -1,0 +1,163 @@
+/// A record of the archive. Texts stand in a table beside it, so that a million records are a million
+/// small values without a reference.
+package struct ArchivedRecord: Hashable, Sendable {
+    /// What the record's value is.
+    package enum Value: Hashable, Sendable {
+        case none
+        /// A decimal number, as it was written: `mantissa` with `decimals` digits after the point.
+        case number(mantissa: Int64, decimals: UInt8)
+        /// Any other text, by its index.
+        case text(UInt32)
+    }
+
+    /// Instants in seconds since 1970-01-01T00:00:00Z.
+    package var start: Int64
+    package var end: Int64
+    package var created: Int64?
+    /// Where the clocks stood that wrote the three instants. Another export of the same records has
+    /// others, so they tell no two records apart.
+    package var offsets: ClockOffsets
+    /// The index of the text that `RecordOrigin` reads: source, version, device and unit.
+    package var origin: UInt32
+    package var value: Value
+    /// The index of the text with names and values of metadata; `nil` for a record without any.
+    package var metadata: UInt32?
+
+    package init(
+        start: Int64, end: Int64, created: Int64?, offsets: ClockOffsets, origin: UInt32,
+        value: Value, metadata: UInt32? = nil
+    ) {
+        self.start = start
+        self.end = end
+        self.created = created
+        self.offsets = offsets
+        self.origin = origin
+        self.value = value
+        self.metadata = metadata
+    }
+}
+
+/// The offsets from UTC of a record's start, end and creation, in minutes.
+package struct ClockOffsets: Hashable, Sendable {
+    package var start: Int16
+    package var end: Int16
+    package var created: Int16
+
+    package init(start: Int16 = 0, end: Int16 = 0, created: Int16 = 0) {
+        self.start = start
+        self.end = end
+        self.created = created
+    }
+}
+
+/// The records of one type and month, and the texts that they refer to.
+package struct Segment: Sendable {
+    /// The most records in a segment: more than a sensor that measures five times a second has in a
+    /// month.
+    static let mostRecords = 1 << 24
+
+    package var records: [ArchivedRecord] = []
+    package var texts = TextTable()
+
+    package init() {}
+
+    /// Adds records whose texts are in another table.
+    mutating func add(_ others: some Sequence<ArchivedRecord>, textsIn table: TextTable) {
+        var places: [UInt32: UInt32] = [:]
+        func place(_ index: UInt32) -> UInt32 {
+            if let known = places[index] { return known }
+            let place = texts.index(of: table[index])
+            places[index] = place
+            return place
+        }
+        for var record in others {
+            record.origin = place(record.origin)
+            if case .text(let index) = record.value { record.value = .text(place(index)) }
+            record.metadata = record.metadata.map(place)
+            records.append(record)
+        }
+    }
+
+    /// Puts the records in the order of time, which compresses best.
+    mutating func sort() {
+        func isBefore(_ one: ArchivedRecord, _ other: ArchivedRecord) -> Bool {
+            (one.start, one.end) < (other.start, other.end)
+        }
+        let isSorted = zip(records, records.dropFirst()).allSatisfy { !isBefore($1, $0) }
+        if !isSorted { records.sort(by: isBefore) }
+    }
+}
+
+/// Texts, each once, in the order in which they came.
+package struct TextTable: Hashable, Sendable {
+    private(set) var texts: [[UInt8]] = []
+    private var places: [[UInt8]: UInt32] = [:]
+    /// The bytes of all texts.
+    private(set) var size = 0
+
+    package init() {}
+
+    init(_ texts: [[UInt8]]) {
+        self.texts = texts
+        for (index, text) in texts.enumerated() { places[text] = UInt32(index) }
+    }
+
+    package var count: Int { texts.count }
+
+    package subscript(index: UInt32) -> [UInt8] { texts[Int(index)] }
+
+    /// Returns the index of a text, which is added if it is new.
+    package mutating func index(of text: [UInt8]) -> UInt32 {
+        if let known = places[text] { return known }
+        let place = UInt32(texts.count)
+        places[text] = place
+        texts.append(text)
+        size += text.count
+        return place
+    }
+}
+
+/// What many records have in common, as one text of the table.
+package struct RecordOrigin: Hashable, Sendable {
+    package var source: String?
+    package var version: String?
+    package var device: String?
+    package var unit: String?
+    /// The type, where it is no plain name and stands in no column.
+    package var type: String?
+
+    package init(
+        source: String? = nil, version: String? = nil, device: String? = nil, unit: String? = nil,
+        type: String? = nil
+    ) {
+        self.source = source
+        self.version = version
+        self.device = device
+        self.unit = unit
+        self.type = type
+    }
+
+    /// The parts, each with a byte 0 behind it; a part that is missing is a byte 2, which no XML can
+    /// contain.
+    package var bytes: [UInt8] {
+        [source, version, device, unit, type].flatMap { part in
+            (part.map { Array($0.utf8) } ?? [2]) + [0]
+        }
+    }
+
+    package init(_ bytes: [UInt8]) {
+        let parts = bytes.split(separator: 0, omittingEmptySubsequences: false).map { part in
+            part.elementsEqual([2]) ? nil : String(decoding: part, as: UTF8.self)
+        }
+        func part(_ index: Int) -> String? { index < parts.count ? parts[index] : nil }
+        self.init(
+            source: part(0), version: part(1), device: part(2), unit: part(3), type: part(4))
+    }
+}
+
+/// Why a segment cannot be read or written.
+public enum ArchiveError: Error, Hashable, Sendable {
+    /// The bytes are not those of a segment, or those of a newer release.
+    case malformed
+    case noMemory
+}

@@ -1,0 +1,137 @@
+import ClarityJobs
+import JSON
+@preconcurrency import Glibc
+import SQLite
+
+/// Writes records into a new SQLite file: a table for each type, a view of all records, and a view of
+/// the days of each type with numbers.
+///
+/// A value is a number where it can be one. Times are texts that SQLite's date functions read.
+struct RecordDatabase: RecordTarget {
+    private struct Table {
+        var name: String
+        var type: String
+    }
+
+    private let path: String
+    private var draft: String { "\(path).part" }
+    private let connection: Connection
+    private var tables: [Table] = []
+    private var times = TimeWriter()
+
+    init(_ path: String) throws(RecordExport.Fault) {
+        self.path = path
+        let draft = "\(path).part"
+        guard faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
+            throw .exists(path: path)
+        }
+        // Made before SQLite opens it, so that nobody else can read it at any time.
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw .system(path: draft, code: errno) }
+        close(file)
+        do throws(SQLiteError) {
+            connection = try Connection(path: draft, access: .readWrite)
+            // It gets its name when it is whole: a crash leaves nothing that looks like it.
+            try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        } catch {
+            throw .database(reason: error.message, path: draft)
+        }
+    }
+
+    mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
+        let isTaken = tables.contains { $0.name == type.shortName }
+        let name = isTaken ? type.name : type.shortName
+        tables.append(Table(name: name, type: type.name))
+        try execute(
+            """
+            CREATE TABLE \(quoted(name)) (
+                id INTEGER PRIMARY KEY, type TEXT NOT NULL, source TEXT, source_version TEXT,
+                device TEXT, unit TEXT, created TEXT, start TEXT NOT NULL, "end" TEXT NOT NULL,
+                value NUMERIC, metadata TEXT
+            )
+            """)
+    }
+
+    mutating func append(
+        _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
+    ) throws(RecordExport.Fault) -> Int64 {
+        guard let table = tables.last else { return 0 }
+        let sql = """
+            INSERT INTO \(quoted(table.name)) (type, source, source_version, device, unit, created,
+                start, "end", value, metadata)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """
+        var origins: [UInt32: [Value]] = [:]
+        var metadata: [UInt32: Value] = [:]
+        var count: Int64 = 0
+        do {
+            try connection.transaction {
+                for record in segment.records where range.contains(record.start) {
+                    count += 1
+                    var values = origins[record.origin] ?? []
+                    if values.isEmpty {
+                        let origin = RecordOrigin(segment.texts[record.origin])
+                        values = [
+                            .text(origin.type ?? type.name), .text(origin.source),
+                            .text(origin.version), .text(origin.device), .text(origin.unit),
+                        ]
+                        origins[record.origin] = values
+                    }
+                    values.append(
+                        .text(record.created.map { times.text($0, record.offsets.created) }))
+                    values.append(.text(times.text(record.start, record.offsets.start)))
+                    values.append(.text(times.text(record.end, record.offsets.end)))
+                    values.append(.text(record.valueText(in: segment)))
+                    if let index = record.metadata, metadata[index] == nil {
+                        metadata[index] = .text(RecordMetadata(segment.texts[index]).json.line)
+                    }
+                    values.append(record.metadata.flatMap { metadata[$0] } ?? .null)
+                    try connection.forEach(sql, values) { _ in }
+                }
+            }
+        } catch let error as SQLiteError {
+            throw .database(reason: error.message, path: path)
+        } catch {
+            throw .system(path: path, code: EIO)
+        }
+        return count
+    }
+
+    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
+        guard let name = tables.last?.name else { return type.name }
+        try execute(
+            """
+            CREATE INDEX \(quoted("\(name) start")) ON \(quoted(name)) (start);
+            CREATE VIEW \(quoted("\(name) by day")) AS
+                SELECT substr(start, 1, 10) AS day, count(*) AS records, min(value) AS least,
+                    avg(value) AS mean, max(value) AS most, sum(value) AS sum, unit
+                FROM \(quoted(name)) WHERE typeof(value) IN ('integer', 'real')
+                GROUP BY day, unit
+            """)
+        return name
+    }
+
+    mutating func finish() throws(RecordExport.Fault) {
+        let parts = tables.map { "SELECT * FROM \(quoted($0.name))" }
+        if !parts.isEmpty {
+            // A name of its own that no type has.
+            try execute("CREATE VIEW \"all records\" AS \(parts.joined(separator: " UNION ALL "))")
+        }
+        let file = open(draft, O_RDONLY | O_CLOEXEC)
+        guard file >= 0, fsync(file) == 0, close(file) == 0, rename(draft, path) == 0 else {
+            throw .system(path: path, code: errno)
+        }
+    }
+
+    private func execute(_ script: String) throws(RecordExport.Fault) {
+        do throws(SQLiteError) {
+            try connection.execute(script)
+        } catch {
+            throw .database(reason: error.message, path: path)
+        }
+    }
+
+    private func quoted(_ name: String) -> String {
+        "\"\(name.replacing("\"", with: "\"\""))\""
+    }
+}

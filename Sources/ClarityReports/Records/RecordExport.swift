@@ -1,0 +1,146 @@
+public import ClarityJobs
+public import ClarityScheduler
+public import JSON
+
+/// Writes the records of the archive, in the clear, as CSV or as a database.
+public struct RecordExport: Sendable {
+    public enum Format: String, CaseIterable, Sendable {
+        /// A folder with a file for each type.
+        case csv
+        /// A file with a table for each type.
+        case sqlite
+    }
+
+    /// A file or table that was written.
+    public struct Part: Hashable, Sendable {
+        public let type: String
+        public let name: String
+        public let records: Int64
+    }
+
+    /// What was written, and what could not be.
+    public struct Receipt: Hashable, Sendable {
+        public let path: String
+        public fileprivate(set) var parts: [Part] = []
+        /// A sentence for each damaged month, which is left out.
+        public fileprivate(set) var damaged: [String] = []
+
+        public var records: Int64 { parts.reduce(0) { $0 + $1.records } }
+    }
+
+    /// Why nothing more can be written.
+    public enum Fault: Error, Sendable {
+        /// The folder has something in it already.
+        case notEmpty(path: String)
+        /// The file is there already.
+        case exists(path: String)
+        /// Why SQLite cannot write.
+        case database(reason: String, path: String)
+        case system(path: String, code: Int32)
+        case store(HealthStoreError)
+    }
+
+    private let archive: Archive
+    private let format: Format
+    private let path: String
+    private let range: Range<Int64>
+
+    /// - Parameters:
+    ///   - path: an absolute path; nothing may be there, but an empty folder for CSV.
+    ///   - since: the earliest start of a record; `nil` for any.
+    ///   - until: the instant before which a record starts; `nil` for any.
+    public init(
+        _ archive: Archive, as format: Format, to path: String, since: Instant?, until: Instant?
+    ) {
+        self.archive = archive
+        self.format = format
+        self.path = path
+        let from = since?.secondsSince1970 ?? .min
+        range = from..<max(from, until?.secondsSince1970 ?? .max)
+    }
+
+    /// Writes the types, in their order. A file has its name when it is whole.
+    ///
+    /// - Parameter progress: called after each month, with the months so far and those of all types.
+    public func run(
+        _ types: [ArchivedType], progress: (_ done: Int, _ total: Int) -> Void
+    ) throws(Fault) -> Receipt {
+        switch format {
+        case .csv:
+            var target = try RecordFolder(path)
+            return try run(types, &target, progress)
+        case .sqlite:
+            var target = try RecordDatabase(path)
+            return try run(types, &target, progress)
+        }
+    }
+
+    private func run(
+        _ types: [ArchivedType], _ target: inout some RecordTarget,
+        _ progress: (_ done: Int, _ total: Int) -> Void
+    ) throws(Fault) -> Receipt {
+        var receipt = Receipt(path: path)
+        let total = types.reduce(0) { $0 + $1.months.count }
+        var done = 0
+        for type in types {
+            var count: Int64 = 0
+            try target.begin(type)
+            for number in type.months {
+                let month = TypeMonth(type: type.name, month: number)
+                let found: (sound: Segment, isDamaged: Bool)
+                do throws(HealthStoreError) {
+                    found = try archive.records(of: month)
+                } catch {
+                    throw .store(error)
+                }
+                count += try target.append(found.sound, type, range)
+                if found.isDamaged { receipt.damaged.append("\(month.damage) and left out") }
+                done += 1
+                progress(done, total)
+            }
+            receipt.parts.append(
+                Part(type: type.name, name: try target.end(type), records: count))
+        }
+        try target.finish()
+        return receipt
+    }
+}
+
+/// What records are written to, type by type.
+protocol RecordTarget {
+    mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault)
+
+    /// Writes the records of a month that start in a range; returns how many there are.
+    mutating func append(
+        _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
+    ) throws(RecordExport.Fault) -> Int64
+
+    /// Ends the type; returns the name of its file or table.
+    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String
+
+    /// Called once after the last type.
+    mutating func finish() throws(RecordExport.Fault)
+}
+
+extension RecordExport.Receipt {
+    /// A line for each type, the sum, and what is damaged.
+    public var lines: [String] {
+        parts.map { "\($0.name): \(counted($0.records, "records"))" } + [
+            "\(counted(records, "records")) of \(counted(parts.count, "types")) in \(path)"
+        ] + damaged
+    }
+
+    public var object: JSON {
+        [
+            "path": .string(path), "records": .integer(records),
+            "parts": .array(
+                parts.map {
+                    [
+                        "type": .string($0.type), "name": .string($0.name),
+                        "records": .integer($0.records),
+                    ]
+                }),
+            "damaged": .array(damaged.map { .string($0) }),
+        ]
+    }
+}

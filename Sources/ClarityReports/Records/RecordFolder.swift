@@ -1,0 +1,98 @@
+import ClarityJobs
+@preconcurrency import Glibc
+
+/// Writes records as CSV, a file for each type, into a new or empty folder.
+struct RecordFolder: RecordTarget {
+    /// The lines that are collected before they are written: 256 KiB.
+    private static let block = 1 << 18
+
+    private let folder: String
+    private var file: RecordFile?
+    private var lines = RecordCSV()
+
+    init(_ folder: String) throws(RecordExport.Fault) {
+        self.folder = folder
+        try makeFolder()
+    }
+
+    mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
+        let file = try RecordFile("\(folder)/\(name(of: type))")
+        try file.write(Array(RecordCSV.heading.utf8))
+        self.file = file
+    }
+
+    mutating func append(
+        _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
+    ) throws(RecordExport.Fault) -> Int64 {
+        let count = lines.append(segment, type: type.name, range)
+        if lines.bytes.count >= RecordFolder.block { try flush() }
+        return count
+    }
+
+    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
+        try flush()
+        try file?.finish()
+        file = nil
+        return name(of: type)
+    }
+
+    mutating func finish() {}
+
+    private mutating func flush() throws(RecordExport.Fault) {
+        try file?.write(lines.bytes)
+        lines.clear()
+    }
+
+    private func name(of type: ArchivedType) -> String {
+        "\(type.name.filter { $0.isLetter || $0.isNumber || "_- ".contains($0) }).csv"
+    }
+
+    private func makeFolder() throws(RecordExport.Fault) {
+        if mkdir(folder, 0o700) == 0 { return }
+        guard errno == EEXIST else { throw .system(path: folder, code: errno) }
+        guard let stream = opendir(folder) else { throw .system(path: folder, code: errno) }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard [".", ".."].contains(name) else { throw .notEmpty(path: folder) }
+        }
+    }
+}
+
+/// A file for its owner alone, which gets its name at the end.
+private final class RecordFile {
+    private let path: String
+    private var draft: String { "\(path).part" }
+    private let descriptor: Int32
+
+    init(_ path: String) throws(RecordExport.Fault) {
+        self.path = path
+        let part = "\(path).part"
+        descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw .system(path: part, code: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    func write(_ bytes: [UInt8]) throws(RecordExport.Fault) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                throw .system(path: draft, code: errno)
+            }
+        }
+    }
+
+    func finish() throws(RecordExport.Fault) {
+        guard fsync(descriptor) == 0, rename(draft, path) == 0 else {
+            throw .system(path: path, code: errno)
+        }
+    }
+}

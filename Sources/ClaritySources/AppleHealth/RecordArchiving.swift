@@ -1,0 +1,169 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// Keeps the records of an export for the archive, with everything that the text says of each.
+struct RecordArchiving {
+    /// What many records have in common: the type's number and the index of the rest.
+    private struct Origin {
+        var type: Int
+        var text: UInt32
+    }
+
+    /// The longest text of metadata that is kept of a record; no phone writes a tenth of it.
+    private static let longestMetadata = 1 << 16
+
+    private(set) var collector = ArchiveCollector()
+    /// By the attributes in front of the dates, which most records repeat byte for byte.
+    private var origins = RecordArchiving.noOrigins
+    /// The indices of values that are no numbers.
+    private var words = RecordArchiving.noWords
+    /// The indices of metadata.
+    private var metadata = RecordArchiving.noMetadata
+    /// The record whose metadata may follow.
+    private var open: (record: ArchivedRecord, type: Int)?
+    /// Its metadata so far, as in the text: names and values, each with a byte 0 behind it.
+    private var openMetadata: [UInt8] = []
+
+    private static var noOrigins: InternTable<Origin> {
+        InternTable(capacity: 65_536, limit: 4096)
+    }
+    private static var noWords: InternTable<UInt32> { InternTable(capacity: 1024) }
+    private static var noMetadata: InternTable<UInt32> { InternTable(capacity: 4096) }
+
+    /// Adds a record of the top level.
+    ///
+    /// - Parameter isOpen: whether its metadata may follow; `end` then follows too.
+    /// - Returns: why it cannot be kept; `nil` if it is.
+    mutating func add(_ bytes: Bytes, _ fields: RecordFields, isOpen: Bool) -> RecordRefusal? {
+        end()
+        guard fields.has(.start), fields.has(.end) else { return .noDate }
+        guard let start = date(bytes, fields.start), let end = date(bytes, fields.end) else {
+            return .badDate
+        }
+        let created = fields.has(.created) ? date(bytes, fields.created) : nil
+        let origin = RecordArchiving.origin(bytes, fields, &origins, &collector)
+        let record = ArchivedRecord(
+            start: start.seconds, end: end.seconds, created: created?.seconds,
+            offsets: ClockOffsets(
+                start: start.offset, end: end.offset, created: created?.offset ?? 0),
+            origin: origin.text,
+            value: fields.hasValue
+                ? RecordArchiving.value(bytes.slice(fields.value), &words, &collector) : .none)
+        if isOpen {
+            open = (record, origin.type)
+        } else {
+            keep(record, type: origin.type)
+        }
+        return nil
+    }
+
+    private mutating func keep(_ record: ArchivedRecord, type: Int) {
+        let epoch = collector.epoch
+        collector.add(record, type: type)
+        guard collector.epoch != epoch else { return }
+        origins = RecordArchiving.noOrigins
+        words = RecordArchiving.noWords
+        metadata = RecordArchiving.noMetadata
+    }
+
+    /// Adds metadata to the open record.
+    mutating func add(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        guard open != nil, openMetadata.count < RecordArchiving.longestMetadata else { return }
+        for range in [key, value] {
+            openMetadata += bytes.slice(range)
+            openMetadata.append(0)
+        }
+    }
+
+    /// Ends the open record.
+    mutating func end() {
+        guard var ended = open else { return }
+        open = nil
+        if !openMetadata.isEmpty {
+            ended.record.metadata = openMetadata.withUnsafeBufferPointer {
+                RecordArchiving.index(of: $0, &metadata, &collector)
+            }
+            openMetadata.removeAll(keepingCapacity: true)
+        }
+        keep(ended.record, type: ended.type)
+    }
+
+    @inline(__always)
+    private func date(_ bytes: Bytes, _ range: ByteRange) -> HealthKitDate? {
+        Reference.decoded(bytes.slice(range), HealthKitDate.init)
+    }
+
+    private static func value(
+        _ text: Bytes, _ words: inout InternTable<UInt32>, _ collector: inout ArchiveCollector
+    ) -> ArchivedRecord.Value {
+        if let number = RecordNumber.parse(text) {
+            return .number(mantissa: number.mantissa, decimals: number.decimals)
+        }
+        return .text(index(of: text, &words, &collector))
+    }
+
+    /// Returns the index of a text with its references decoded.
+    private static func index(
+        of text: Bytes, _ known: inout InternTable<UInt32>, _ collector: inout ArchiveCollector
+    ) -> UInt32 {
+        let place = known.place(of: text) { collector.texts.index(of: decoded($0)) }
+        if let place { return known.values[place] }
+        return collector.texts.index(of: decoded(text))
+    }
+
+    /// Decodes the parts of a text between the bytes 0 that `add` put there.
+    private static func decoded(_ text: Bytes) -> [UInt8] {
+        var decoded: [UInt8] = []
+        for (index, part) in text.split(separator: 0, omittingEmptySubsequences: false).enumerated()
+        {
+            if index > 0 { decoded.append(0) }
+            decoded += Reference.decode(Bytes(rebasing: part))
+        }
+        return decoded
+    }
+
+    private static func origin(
+        _ bytes: Bytes, _ fields: RecordFields, _ origins: inout InternTable<Origin>,
+        _ collector: inout ArchiveCollector
+    ) -> Origin {
+        let from = fields.tagStart
+        let to = fields.has(.created) ? fields.created.start : fields.start.start
+        // In another order of attributes the run would not have everything.
+        let isRun =
+            from <= to && fields.type.end <= to && fields.source.end <= to
+            && fields.version.end <= to && fields.device.end <= to && fields.unit.end <= to
+        if isRun {
+            let place = origins.place(of: Bytes(rebasing: bytes[from..<to])) { _ in
+                newOrigin(bytes, fields, &collector)
+            }
+            if let place { return origins.values[place] }
+        }
+        return newOrigin(bytes, fields, &collector)
+    }
+
+    private static func newOrigin(
+        _ bytes: Bytes, _ fields: RecordFields, _ collector: inout ArchiveCollector
+    ) -> Origin {
+        func text(_ range: ByteRange, _ isThere: Bool) -> String? {
+            isThere ? Reference.text(bytes.slice(range)) : nil
+        }
+        let type = Reference.text(bytes.slice(fields.type))
+        let number = type.isPlainName() ? collector.type(type) : nil
+        let origin = RecordOrigin(
+            source: text(fields.source, fields.hasSource),
+            version: text(fields.version, fields.has(.version)),
+            device: text(fields.device, fields.has(.device)).map(withoutPointer),
+            unit: text(fields.unit, fields.has(.unit)), type: number == nil ? type : nil)
+        return Origin(
+            type: number ?? ArchiveCollector.otherType,
+            text: collector.texts.index(of: origin.bytes))
+    }
+
+    /// Returns a device's description without the address in the phone's memory, which each export
+    /// has another of: `<<HKDevice: 0x28304a0d0>, name:Apple Watch>`.
+    private static func withoutPointer(_ device: String) -> String {
+        let prefix = "<<HKDevice: "
+        guard device.hasPrefix(prefix + "0x") else { return device }
+        return prefix + device.dropFirst(prefix.count + 2).drop { $0.isHexDigit }
+    }
+}

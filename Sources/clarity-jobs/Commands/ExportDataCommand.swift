@@ -1,0 +1,88 @@
+import ClarityJobs
+import ClarityReports
+import ClarityScheduler
+import ClaritySystem
+import Glibc
+
+/// `export-data`: gives the records of the archive back, in the clear.
+struct ExportDataCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard arguments.operands.isEmpty, let path = arguments["out"], !path.isEmpty else {
+            throw CommandFailure(
+                .usage, "`export-data` wants a place for the records: --out PATH")
+        }
+        let format = arguments["format"].flatMap { RecordExport.Format(rawValue: $0) } ?? .csv
+        let (since, until) = (try composition.time("since"), try composition.time("until"))
+        let file = try composition.jobFile()
+        guard let store = try composition.healthStore(file, as: "export-data") else {
+            throw CommandFailure(
+                .missingInput, "no health data is kept yet; run `clarity-jobs import FILE`")
+        }
+        let types = try types(of: store)
+        let export = RecordExport(
+            store.archive, as: format, to: composition.absolute(path), since: since,
+            until: until)
+        // Recorded first, so that nothing is given out that is not in the log.
+        try usingHealthData { () throws(HealthStoreError) in
+            try store.audit.record(
+                .exported, ["months of records": Int64(types.reduce(0) { $0 + $1.months.count })],
+                detail: "as \(format.rawValue), by export-data")
+        }
+        let receipt = try exporting { () throws(RecordExport.Fault) in
+            try export.run(types) { _, _ in }
+        }
+        composition.console.results(receipt.lines, receipt.object)
+        composition.console.note(
+            "clarity-jobs: what it wrote is not encrypted: keep it where only you can read it")
+        return receipt.damaged.isEmpty ? .done : .failed
+    }
+
+    /// Returns the types that are wanted, each by its name or by the end of it, such as `HeartRate`.
+    private func types(of store: HealthStore) throws(CommandFailure) -> [ArchivedType] {
+        let all = try usingHealthData { () throws(HealthStoreError) in try store.archive.types() }
+        guard !all.isEmpty else {
+            throw CommandFailure(
+                .missingInput, "the archive has no records yet; an Apple Health export brings them")
+        }
+        let wanted = composition.arguments.all("types").flatMap { $0.split(separator: ",") }
+        guard !wanted.isEmpty else { return all }
+        var chosen: [ArchivedType] = []
+        for name in wanted {
+            let found = all.filter { $0.name == name || $0.shortName == name }
+            guard !found.isEmpty else {
+                let suggestion = didYouMean(String(name), among: all.map(\.shortName))
+                throw CommandFailure(
+                    .usage, "the archive has no records of the type `\(name)`\(suggestion)")
+            }
+            chosen += found.filter { !chosen.contains($0) }
+        }
+        return chosen
+    }
+
+    private func exporting<Result>(
+        _ body: () throws(RecordExport.Fault) -> Result
+    ) throws(CommandFailure) -> Result {
+        do throws(RecordExport.Fault) {
+            return try body()
+        } catch {
+            switch error {
+            case .notEmpty(let path):
+                throw CommandFailure(.configuration, "`\(path)` is not empty; name another folder")
+            case .exists(let path):
+                throw CommandFailure(
+                    .configuration, "`\(path)` is there already; name another file")
+            case .database(let reason, let path):
+                throw CommandFailure(.disk, "cannot write `\(path)`: \(reason)")
+            case .system(let path, let code):
+                throw CommandFailure(
+                    .disk, "cannot write `\(path)`: \(String(cString: strerror(code)))")
+            case .store(let error): throw CommandFailure(error)
+            }
+        }
+    }
+}
