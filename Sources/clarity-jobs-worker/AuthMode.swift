@@ -6,6 +6,7 @@ import ClarityReports
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
+import JSON
 
 /// Logs in and logs out.
 enum AuthMode {
@@ -56,7 +57,7 @@ enum AuthMode {
         let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
         let password = try entry.password(of: email)
         let session = try await client(flags, store(flags)).login(email: email, password: password)
-        print(session.sentence)
+        flags.format.print(session.object) { [session.sentence] }
         return .done
     }
 
@@ -70,12 +71,17 @@ enum AuthMode {
                 email: email, password: password, firstName: flags["first-name"],
                 lastName: flags["last-name"], displayName: flags["name"],
                 acceptsTerms: flags.has("accept-terms")))
-        print("registered \(email)".printable)
-        print(
-            result.needsVerification
-                ? "the backend has mailed you a code: `clarity-jobs auth verify --email \(email)`"
-                    .printable
-                : "log in with `clarity-jobs auth login --email \(email)`".printable)
+        flags.format.print([
+            "email": .string(email), "needs_verification": .bool(result.needsVerification),
+        ]) {
+            [
+                "registered \(email)".printable,
+                result.needsVerification
+                    ? "the backend has mailed you a code: `clarity-jobs auth verify --email \(email)`"
+                        .printable
+                    : "log in with `clarity-jobs auth login --email \(email)`".printable,
+            ]
+        }
         return .done
     }
 
@@ -84,7 +90,7 @@ enum AuthMode {
         let email = try flags.value("email")
         let code = try flags["code"].map { Secret($0) } ?? PasswordEntry.code(of: email)
         try await client(flags, store(flags)).verifyEmail(email, code: code)
-        print("confirmed \(email)".printable)
+        flags.format.print(["email": .string(email)]) { ["confirmed \(email)".printable] }
         return .done
     }
 

@@ -21,11 +21,7 @@ enum BackendMode {
                     of: flags.value("state"), environment: keyEnvironment()),
                 try CurlTransport(version: programVersion, trust: backend.trust()),
                 clock: SystemClock())
-            switch flags.format {
-            case .table: check.lines.forEach { print($0) }
-            case .json: print(check.object.page)
-            case .ndjson: print(check.object.line)
-            }
+            flags.format.print(check.object) { check.lines }
             return check.failure.map { ExitStatus(of: $0.category) } ?? .done
         } catch let error as Flags.Missing {
             return Program.usageError("`--\(error.name)` is missing")

@@ -1,17 +1,23 @@
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
+import JSON
 @preconcurrency import Glibc
 
 /// Shows what an order would do. The order on the standard input ends with `end` or with the input.
 enum DryRunMode {
-    static func run() async -> ExitStatus {
+    static func run(_ arguments: [String]) async -> ExitStatus {
+        guard let flags = Flags(arguments, values: ["output"]) else {
+            return Program.usageError("expected `dry-run` with an order")
+        }
         guard let order = OrderInput.read() else { return .faultyInput }
         // A dry run as of another time has an order that is scheduled for that time.
         let outcome = await DryRun.run(
             order, environment: keyEnvironment(named: order.options["key.variable"]),
             clock: FixedClock(order.scheduledFor),
-            show: { print($0) })
+            show: { if flags.format == .table { print($0) } },
+            // For people, everything was shown on the way.
+            report: { object in flags.format.print(object) { [] } })
         return ExitStatus(outcome)
     }
 }

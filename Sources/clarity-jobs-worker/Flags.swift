@@ -1,3 +1,5 @@
+import JSON
+
 /// `--name value` pairs, each name once, and flags without a value.
 struct Flags {
     /// A required flag is missing.
@@ -49,4 +51,13 @@ enum OutputFormat: String {
     case table
     case json
     case ndjson
+
+    /// Prints a result: the object as JSON, or the lines for people.
+    func print(_ object: @autoclosure () -> JSON, lines: () -> [String]) {
+        switch self {
+        case .table: lines().forEach { Swift.print($0) }
+        case .json: Swift.print(object().page)
+        case .ndjson: Swift.print(object().line)
+        }
+    }
 }

@@ -17,9 +17,6 @@ struct Logout {
 
     init(_ flags: Flags) { self.flags = flags }
 
-    /// Whether to write the answer as JSON.
-    private var isJSON: Bool { flags.format != .table }
-
     func run() async throws -> ExitStatus {
         // A logout without a store creates none.
         guard HealthStore.exists(in: try flags.value("state")) else { throw APIError.notLoggedIn }
@@ -27,7 +24,7 @@ struct Logout {
         let client = try AuthMode.client(flags, store)
         guard let data = flags["data"], data != "keep" else {
             try await client.logout()
-            print(isJSON ? LogoutText.object(nil).line : "logged out")
+            flags.format.print(LogoutText.object(nil)) { ["logged out"] }
             return .done
         }
         guard try store.hasUserData() else {
@@ -47,11 +44,7 @@ struct Logout {
         }
         let receipt = try store.wipe()
         try removeCopies(store)
-        if isJSON {
-            print(LogoutText.object(receipt).line)
-        } else {
-            print(LogoutText.lines(receipt).joined(separator: "\n"))
-        }
+        flags.format.print(LogoutText.object(receipt)) { LogoutText.lines(receipt) }
         // The backend was not informed, or refused; all data on this machine is gone nevertheless.
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
     }

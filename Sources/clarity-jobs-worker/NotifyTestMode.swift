@@ -2,18 +2,35 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityTransport
 import ClarityWorkers
+import JSON
 
 /// Sends a test message to the targets of an order, which comes on the standard input.
 enum NotifyTestMode {
-    static func run(_ arguments: ArraySlice<String>) async -> ExitStatus {
+    static func run(_ arguments: [String]) async -> ExitStatus {
+        guard let flags = Flags(arguments, values: ["output", "target"]) else {
+            return Program.usageError("expected `notify-test` with an order")
+        }
         guard let order = OrderInput.read() else { return .faultyInput }
         do {
+            var objects: [JSON] = []
             let failure = try await NotifyAttempt.test(
-                order, only: arguments.first, environment: environment(for: order),
+                order, only: flags["target"], environment: environment(for: order),
                 clock: SystemClock(),
                 transport: try CurlTransport(version: programVersion, trust: order.trust())
             ) { target, fault in
-                print("\(target): \(fault ?? "sent")".printable)
+                switch flags.format {
+                case .table: print("\(target): \(fault ?? "sent")".printable)
+                case .json, .ndjson:
+                    objects.append([
+                        "target": .string(target), "sent": .bool(fault == nil),
+                        "fault": .text(fault?.printable),
+                    ])
+                }
+            }
+            switch flags.format {
+            case .table: break
+            case .json: print(JSON.array(objects).page)
+            case .ndjson: objects.forEach { print($0.line) }
             }
             return failure.map { ExitStatus(of: $0.category) } ?? .done
         } catch {

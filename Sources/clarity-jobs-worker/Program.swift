@@ -7,7 +7,7 @@ import ClaritySystem
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
-               clarity-jobs-worker dry-run < ORDER
+               clarity-jobs-worker dry-run [--output FORM] < ORDER
                clarity-jobs-worker auth login --email E --password stdin|ask BACKEND --state DIR
                clarity-jobs-worker auth logout --data keep|remove|ask BACKEND --state DIR [--output FORM]
                clarity-jobs-worker auth register --email E --password stdin|ask [--accept-terms]
@@ -17,9 +17,10 @@ import ClaritySystem
                clarity-jobs-worker import [--report] [--change-time-zone] [--quiet]
                    [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
-               clarity-jobs-worker notify-test [TARGET] < ORDER
+               clarity-jobs-worker notify-test [--target TARGET] [--output FORM] < ORDER
                clarity-jobs-worker probe URL
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
+        and FORM is table, json or ndjson
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that accepts signals
@@ -45,13 +46,12 @@ import ClaritySystem
     private static func run(_ arguments: [String]) async -> ExitStatus {
         switch arguments.first {
         case "attempt" where arguments.count == 1: await AttemptMode.run()
-        case "dry-run" where arguments.count == 1: await DryRunMode.run()
+        case "dry-run": await DryRunMode.run(Array(arguments.dropFirst()))
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
         case "backend": await BackendMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
-        case "notify-test" where arguments.count <= 2:
-            await NotifyTestMode.run(arguments.dropFirst())
+        case "notify-test": await NotifyTestMode.run(Array(arguments.dropFirst()))
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
         default:
             usageError("expected one of these modes")

@@ -34,6 +34,10 @@ struct HistoryAttempts: Decodable {
     }
 
     var attempts: [Attempt]
+
+    enum CodingKeys: String, CodingKey {
+        case attempts = "attempt_list"
+    }
 }
 
 extension Playground {

@@ -32,13 +32,13 @@ extension Backup {
         let files = manifest.files.map { file -> JSON in
             [
                 "name": .string(file.name), "version": .count(file.version),
-                "bytes": .integer(file.sizeBytes), "sha256": .string(file.digest),
+                "size_bytes": .integer(file.sizeBytes), "sha256": .string(file.digest),
             ]
         }
         return [
             "name": .string(name), "path": .string(path), "made_at": .text(manifest.madeAt),
             "reason": .string(manifest.reason.rawValue), "program": .string(manifest.program),
-            "key": .text(manifest.key), "bytes": .integer(manifest.sizeBytes),
+            "key": .text(manifest.key), "size_bytes": .integer(manifest.sizeBytes),
             "files": .array(files),
         ]
     }

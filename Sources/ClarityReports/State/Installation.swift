@@ -41,7 +41,7 @@ public struct Installation: Sendable {
             "job_file": .string(jobFile.forReport),
             "loops": .array(
                 loops.map { ["process": .integer(Int64($0.process)), "since": .text($0.since)] }),
-            "last_look": .text(lastLook),
+            "last_look_at": .text(lastLook),
         ]
     }
 }

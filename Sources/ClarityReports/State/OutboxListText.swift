@@ -20,11 +20,11 @@ extension OutboxEntry {
 
     fileprivate func object(withBatch: Bool) -> JSON {
         let object: JSON = [
-            "id": .integer(id), "kind": .string(kind), "start": .text(start), "end": .text(end),
+            "id": .integer(id), "type": .string(kind), "start": .text(start), "end": .text(end),
             "state": .string(state.name), "failures": .integer(failures),
             "hold": .text(hold?.rawValue), "reason": .text(reason),
             "batch": .integer(optional: withBatch ? batch : nil),
-            "sends_in_doubt": .integer(possibleSends), "as_of": .text(asOf),
+            "possible_sends": .integer(possibleSends), "as_of": .text(asOf),
         ]
         return object.withoutNulls
     }

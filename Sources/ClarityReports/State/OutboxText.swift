@@ -114,7 +114,7 @@ extension OutboxArithmetic {
             "for_a_person": .array(
                 review.map {
                     [
-                        "kind": .string($0.kind), "state": .string($0.state.name),
+                        "type": .string($0.kind), "state": .string($0.state.name),
                         "reason": .string($0.reason), "count": .integer($0.count),
                     ]
                 }),
@@ -148,6 +148,6 @@ extension OutboxFinding {
 
     /// An object in the same form as the history's findings.
     public var object: JSON {
-        ["rule": .string("outbox-\(rule.rawValue)"), "offence": true, "what": .string(what)]
+        ["rule": .string("outbox-\(rule.rawValue)"), "offence": true, "message": .string(what)]
     }
 }

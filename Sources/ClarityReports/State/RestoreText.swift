@@ -65,8 +65,8 @@ extension StateRestore.Report {
     private var placeText: String { aside.map { ", in \($0)" } ?? "" }
 
     /// Returns an object with `restored`, `not_restored`, `passed_over`, `aside`, `resumed` and
-    /// `dry_run`. Health data adds `keeps_log`, `keeps_session`, `doubtful_samples` and
-    /// `held_samples`; an interrupted restore that is finished first adds `pending` and
+    /// `dry_run`. Health data adds `keeps_log`, `keeps_session`, `possibly_sent_samples` and
+    /// `samples_on_hold`; an interrupted restore that is finished first adds `pending` and
     /// `not_taken`.
     public func object(isRehearsal: Bool) -> JSON {
         let restored = items.map { item -> JSON in
@@ -87,8 +87,8 @@ extension StateRestore.Report {
             "not_taken": .text(untaken), "aside": .text(aside),
             "keeps_log": health.map { .bool($0.keepsLog) } ?? .null,
             "keeps_session": health.map { .bool($0.keepsSession) } ?? .null,
-            "doubtful_samples": .integer(optional: health?.possiblySent),
-            "held_samples": .integer(optional: health?.onHold),
+            "possibly_sent_samples": .integer(optional: health?.possiblySent),
+            "samples_on_hold": .integer(optional: health?.onHold),
         ]
         return object.withoutNulls
     }

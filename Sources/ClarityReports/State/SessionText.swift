@@ -10,6 +10,15 @@ extension Session {
     public var sentence: String {
         "logged in as \(email) (\(userID)) until \(expiresAt)".forReport
     }
+
+    /// An object with `email`, `user_id`, `backend` and `expires_at` (when the access token
+    /// expires).
+    public var object: JSON {
+        [
+            "email": .string(email), "user_id": .string(userID), "backend": .string(backend),
+            "expires_at": .text(expiresAt),
+        ]
+    }
 }
 
 /// The user who is logged in, and the state of the session.
@@ -48,20 +57,17 @@ public struct SessionStatus: Sendable {
         ]
     }
 
-    /// An object with `email`, `user_id`, `backend`, `expires_at` (when the access token expires),
-    /// `logged_in_at`, `renewed_at`, `last_refusal` (`at`, `reason`), `logins_left` and
+    /// The session's object with `logged_in_at`, `renewed_at`, `last_refusal` (`at`, `reason`), `logins_left` and
     /// `next_login_at`. Values that are unknown or do not exist are null.
     public var object: JSON {
         let refusal: JSON? = record?.refusal.map {
             ["at": .text($0.at), "reason": .string($0.reason)]
         }
-        return [
-            "email": .string(session.email), "user_id": .string(session.userID),
-            "backend": .string(session.backend), "expires_at": .text(session.expiresAt),
+        return session.object.adding([
             "logged_in_at": .text(record?.loggedInAt), "renewed_at": .text(record?.renewedAt),
             "last_refusal": refusal ?? .null, "logins_left": .count(allowance.left),
             "next_login_at": .text(allowance.nextAt),
-        ]
+        ])
     }
 
     private var renewal: String {

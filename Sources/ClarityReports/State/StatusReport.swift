@@ -138,8 +138,8 @@ extension StatusReport {
     private func jobs(_ missedOnly: Bool) -> [JSON] {
         jobs.filter { !missedOnly || $0.isOverdue }.map { job in
             [
-                "job": .string(job.id), "last_success": .text(job.lastSuccess),
-                "state": .string(job.status.forReport), "overdue": .bool(job.isOverdue),
+                "job": .string(job.id), "last_success_at": .text(job.lastSuccess),
+                "words": .string(job.status.forReport), "overdue": .bool(job.isOverdue),
             ]
         }
     }
@@ -152,7 +152,7 @@ extension StatusReport {
     }
 
     private var sessionObject: JSON {
-        ["logged_in": .bool(session != nil), "access_until": .text(session)]
+        ["logged_in": .bool(session != nil), "expires_at": .text(session)]
     }
 }
 

@@ -122,8 +122,10 @@ struct NoticeSender: Sendable {
             $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
         }
         let quoted = words.map { "'" + $0.replacing("'", with: "'\\''") + "'" }
+        // Standard output is for the results of `notify test`.
         let line =
-            "unset \(secrets.sorted().joined(separator: " ")); exec \(quoted.joined(separator: " "))"
+            "unset \(secrets.sorted().joined(separator: " ")); "
+            + "exec \(quoted.joined(separator: " ")) >&2"
         let (status, wasTaken) = NoticeSender.run(line, input)
         guard status != 0 else { return }
         let reason = status > 0 ? "ended with \(status)" : "cannot be started or was killed"

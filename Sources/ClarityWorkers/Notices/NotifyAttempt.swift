@@ -155,7 +155,6 @@ extension NotifyAttempt {
             let isHeld = try !attempt.mayTell(target)
             show("\(target.name):\(isHeld ? " later," : "") \(text)".printableLines)
         }
-        show("nothing was sent, and nothing was changed")
     }
 
     /// Sends a test message to each target, or to one.

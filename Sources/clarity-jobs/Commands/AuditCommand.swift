@@ -67,7 +67,7 @@ struct AuditCommand {
     private func object(_ finding: AuditFinding) -> JSON {
         [
             "rule": .string(finding.rule.rawValue), "offence": .bool(finding.isOffence),
-            "what": .string(finding.description),
+            "message": .string(finding.description),
         ]
     }
 }

@@ -58,7 +58,7 @@ struct AuthCommand {
         let file = try composition.jobFile()
         try composition.exec(
             "clarity-jobs-worker",
-            ["backend", "--output", composition.console.form.rawValue] + settings(file), for: file)
+            ["backend"] + settings(file), for: file)
     }
 
     func logout() throws(CommandFailure) -> ExitStatus {
@@ -71,8 +71,7 @@ struct AuthCommand {
         let file = try composition.jobFile()
         try composition.exec(
             "clarity-jobs-worker",
-            ["auth", "logout", "--data", data, "--output", composition.console.form.rawValue]
-                + settings(file), for: file)
+            ["auth", "logout", "--data", data] + settings(file), for: file)
     }
 
     func status() throws(CommandFailure) -> ExitStatus {
@@ -102,6 +101,7 @@ struct AuthCommand {
             "--backend", try composition.backendURL(file),
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
             "--state", try composition.ownState(file),
+            "--output", composition.console.form.rawValue,
         ] + trust(file)
     }
 

@@ -142,8 +142,8 @@ struct HistoryShowCommand {
                 ])
         }
         return .object(
-            members.filter { $0.name != "attempts" } + [
-                JSON.Member(name: "attempts", value: .array(attempts.map(RunText.object))),
+            members + [
+                JSON.Member(name: "attempt_list", value: .array(attempts.map(RunText.object))),
                 JSON.Member(name: "deferrals", value: .array(deferrals)),
             ])
     }

@@ -72,6 +72,9 @@ struct NoticeCommands {
                 run: RunID(0), job: job, kind: .notify, attempt: 1, generation: 1,
                 scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
                 memoryLimitBytes: 0, options: options))
-        try composition.exec("clarity-jobs-worker", ["notify-test"] + operands, for: file)
+        try composition.exec(
+            "clarity-jobs-worker",
+            ["notify-test", "--output", composition.console.form.rawValue]
+                + operands.flatMap { ["--target", $0] }, for: file)
     }
 }

@@ -92,7 +92,7 @@ struct PastOccurrenceCommand {
                 ])
         }
         return [
-            "job": .string(job.id.rawValue), "occurrence": .text(past.at), "fate": .string(fate),
+            "job": .string(job.id.rawValue), "scheduled_for": .text(past.at), "fate": .string(fate),
             "down_since": .text(past.gap?.lowerBound), "down_until": .text(past.gap?.upperBound),
             "run": past.run.map { RunText.object($0) } ?? .null, "deferrals": .array(deferrals),
         ]

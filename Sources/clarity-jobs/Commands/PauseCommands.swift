@@ -35,8 +35,7 @@ struct PauseCommands {
         guard console.form == .table else {
             let objects = pauses.map { job, pause in
                 [
-                    "job": .string(job.rawValue), "paused_since": .text(pause?.since),
-                    "until": .text(pause?.until), "reason": .text(pause?.reason),
+                    "job": .string(job.rawValue), "paused": ExplanationText.object(pause),
                 ] as JSON
             }
             return console.results(objects, table: Table(heading: []))

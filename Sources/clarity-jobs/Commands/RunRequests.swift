@@ -31,13 +31,14 @@ struct RunRequests {
             }
         }
         let answer = try composition.submit(runs.map { .cancel($0) }, file)
-        for run in runs {
-            // A run in another process is ended by that process.
-            let word = answer.ledger.open[run].map { run in
-                "asked \(run.lease?.owner ?? "its scheduler") to end it"
-            }
-            say(run, word ?? "cancelled")
-        }
+        say(
+            runs.map { run in
+                // A run in another process is ended by that process.
+                let word = answer.ledger.open[run].map { run in
+                    "asked \(run.lease?.owner ?? "its scheduler") to end it"
+                }
+                return (run, word ?? "cancelled")
+            })
         return .done
     }
 
@@ -64,9 +65,10 @@ struct RunRequests {
                     ? .requested([found.job], isForced: false) : .retry(found.id, of: found.job))
         }
         let answer = try composition.submit(requests, file)
-        for case .put(let run) in answer.plan.changes where run.isExpedited {
-            say(run.id, "to be done at the next `run --due`, or by the loop")
+        let expedited = answer.plan.changes.compactMap { change -> RunID? in
+            if case .put(let run) = change, run.isExpedited { run.id } else { nil }
         }
+        say(expedited.map { ($0, "to be done at the next `run --due`, or by the loop") })
         return .done
     }
 
@@ -109,12 +111,10 @@ struct RunRequests {
         return last
     }
 
-    private func say(_ run: RunID, _ words: String) {
-        let console = composition.console
-        guard console.form == .table else {
-            let object: JSON = ["run": .integer(run.rawValue), "what": .string(words)]
-            return console.result(object.line)
-        }
-        if !console.isQuiet { console.result("run \(run): \(words)".printable) }
+    private func say(_ runs: [(id: RunID, words: String)]) {
+        let isSilent = composition.console.form == .table && composition.console.isQuiet
+        composition.console.results(
+            runs.map { ["run": .integer($0.id.rawValue), "message": .string($0.words)] },
+            lines: isSilent ? [] : runs.map { "run \($0.id): \($0.words)" })
     }
 }

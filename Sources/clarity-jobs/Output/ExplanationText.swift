@@ -167,16 +167,20 @@ struct ExplanationText {
             "enqueued_at": .text(open?.enqueuedAt), "attempts": .count(open?.attempts ?? 0),
             "running_since": .text(attemptSince), "owner": .text(open?.lease?.owner),
             "given_up_at": .text(explanation.expiresAt),
-            "paused": explanation.pause.map { pause in
-                [
-                    "since": .text(pause.since), "until": .text(pause.until),
-                    "reason": .string(pause.reason),
-                ]
-            } ?? .null,
+            "paused": ExplanationText.object(explanation.pause),
             "constraints": .array(constraints.map(object)),
             "reasons": .array(others.map(object)),
             "changes": .array(changes.map { .string($0) }),
             "start": StartText.object(explanation.start),
+        ]
+    }
+
+    /// Returns a pause as an object; null if there is none.
+    static func object(_ pause: Pause?) -> JSON {
+        guard let pause else { return .null }
+        return [
+            "since": .text(pause.since), "until": .text(pause.until),
+            "reason": .string(pause.reason),
         ]
     }
 

@@ -41,7 +41,7 @@ struct CommandProgramTests {
             show.outputLines.filter { $0.hasPrefix("  | ") } == [
                 "  | attempt 1 of 1", "  | \u{FFFD}[31mred", "  | \(playground.folder.path)",
             ])
-        let output = try #require(json["attempts"].elements.first)["output"]
+        let output = try #require(json["attempt_list"].elements.first)["output"]
         #expect(
             output["head"].text
                 == "attempt 1 of 1\n\u{1B}[31mred\n\(playground.folder.path)\n")
@@ -140,7 +140,7 @@ struct CommandProgramTests {
         #expect(after.status == 0, "\(after.errors)")
         #expect(show["state"].text == "succeeded")
         #expect(
-            show["attempts"].elements.map { $0["result"].text } == ["interrupted", "succeeded"])
+            show["attempt_list"].elements.map { $0["result"].text } == ["interrupted", "succeeded"])
     }
 
     @Test func `a dry run shows the command, and starts nothing`() async throws {

@@ -126,7 +126,7 @@ struct ConstraintProgramTests {
         #expect(forced.status == 0)
         #expect(forced.output == "cleanup: succeeded: nothing to do (run 1)\n")
         let run = try await playground.json("history", "show", "1")
-        #expect(run["state"] == .string("succeeded") && run["attempts"].elements.count == 1)
+        #expect(run["state"] == .string("succeeded") && run["attempt_list"].elements.count == 1)
         #expect(isInstant(run["deferrals"].elements.first?["until"].text))
         #expect(try await playground.lastRun(of: "cleanup")["waiting_on"] == .array([]))
     }

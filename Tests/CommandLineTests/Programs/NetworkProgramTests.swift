@@ -202,7 +202,7 @@ struct NetworkProgramTests {
                 == [.string("backoff"), .string("network")])
         #expect(again.status == 0, "\(again.errors)")
         #expect(again.output.contains("5 samples accepted"), "\(again.output)")
-        let attempts = run["attempts"].elements
+        let attempts = run["attempt_list"].elements
         #expect(attempts.map { $0["stop_reason"] } == [.string("constraintLost"), .null])
         #expect(try await playground.sandbox?.count("metrics") == 5)
         // With one attempt allowed, the run would be over if the stop counted.

@@ -78,6 +78,9 @@ struct PauseProgramTests {
         let result = try await playground.json("pause", "--all", "--for", "1d").elements
 
         #expect(result.count == 5)
-        #expect(result.allSatisfy { $0["until"].text != nil && $0["reason"] == .string("") })
+        #expect(
+            result.allSatisfy {
+                $0["paused"]["until"].text != nil && $0["paused"]["reason"] == .string("")
+            })
     }
 }

@@ -75,8 +75,8 @@ struct RestoreProgramTests {
         let restored = try await playground.json("restore", backup)
         let upload = try await playground.run("run", "upload", "--force")
 
-        #expect(restored["doubtful_samples"] == .number(30), "\(restored)")
-        #expect(restored["held_samples"] == .number(0))
+        #expect(restored["possibly_sent_samples"] == .number(30), "\(restored)")
+        #expect(restored["samples_on_hold"] == .number(0))
         #expect(upload.status == 0, "\(upload.errors)")
         #expect(try StateAudit(statePath: playground.statePath).possibleCopies == 30)
     }
@@ -88,7 +88,7 @@ struct RestoreProgramTests {
         let restored = try await playground.json("restore", backup)
         let upload = try await playground.run("run", "upload", "--force")
 
-        #expect(restored["held_samples"] == .number(30), "\(restored)")
+        #expect(restored["samples_on_hold"] == .number(30), "\(restored)")
         #expect(upload.status == 0, "\(upload.errors)")
         #expect(try StateAudit(statePath: playground.statePath).samples == ["setAside": 30])
     }
@@ -107,7 +107,7 @@ struct RestoreProgramTests {
         let restored = try await playground.json("restore")
         let again = try await playground.run("run", "upload", "--force")
 
-        #expect(restored["doubtful_samples"] == .number(30), "\(restored)")
+        #expect(restored["possibly_sent_samples"] == .number(30), "\(restored)")
         #expect(again.status == 0, "\(again.errors)")
         #expect(try StateAudit(statePath: playground.statePath).possibleCopies == 40)
     }

@@ -54,7 +54,7 @@ struct ServiceProgramTests {
         // With one attempt allowed, the run would be over if the stop counted.
         #expect(run["state"] == .string("succeeded"))
         #expect(
-            run["attempts"].elements.map { $0["stop_reason"] } == [
+            run["attempt_list"].elements.map { $0["stop_reason"] } == [
                 .string("constraintLost"), .null,
             ])
     }

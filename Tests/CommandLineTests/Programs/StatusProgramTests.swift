@@ -66,7 +66,7 @@ struct StatusProgramTests {
         let installation = json["installation"]
         #expect(installation["state_directory"].text == playground.statePath)
         #expect(installation["job_file"].text == playground.jobFilePath)
-        #expect(installation["loops"].elements.isEmpty && installation["last_look"] == .null)
+        #expect(installation["loops"].elements.isEmpty && installation["last_look_at"] == .null)
     }
 
     @Test func `status names what starts the jobs`() async throws {
