@@ -36,8 +36,7 @@ enum Program {
             form: arguments["output"].flatMap { Console.Form(rawValue: $0) } ?? .table,
             isQuiet: arguments.has("quiet"), isVerbose: arguments.has("verbose"))
         if arguments.has("version") {
-            console.result("clarity-jobs \(programVersion)")
-            return .done
+            return ReferenceCommands.version(on: console)
         }
         if arguments.has("help") || (arguments.path.isEmpty && arguments.operands.isEmpty) {
             let path = ["clarity-jobs"] + arguments.path
@@ -123,7 +122,8 @@ enum Program {
         case ["completion"]: try ReferenceCommands(composition).completion()
         case ["completion", "words"]: ReferenceCommands(composition).completionWords()
         case ["manual"]: try ReferenceCommands(composition).manual()
-        case ["schema"]: ReferenceCommands(composition).schema()
+        case ["schema"], ["schema", "job-file"]: ReferenceCommands(composition).jobFileSchema()
+        case ["schema", "results"]: ReferenceCommands(composition).resultSchema()
         case ["sandbox"]:
             try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)

@@ -222,7 +222,14 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "schema", summary: "Print the JSON Schema of job files, for editors.",
-                examples: ["clarity-jobs schema > ~/.config/clarity-jobs/jobs.schema.json"]),
+                examples: ["clarity-jobs schema > ~/.config/clarity-jobs/jobs.schema.json"],
+                commands: [
+                    CommandSyntax(
+                        name: "job-file", summary: "Print the JSON Schema of job files."),
+                    CommandSyntax(
+                        name: "results",
+                        summary: "Print the JSON Schema of what commands write as JSON."),
+                ]),
             CommandSyntax(
                 name: "sandbox", summary: "Start a stand-in for the backend on this machine.",
                 operands: "[OPTION...]",

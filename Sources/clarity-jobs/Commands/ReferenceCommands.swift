@@ -61,9 +61,26 @@ struct ReferenceCommands {
         return .done
     }
 
-    /// `schema`: prints the JSON Schema of job files.
-    func schema() -> ExitStatus {
+    /// `--version`: prints the version of the program, and as JSON that of the results too.
+    static func version(on console: Console) -> ExitStatus {
+        console.results(
+            ["clarity-jobs \(programVersion)"],
+            [
+                "version": .string(programVersion),
+                "results_version": .count(ResultSchema.version),
+            ])
+        return .done
+    }
+
+    /// `schema` and `schema job-file`: print the JSON Schema of job files.
+    func jobFileSchema() -> ExitStatus {
         composition.console.result(JobFileSchema(Composition.catalogue).document.page)
+        return .done
+    }
+
+    /// `schema results`: prints the JSON Schema of the results of commands.
+    func resultSchema() -> ExitStatus {
+        composition.console.result(ResultSchema().document.page)
         return .done
     }
 }

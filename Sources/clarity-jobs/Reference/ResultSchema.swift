@@ -1,0 +1,137 @@
+import JSON
+
+/// The type of a value in a command's result.
+indirect enum ResultType {
+    case text
+    case integer
+    case number
+    case boolean
+    /// An instant in RFC 3339, in UTC.
+    case instant
+    /// A day, such as `2026-11-20`.
+    case day
+    /// A value whose form somebody else decides, such as the backend.
+    case any
+    /// An object whose names are not known beforehand.
+    case map(ResultType)
+    case list(ResultType)
+    case object([ResultField])
+    /// An object of `ResultSchema.shared`, by its name.
+    case shared(String)
+    case either([ResultType])
+}
+
+/// A field of an object in a command's result.
+struct ResultField {
+    let name: String
+    let type: ResultType
+    let summary: String
+    /// Whether the field may be null or left out.
+    let isOptional: Bool
+
+    /// Declares a field that every object has.
+    init(_ name: String, _ type: ResultType, _ summary: String) {
+        (self.name, self.type, self.summary, isOptional) = (name, type, summary, false)
+    }
+
+    /// Declares a field that may be null or left out.
+    init(maybe name: String, _ type: ResultType, _ summary: String) {
+        (self.name, self.type, self.summary, isOptional) = (name, type, summary, true)
+    }
+}
+
+/// What a command writes with `--output json` and `--output ndjson`.
+struct CommandResult {
+    /// The command without the program's name, such as `history show`.
+    let command: String
+    /// The document of `json`.
+    let document: ResultType
+    /// Each line of `ndjson`.
+    let line: ResultType
+
+    /// Declares a result. If the lines are not declared, a list has a line for each element, and
+    /// anything else is one line.
+    init(_ command: String, _ document: ResultType, line: ResultType? = nil) {
+        self.command = command
+        self.document = document
+        if let line {
+            self.line = line
+        } else if case .list(let element) = document {
+            self.line = element
+        } else {
+            self.line = document
+        }
+    }
+
+    /// The command's name in the schema, such as `history-show`.
+    var key: String { command.replacing(" ", with: "-") }
+}
+
+/// The JSON Schema (draft 2020-12) of the results of commands.
+///
+/// It accepts fields that it does not declare, because a later release of the same version may add
+/// some. A test makes it strict and checks the real output against it.
+struct ResultSchema {
+    /// The version of the results. A field that is removed, renamed or given another meaning makes
+    /// a new version; an added field does not.
+    static let version = 1
+
+    /// The schema: under `$defs`, the document of each command under its name, a line of `ndjson`
+    /// under its name with `.line`, and the shared objects under their names after `object.`.
+    var document: JSON {
+        var definitions: [JSON.Member] = ResultSchema.shared.map { name, fields in
+            JSON.Member(name: "object.\(name)", value: schema(.object(fields)))
+        }
+        for result in ResultSchema.commands {
+            definitions.append(.init(name: result.key, value: schema(result.document)))
+            definitions.append(.init(name: "\(result.key).line", value: schema(result.line)))
+        }
+        return [
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": .string("urn:clarity-jobs:results:\(ResultSchema.version)"),
+            "title": "results of the commands of clarity-jobs",
+            "description":
+                .string(
+                    "The result of a command is described by the entry of $defs with its name, "
+                        + "and a line of --output ndjson by the one that ends in `.line`. Ignore "
+                        + "fields that you do not know: a later release may add some without a "
+                        + "new version."),
+            "$defs": .object(definitions),
+        ]
+    }
+
+    private func schema(_ type: ResultType) -> JSON {
+        switch type {
+        case .text: ["type": "string"]
+        case .integer: ["type": "integer"]
+        case .number: ["type": "number"]
+        case .boolean: ["type": "boolean"]
+        case .instant:
+            [
+                "type": "string", "format": "date-time",
+                "pattern": #"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z$"#,
+            ]
+        case .day: ["type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"]
+        case .any: [:]
+        case .map(let value): ["type": "object", "additionalProperties": schema(value)]
+        case .list(let element): ["type": "array", "items": schema(element)]
+        case .object(let fields): object(fields)
+        case .shared(let name): ["$ref": .string("#/$defs/object.\(name)")]
+        case .either(let types): ["anyOf": .array(types.map(schema))]
+        }
+    }
+
+    private func object(_ fields: [ResultField]) -> JSON {
+        let properties = fields.map { field -> JSON.Member in
+            let value =
+                field.isOptional
+                ? ["anyOf": [schema(field.type), ["type": "null"]]] : schema(field.type)
+            let head: JSON = ["description": .string(field.summary)]
+            return JSON.Member(name: field.name, value: head.adding(value))
+        }
+        let required = fields.filter { !$0.isOptional }.map { JSON.string($0.name) }
+        return [
+            "type": "object", "properties": .object(properties), "required": .array(required),
+        ]
+    }
+}

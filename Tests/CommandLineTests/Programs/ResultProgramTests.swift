@@ -1,0 +1,342 @@
+import ClaritySystem
+import ClarityTestSupport
+import Foundation
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+@testable import clarity_jobs
+
+/// Every command's JSON, of the real programs, against the schema that `schema results` prints.
+@Suite("Results as JSON", .timeLimit(.minutes(5)))
+struct ResultProgramTests {
+    /// Whether Debian's package of the validator is installed.
+    private static let hasValidator =
+        access("/usr/lib/python3/dist-packages/jsonschema", F_OK) == 0
+
+    /// An output of a command, and the entry of the schema's `$defs` that describes it.
+    private struct Output {
+        var entry: String
+        var text: String
+    }
+
+    /// Runs a command once with each form of JSON, and adds both outputs.
+    ///
+    /// - Parameter before: done before each of the two.
+    private func add(
+        _ command: String, _ words: [String] = [], to outputs: inout [Output],
+        _ playground: Playground, input: String = "", statuses: Set<Int32> = [0],
+        before: () async throws -> Void = {}
+    ) async throws {
+        let path = command.split(separator: " ").map(String.init)
+        let key = path.joined(separator: "-")
+        for (form, entry) in [("json", key), ("ndjson", "\(key).line")] {
+            try await before()
+            let result = try await playground.start(path + words + ["-o", form]).finish(
+                input: input)
+            #expect(statuses.contains(result.status), "\(command) \(words): \(result.errors)")
+            outputs.append(Output(entry: entry, text: result.output))
+        }
+    }
+
+    /// Returns the faults of outputs by the strict schema, which allows declared fields only.
+    ///
+    /// A document of `json` has to be one JSON text, and one of `ndjson` one object a line.
+    private func faults(
+        of outputs: [Output], in playground: Playground
+    ) async throws -> [String] {
+        var files: [String] = []
+        for (number, output) in outputs.enumerated() {
+            try playground.folder.write("output-\(number)", Array(output.text.utf8))
+            files += [output.entry, "\(playground.folder.path)/output-\(number)"]
+        }
+        let schema = try await playground.run("schema", "results")
+        try playground.folder.write("results.schema.json", Array(schema.output.utf8))
+        let script = """
+            import json, sys
+            import jsonschema
+            schema = json.load(open(sys.argv[1]))
+            jsonschema.Draft202012Validator.check_schema(schema)
+            # The backend decides which other fields a profile has.
+            own = ('profile', 'profile.line')
+            def close(part):
+                if isinstance(part, list):
+                    for element in part:
+                        close(element)
+                elif isinstance(part, dict):
+                    if part.get('type') == 'object' and 'properties' in part:
+                        part['additionalProperties'] = False
+                        for value in part['properties'].values():
+                            close(value)
+                    else:
+                        for value in part.values():
+                            close(value)
+            for name, part in schema['$defs'].items():
+                if name not in own:
+                    close(part)
+            def faults(entry, path):
+                text = open(path).read()
+                if entry.endswith('.line'):
+                    documents = [json.loads(line) for line in text.splitlines()]
+                    if not all(isinstance(document, dict) for document in documents):
+                        return ['a line is no object']
+                else:
+                    documents = [json.loads(text)]
+                rules = {'$ref': '#/$defs/' + entry, '$defs': schema['$defs']}
+                validator = jsonschema.Draft202012Validator(rules)
+                return [
+                    '%s: %s' % (fault.json_path, [fault.message] + [
+                        inner.message for inner in fault.context or []])
+                    for document in documents for fault in validator.iter_errors(document)]
+            for entry, path in zip(sys.argv[2::2], sys.argv[3::2]):
+                try:
+                    for fault in faults(entry, path):
+                        print(entry, fault)
+                except json.JSONDecodeError as fault:
+                    print(entry, 'is no JSON:', fault)
+            """
+        let python = try ChildProgram(
+            "/usr/bin/python3",
+            ["-c", script, "\(playground.folder.path)/results.schema.json"] + files,
+            environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"])
+        let result = await python.finish()
+        #expect(result.errors == "" && result.status == 0)
+        return result.output.split(separator: "\n").map(String.init)
+    }
+
+    private func jobFile(url: String, folder: String) -> String {
+        Playground.standardJobFile(url: url, folder: folder)
+            + """
+              - id: waits
+                kind: command
+                constraints: { storage_free: 900TiB }
+                options: { command: ["true"] }
+              - id: fails
+                kind: command
+                retry: { attempts: 1 }
+                options: { command: [sh, -c, "echo an output; false"] }
+            notify:
+              - { kind: command, command: [sh, -c, "cat"] }
+            fresh: { heart_rate: 1h, sleep: 1h }
+
+            """
+    }
+
+    @Test(.enabled(if: hasValidator))
+    func `every command's JSON fits the strict schema`() async throws {
+        let playground = try await Playground(
+            sandboxOptions: ["--dialect", "blueprint", "--processing-steps", "1"],
+            jobFile: jobFile)
+        let sandbox = try #require(playground.sandbox)
+        let export = "\(playground.folder.path)/export.xml"
+        var outputs: [Output] = []
+
+        // The login and the sources.
+        try await add(
+            "auth login", ["--email", "demo@example.com", "--password-stdin"], to: &outputs,
+            playground, input: "Demo-Passw0rd!\n")
+        var number = 0
+        for form in ["json", "ndjson"] {
+            number += 1
+            let result = try await playground.run(
+                "auth", "register", "--email", "new\(number)@example.com", "--first-name", "New",
+                "--last-name", "Person", "--accept-terms", "--password-stdin", "-o", form,
+                input: "Invented-Passw0rd!\n")
+            outputs.append(
+                Output(
+                    entry: form == "json" ? "auth-register" : "auth-register.line",
+                    text: result.output))
+        }
+        try await add("auth status", to: &outputs, playground)
+        try playground.writeExport(heartRates: 10)
+        try await add("sources", to: &outputs, playground)
+        try await add("import", [export, "--report"], to: &outputs, playground)
+        try await add("import", [export], to: &outputs, playground)
+        try await add("sources", to: &outputs, playground)
+
+        // Runs.
+        for job in ["upload", "waits", "notify", "cleanup"] {
+            try await add("dry-run", [job], to: &outputs, playground)
+        }
+        try await add("run", ["upload", "refresh", "insights"], to: &outputs, playground)
+        try await add("run", ["fails"], to: &outputs, playground, statuses: [1])
+        try await add("run", ["waits"], to: &outputs, playground, statuses: [75])
+        _ = try await playground.run("run", "--due")
+        try await add(
+            "pause", ["cleanup", "--for", "7d", "--reason", "abroad"], to: &outputs, playground)
+        for job in ["cleanup", "waits", "upload"] {
+            try await add("explain", [job], to: &outputs, playground)
+        }
+        try await add(
+            "explain", ["upload", "--at", "\(Date.now.ISO8601Format())"], to: &outputs, playground)
+        try await add("list", to: &outputs, playground)
+        try await add("next", ["-n", "5"], to: &outputs, playground)
+        try await add("next", ["--around-dst", "--now", "2026-10-24"], to: &outputs, playground)
+        try await add("status", to: &outputs, playground, statuses: [0, 1])
+        try await add("status", ["-q"], to: &outputs, playground, statuses: [0, 1])
+        try await add("history", ["-n", "100"], to: &outputs, playground)
+        let runs = try await playground.json("history", "-n", "100").elements
+        #expect(
+            Set(runs.compactMap { $0["state"].text }).isSuperset(of: [
+                "succeeded", "failed", "enqueued",
+            ]))
+        for run in runs {
+            let number = try #require(run["run"].number)
+            try await add("history show", ["\(number)"], to: &outputs, playground)
+        }
+        try await add("resume", ["cleanup"], to: &outputs, playground)
+        try await add("simulate", ["--days", "1"], to: &outputs, playground)
+        try await add(
+            "backfill", ["cleanup", "--from", "2026-11-20T00:00:00Z"], to: &outputs, playground)
+        try await add("cancel", ["waits"], to: &outputs, playground) {
+            _ = try await playground.run("run", "waits")
+        }
+        try await add("retry", ["fails"], to: &outputs, playground)
+
+        // Checks and notices.
+        try await add("validate", to: &outputs, playground)
+        try await add("audit", to: &outputs, playground)
+        try await add("audit log", to: &outputs, playground)
+        try await add("audit log", ["--verify"], to: &outputs, playground)
+        try await add("doctor", to: &outputs, playground)
+        try await add("doctor", ["--backend"], to: &outputs, playground)
+        try await add("notify test", to: &outputs, playground)
+        try await add("notices list", to: &outputs, playground)
+
+        // Health data.
+        let page = try await LoopbackRequest.send(
+            "GET", "/_sandbox/metrics?limit=1", port: try sandbox.port)
+        let metric = try #require(try JSONValue(page)["metrics"].elements.first?["metric_id"].text)
+        _ = try await LoopbackRequest.send(
+            "POST", "/_sandbox/edit-metric", body: metric, port: try sandbox.port)
+        _ = try await playground.run("run", "refresh", "--force")
+        try await add("summary", ["--now", "2026-10-01"], to: &outputs, playground)
+        try await add("metrics", to: &outputs, playground)
+        for type in ["heart_rate", "activity"] {
+            try await add("metrics", [type, "--since", "2026-01-01"], to: &outputs, playground)
+        }
+        try await add("insights", to: &outputs, playground)
+        let insight = try #require(try await playground.json("insights").elements.first?["id"].text)
+        try await add("insights", [insight], to: &outputs, playground)
+        try await add("profile", to: &outputs, playground)
+        try await add("archive list", to: &outputs, playground)
+        try await add("archive show", ["1"], to: &outputs, playground)
+
+        // The outbox, with one sample set aside.
+        try playground.writeExport(heartRates: 20)
+        _ = try await playground.run("import", export)
+        try changeHealthData(
+            of: playground,
+            """
+            UPDATE outbox SET state = 'setAside', reason = 'it broke'
+            WHERE id = (SELECT max(id) FROM outbox)
+            """)
+        try await add("outbox", to: &outputs, playground, statuses: [0, 1])
+        try await add("outbox list", to: &outputs, playground)
+        for sample in ["1", "15"] {
+            try await add("outbox show", [sample], to: &outputs, playground)
+        }
+        try await add("outbox retry", ["--all", "--yes"], to: &outputs, playground)
+        try await add("outbox discard", ["--all", "--yes"], to: &outputs, playground)
+
+        // The key and backups, one of which is damaged.
+        try await add("key status", to: &outputs, playground)
+        try await add("key rotate", to: &outputs, playground)
+        try await add("backup", to: &outputs, playground)
+        let backups = try await playground.json("backup", "list").elements
+        let last = try #require(backups.first?["path"].text)
+        let oldest = try #require(backups.last?["name"].text)
+        try playground.folder.write("state/backups/\(oldest)/manifest", [])
+        try await add("backup list", to: &outputs, playground)
+        try await add("restore", [last, "--dry-run"], to: &outputs, playground)
+        try await add("restore", [last], to: &outputs, playground)
+        try await add("auth logout", ["--yes"], to: &outputs, playground) {
+            try await playground.logIn()
+        }
+
+        try await addVerification(to: &outputs)
+        let found = try await faults(of: outputs, in: playground)
+        #expect(found == [])
+        let filled = Set(outputs.filter { !["", "[]\n"].contains($0.text) }.map(\.entry))
+        let declared = Set(ResultSchema.commands.flatMap { [$0.key, "\($0.key).line"] })
+        // A sound state has no findings; the next test has some.
+        #expect(
+            declared.subtracting(filled) == ["audit", "audit.line"])
+    }
+
+    /// Runs `auth verify` with the codes that the backend has mailed.
+    private func addVerification(to outputs: inout [Output]) async throws {
+        let playground = try await Playground(sandboxOptions: ["--dialect", "loop"])
+        let port = try #require(playground.sandbox).port
+        for (form, entry) in [("json", "auth-verify"), ("ndjson", "auth-verify.line")] {
+            let email = "\(form)@example.com"
+            _ = try await playground.run(
+                "auth", "register", "--email", email, "--first-name", "New", "--last-name",
+                "Person", "--accept-terms", "--password-stdin", input: "Invented-Passw0rd!\n")
+            let mail = try JSONValue(
+                try await LoopbackRequest.send("GET", "/_sandbox/mail", port: port))["mail"]
+            let code = try #require(mail.elements.first { $0["to"].text == email }?["code"].text)
+            let result = try await playground.run(
+                "auth", "verify", "--email", email, "--code", code, "-o", form)
+            #expect(result.status == 0, "\(result.errors)")
+            outputs.append(Output(entry: entry, text: result.output))
+        }
+    }
+
+    private func changeHealthData(of playground: Playground, _ sql: String) throws {
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(sql)
+    }
+
+    @Test(.enabled(if: hasValidator))
+    func `findings, faults and what a logout keeps fit the strict schema`() async throws {
+        let playground = try await Playground()
+        var outputs: [Output] = []
+        try await add("auth logout", ["--keep-data"], to: &outputs, playground) {
+            try await playground.logIn()
+        }
+        try playground.writeExport(heartRates: 3)
+        _ = try await playground.run("import", "\(playground.folder.path)/export.xml")
+        try changeHealthData(of: playground, "DELETE FROM outbox WHERE id = 1")
+        try await add("audit", to: &outputs, playground, statuses: [1])
+        try playground.write { url, folder in
+            Playground.standardJobFile(url: url, folder: folder) + "retrys: 5\n"
+        }
+        try await add("validate", to: &outputs, playground, statuses: [65])
+
+        #expect(try await faults(of: outputs, in: playground) == [])
+        #expect(outputs.allSatisfy { !["", "[]\n"].contains($0.text) })
+    }
+
+    @Test(
+        .enabled(if: hasValidator),
+        arguments: [
+            (#"[{"run": 1, "message": "a", "other": 1}]"#, "'other' was unexpected"),
+            (#"[{"run": 1}]"#, "'message' is a required property"),
+            (#"[{"run": "1", "message": "a"}]"#, "'1' is not of type 'integer'"),
+            (#"{"run": 1, "message": "a"}"#, "is not of type 'array'"),
+            ("[]\n[]", "is no JSON"),
+        ])
+    func `the strict schema finds a document that is not as declared`(
+        document: String, fault: String
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let found = try await faults(
+            of: [Output(entry: "cancel", text: document)], in: playground)
+
+        #expect(found.count == 1 && found.first?.contains(fault) == true, "\(found)")
+    }
+
+    @Test func `the version of the results is that of the schema`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let version = try await playground.json("--version")
+        let schema = try JSONValue(try await playground.run("schema", "results").output)
+        let jobFiles = try await playground.run("schema", "job-file")
+
+        #expect(version["version"].text == programVersion)
+        #expect(version["results_version"] == .number(ResultSchema.version))
+        #expect(schema["$id"].text == "urn:clarity-jobs:results:\(ResultSchema.version)")
+        #expect(jobFiles.output == (try await playground.run("schema").output))
+    }
+}
