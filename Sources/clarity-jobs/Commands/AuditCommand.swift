@@ -61,7 +61,7 @@ struct AuditCommand {
     }
 
     private func object(_ rule: String, _ what: String) -> JSON {
-        ["rule": .string(rule), "offence": true, "what": .string(what)]
+        ["rule": .string(rule), "offence": true, "message": .string(what)]
     }
 
     private func object(_ finding: AuditFinding) -> JSON {

@@ -31,6 +31,7 @@ extension ResultSchema {
             CommandResult("notices list", .list(.object(notices))),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),
+            CommandResult("export-data", .object(exportData)),
             CommandResult("sources", .list(.object(sources))),
             CommandResult("summary", .object(summary), line: .object(summaryLine)),
             CommandResult(

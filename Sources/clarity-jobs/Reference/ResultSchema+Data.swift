@@ -3,6 +3,22 @@
 extension ResultSchema {
     // MARK: Sources
 
+    static var exportData: [ResultField] {
+        [
+            .init("path", .text, "the folder or file"),
+            .init("records", .integer, "number of records"),
+            .init(
+                "parts",
+                .list(
+                    .object([
+                        .init("type", .text, "the type of the records"),
+                        .init("name", .text, "name of its file or table"),
+                        .init("records", .integer, "number of its records"),
+                    ])), "what was written of each type"),
+            .init("damaged", .list(.text), "months with damaged records, in words"),
+        ]
+    }
+
     static var importing: [ResultField] {
         let numbers = [
             ("files", "number of files"),
@@ -214,7 +230,7 @@ extension ResultSchema {
                     "paired": "of them second halves of a blood pressure",
                     "folded": "of them part of days and nights",
                     "repeated": "of them repeated",
-                    "unmapped": "of them without a field at the backend",
+                    "unmapped": "of them without a field at the backend, kept here alone",
                     "refused": "of them refused",
                     "before_since": "of them before `since`",
                 ]), "what became of the records"),

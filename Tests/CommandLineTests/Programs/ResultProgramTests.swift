@@ -152,6 +152,18 @@ struct ResultProgramTests {
         try await add("sources", to: &outputs, playground)
         try await add("import", [export, "--report"], to: &outputs, playground)
         try await add("import", [export], to: &outputs, playground)
+        var exports = 0
+        for format in ["json", "ndjson"] {
+            exports += 1
+            let result = try await playground.start(
+                ["export-data", "-o", format, "--out", "\(playground.folder.path)/out-\(exports)"]
+            ).finish()
+            outputs.append(
+                Output(
+                    entry: format == "json" ? "export-data" : "export-data.line",
+                    text: result.output)
+            )
+        }
         try await add("sources", to: &outputs, playground)
 
         // Runs.
@@ -168,7 +180,11 @@ struct ResultProgramTests {
             try await add("explain", [job], to: &outputs, playground)
         }
         try await add(
-            "explain", ["upload", "--at", "\(Date.now.ISO8601Format())"], to: &outputs, playground)
+            "explain",
+            [
+                "upload", "--at",
+                "\(Date.now.ISO8601Format(.init(includingFractionalSeconds: true)))",
+            ], to: &outputs, playground)
         try await add("list", to: &outputs, playground)
         try await add("next", ["-n", "5"], to: &outputs, playground)
         try await add("next", ["--around-dst", "--now", "2026-10-24"], to: &outputs, playground)
