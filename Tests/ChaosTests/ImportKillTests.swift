@@ -33,6 +33,12 @@ struct ImportKillTests {
         let isSame = others == rows
         #expect(isSame)
         #expect(try StateAudit(statePath: killed.statePath).damage == [])
+        // The archive has every record as often as the export has it.
+        for playground in [killed, whole] {
+            let audit = try await playground.run("audit", environment: Self.key)
+            let records = Self.heartRates + Self.heartRates / 100 + 3 * 500
+            #expect(audit.output.contains("the archive is sound: \(records) records\n"))
+        }
         // The import is complete by now and is not repeated. Without a login, a run waits unless it
         // is forced.
         _ = try await killed.run("run", "upload", "--force", environment: Self.key)
