@@ -10,6 +10,14 @@ extension CommandSyntax {
         options: [
             OptionSyntax("backend", value: "URL", summary: "address of the CLARITY server's API"),
             OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+            OptionSyntax(
+                "account", value: "WORD", choices: SetupAnswers.Account.allCases.map(\.rawValue),
+                summary: "whether you have an account; with no, one is created first"),
+            OptionSyntax(
+                "first-name", value: "NAME", summary: "your first name, for a new account"),
+            OptionSyntax("last-name", value: "NAME", summary: "your last name, for a new account"),
+            OptionSyntax(
+                "accept-terms", summary: "accept the backend's terms, for a new account"),
             OptionSyntax("password-stdin", summary: "read the password from the standard input"),
             OptionSyntax(
                 "source", value: "KIND", choices: SetupAnswers.Source.allCases.map(\.rawValue),

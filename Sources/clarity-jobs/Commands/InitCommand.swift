@@ -30,7 +30,9 @@ struct InitCommand {
         let answers = try answers()
         let draft = try JobFileDraft(answers.jobFile)
         try checkBackend(draft)
-        try logIn(answers, draft)
+        let password = arguments.has("password-stdin") ? readPassword() : nil
+        try register(answers, draft, password)
+        try logIn(answers, draft, password)
         try draft.publish(as: path)
         say("wrote \(path)")
         try sync(answers)
@@ -52,6 +54,7 @@ struct InitCommand {
         answers.email = try answer("email", "The email address of your account", nil) {
             $0.contains("@") ? nil : "an email address has an `@`"
         }
+        answers.newcomer = try newcomer()
         answers.source = try choice(
             "source", "How samples get here", SetupAnswers.Source.self, answers.source)
         answers.path = try answer(
@@ -66,6 +69,26 @@ struct InitCommand {
         answers.starter = try choice(
             "start", "What starts the jobs", SetupAnswers.Starter.self, usualStarter)
         return answers
+    }
+
+    /// Returns who is to be registered; `nil` for a person with an account.
+    private func newcomer() throws(CommandFailure) -> SetupAnswers.Newcomer? {
+        let account = try choice(
+            "account", "Do you have an account there?", SetupAnswers.Account.self, .yes)
+        guard account == .no else { return nil }
+        func name(_ text: String) -> String? { text.isEmpty ? "write your name" : nil }
+        let newcomer = SetupAnswers.Newcomer(
+            firstName: try answer("first-name", "Your first name", nil, name),
+            lastName: try answer("last-name", "Your last name", nil, name))
+        guard !arguments.has("accept-terms") else { return newcomer }
+        guard !isUnattended, let terminal = Terminal(),
+            terminal.agrees(to: "Do you accept the backend's terms and privacy policy? [y/N] ")
+        else {
+            throw CommandFailure(
+                .usage, "an account wants its terms accepted, so nothing was set up",
+                "help: --accept-terms accepts them")
+        }
+        return newcomer
     }
 
     /// Returns what a job file with this address would be told.
@@ -142,20 +165,57 @@ struct InitCommand {
         else { throw CommandFailure(.unreachable, "the backend does not answer as it should") }
     }
 
+    /// Returns the first line of the standard input, which two programs read in turn.
+    private func readPassword() -> [UInt8] {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while line.count < 4096, read(STDIN_FILENO, &byte, 1) == 1 {
+            line.append(byte)
+            if byte == 0x0A { break }
+        }
+        return line
+    }
+
+    /// Creates the account of a newcomer, and confirms the address if the backend wants that.
+    private func register(
+        _ answers: SetupAnswers, _ draft: borrowing JobFileDraft, _ password: [UInt8]?
+    ) throws(CommandFailure) {
+        guard let newcomer = answers.newcomer else { return }
+        var words = [
+            "auth", "register", "--email", answers.email, "--first-name", newcomer.firstName,
+            "--last-name", newcomer.lastName, "--accept-terms",
+        ]
+        if password != nil { words.append("--password-stdin") }
+        guard try run(words, configuration: draft.path, input: password) == 0 else {
+            throw CommandFailure(.credential, "there is no account, so nothing was set up")
+        }
+        guard !isUnattended, let terminal = Terminal(),
+            terminal.agrees(to: "Has the backend mailed you a code? [y/N] ")
+        else { return }
+        guard try program(["auth", "verify", "--email", answers.email], draft) == 0 else {
+            throw CommandFailure(
+                .credential, "you are registered, and your address is not confirmed",
+                "help: run `clarity-jobs init` again, and say that you have an account")
+        }
+    }
+
     private func logIn(
-        _ answers: SetupAnswers, _ draft: borrowing JobFileDraft
+        _ answers: SetupAnswers, _ draft: borrowing JobFileDraft, _ password: [UInt8]?
     ) throws(CommandFailure) {
         var words = ["auth", "login", "--email", answers.email]
-        if arguments.has("password-stdin") { words.append("--password-stdin") }
+        if password != nil { words.append("--password-stdin") }
         for attempt in 1...3 {
-            let status = try program(words, draft)
+            let status = try run(words, configuration: draft.path, input: password)
             if status == 0 { return }
             guard status == ExitStatus.credential.rawValue, attempt < 3, !isUnattended else {
                 break
             }
         }
         throw CommandFailure(
-            .credential, "nobody is logged in, so nothing was set up",
+            .credential,
+            answers.newcomer == nil
+                ? "nobody is logged in, so nothing was set up"
+                : "you are registered and not logged in, and nothing else was set up",
             "help: run `clarity-jobs init` again")
     }
 
@@ -197,10 +257,12 @@ struct InitCommand {
         try run(words, configuration: path)
     }
 
-    private func run(_ words: [String], configuration: String) throws(CommandFailure) -> Int32 {
+    private func run(
+        _ words: [String], configuration: String, input: [UInt8]? = nil
+    ) throws(CommandFailure) -> Int32 {
         var line = [try composition.ownProgram()] + words + ["--config", configuration]
         if let state = arguments["state"] { line += ["--state", state] }
-        let status = try ForegroundProgram.run(line)
+        let status = try ForegroundProgram.run(line, input: input)
         if status > 128 {
             throw CommandFailure(
                 status == 128 + SIGINT ? .interrupted : .terminated, "interrupted")

@@ -26,6 +26,18 @@ struct SetupAnswers: Equatable {
         case always
     }
 
+    /// Whether the person has an account.
+    enum Account: String, CaseIterable {
+        case yes
+        case no
+    }
+
+    /// Who is to be registered.
+    struct Newcomer: Equatable {
+        var firstName: String
+        var lastName: String
+    }
+
     /// What starts the jobs.
     enum Starter: String, CaseIterable {
         case systemd
@@ -35,6 +47,8 @@ struct SetupAnswers: Equatable {
 
     var backend = ""
     var email = ""
+    /// Who is registered before the login; `nil` with an account.
+    var newcomer: Newcomer?
     var source = Source.appleHealth
     var path = "~/Health/export.zip"
     var timeZone = "UTC"
