@@ -15,7 +15,7 @@ enum DryRunMode {
         let outcome = await DryRun.run(
             order, environment: keyEnvironment(named: order.options["key.variable"]),
             clock: FixedClock(order.scheduledFor),
-            show: { if flags.format == .table { print($0) } },
+            show: { if flags.format == .table { show([$0], order) } },
             // For people, everything was shown on the way.
             report: { object in flags.format.print(object) { [] } })
         return ExitStatus(outcome)

@@ -55,7 +55,7 @@ enum OutputFormat: String {
     /// Prints a result: the object as JSON, or the lines for people.
     func print(_ object: @autoclosure () -> JSON, lines: () -> [String]) {
         switch self {
-        case .table: lines().forEach { Swift.print($0) }
+        case .table: show(lines())
         case .json: Swift.print(object().page)
         case .ndjson: Swift.print(object().line)
         }

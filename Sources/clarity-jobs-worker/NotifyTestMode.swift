@@ -19,7 +19,7 @@ enum NotifyTestMode {
                 transport: try CurlTransport(version: programVersion, trust: order.trust())
             ) { target, fault in
                 switch flags.format {
-                case .table: print("\(target): \(fault ?? "sent")".printable)
+                case .table: show(["\(target): \(fault ?? "sent")".printable])
                 case .json, .ndjson:
                     objects.append([
                         "target": .string(target), "sent": .bool(fault == nil),

@@ -1,4 +1,5 @@
 import ClarityJobs
+import ClarityReports
 import ClarityScheduler
 import ClaritySources
 import ClaritySystem
@@ -20,7 +21,27 @@ func announced(_ store: HealthStore) -> HealthStore {
 }
 
 /// Writes lines to the error output.
-func printError(_ text: String) { fputs("\(text.printableLines)\n", stderr) }
+func printError(_ text: String) {
+    fputs("\(fitted(text.printableLines, to: STDERR_FILENO, order: nil))\n", stderr)
+}
+
+/// Writes lines for people to the standard output.
+///
+/// - Parameter order: the order, which may name the zone of the account's days.
+func show(_ lines: [String], _ order: AttemptOrder? = nil) {
+    lines.forEach { print(fitted($0, to: STDOUT_FILENO, order: order)) }
+}
+
+/// Returns lines as they fit a terminal; as they are if the descriptor is none.
+private func fitted(_ text: String, to descriptor: Int32, order: AttemptOrder?) -> String {
+    guard let width = TerminalLine.columns(of: descriptor) else { return text }
+    var style = PageStyle(width: width, isPlain: true)
+    style.times = NearTimes(
+        zoneNamed: order?.options.first { $0.key.hasSuffix("time_zone") }?.value,
+        environment: keyEnvironment(), now: SystemClock().now)
+    return text.split(separator: "\n", omittingEmptySubsequences: false)
+        .flatMap { style.fitted(String($0)) }.joined(separator: "\n")
+}
 
 /// Returns the variables that say where the master key is, where temporary files go, and which time
 /// zone this machine has.

@@ -24,7 +24,7 @@ enum SourcesMode {
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
             switch flags.format {
-            case .table: SourceStatus.lines(statuses).forEach { print($0) }
+            case .table: show(SourceStatus.lines(statuses), order)
             case .json: print(SourceStatus.json(statuses, isPage: true))
             case .ndjson:
                 if !statuses.isEmpty { print(SourceStatus.json(statuses, isPage: false)) }
@@ -82,8 +82,7 @@ enum ImportMode {
         let isWhole = flags.has("report")
         switch flags.format {
         case .table:
-            print(account.summary)
-            if isWhole { account.reportLines.forEach { print($0) } }
+            show([account.summary] + (isWhole ? account.reportLines : []))
         case .json, .ndjson: print(account.json(isWhole: isWhole, isPage: flags.format == .json))
         }
         guard let complaint = account.complaint else { return .done }

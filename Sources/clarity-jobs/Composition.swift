@@ -50,7 +50,11 @@ struct Composition {
     func jobFile() throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         do throws(JobFileFaults) {
-            return try jobFileReader.read(fileAt: path)
+            let file = try jobFileReader.read(fileAt: path)
+            // People see times in the zone of the account's days.
+            console.showTimes(
+                inZone: SourceCommands.timeZone(in: file), environment: environment, clock: clock)
+            return file
         } catch {
             throw CommandFailure(.faultyInput, text: error.description)
         }
@@ -109,19 +113,6 @@ struct Composition {
 
     /// Returns whether this machine knows a time zone of this name.
     func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }
-
-    /// Returns how a person at a terminal sees times: in the zone of the account's days, else of
-    /// this machine, else in UTC. `nil` if nobody looks.
-    func nearTimes(_ file: JobFile) -> NearTimes? {
-        guard console.terminalStyle != nil else { return nil }
-        var zone = SourceCommands.timeZone(in: file).flatMap(zones.zone(named:))
-        do {
-            zone = try zone ?? Composition.localZone(environment)
-        } catch {
-            zone = .utc
-        }
-        return NearTimes(zone: zone ?? .utc, now: clock.now)
-    }
 
     /// The kinds of jobs that a job file may name: those of CLARITY, and commands.
     static var catalogue: JobCatalogue {

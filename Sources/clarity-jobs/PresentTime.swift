@@ -1,4 +1,5 @@
 import ClarityHost
+import ClarityReports
 import ClarityScheduler
 import ClaritySystem
 

@@ -90,6 +90,38 @@ package enum DisplayText {
         return lines
     }
 
+    /// Wraps a line between its words, none of which is broken, and keeps the gaps between them.
+    ///
+    /// A word that does not fit beside the indentation is indented less. One that is wider than the
+    /// terminal stays whole, so that it can be copied.
+    ///
+    /// - Parameters:
+    ///   - first: the text in front of the first line.
+    ///   - indent: the indentation of the lines after it, in columns.
+    package static func fitted(
+        _ line: String, width: Int, first: String, indent: Int
+    ) -> [String] {
+        var lines: [String] = []
+        var current = first
+        var gap = ""
+        // An empty word is one more space between two others.
+        for word in line.split(separator: " ", omittingEmptySubsequences: false) {
+            guard !word.isEmpty else {
+                gap += " "
+                continue
+            }
+            let size = self.width(of: word)
+            if self.width(of: current) + gap.count + size > width {
+                if !trimmed(current).isEmpty { lines.append(trimmed(current)) }
+                current = String(repeating: " ", count: min(indent, max(0, width - size)))
+                gap = ""
+            }
+            current += gap + word
+            gap = " "
+        }
+        return lines + [current]
+    }
+
     /// Returns a line cut to at most `width` columns, with `...` at its end if it was longer.
     static func cut(_ line: String, to width: Int) -> String {
         // Where to cut the line if it turns out to be too long.

@@ -56,11 +56,23 @@ public struct PageStyle: Sendable {
     public var width: Int
     /// Whether the text has no bold and no colours.
     public var isPlain: Bool
+    /// How instants are shown; in UTC if it is `nil`.
+    package var times: NearTimes?
 
     /// Creates a style. A width below 20 counts as 20.
     public init(width: Int, isPlain: Bool) {
         self.width = max(20, width)
         self.isPlain = isPlain
+    }
+
+    /// Returns a line as it fits the width: its instants as a person says them, wrapped between
+    /// words, and indented by two more columns than it is.
+    package func fitted(_ line: String) -> [String] {
+        let line = times?.replaced(in: line) ?? line
+        guard DisplayText.width(of: line) > width else { return [line] }
+        let lead = String(line.prefix { $0 == " " })
+        return DisplayText.fitted(
+            String(line.dropFirst(lead.count)), width: width, first: lead, indent: lead.count + 2)
     }
 
     /// Returns a heading, cut to the width; in bold unless the style is plain.

@@ -25,10 +25,10 @@ struct AuditCommand {
         if console.form == .table {
             for finding in findings {
                 let line = "\(finding.rule.rawValue): \(finding)".printable
-                if finding.isOffence { console.result(line) } else { console.note(line) }
+                if finding.isOffence { console.show(line) } else { console.note(line) }
             }
             if isSound, !console.isQuiet {
-                console.result("the history is sound: no occurrence is missing or double")
+                console.show("the history is sound: no occurrence is missing or double")
             }
         }
         guard hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
@@ -37,8 +37,8 @@ struct AuditCommand {
         let proof = try usingHealthData { () throws(HealthStoreError) in try store.outbox.prove() }
         objects += proof.findings.map(\.object)
         if console.form == .table {
-            proof.findings.forEach { console.result($0.line) }
-            if proof.findings.isEmpty, !console.isQuiet { console.result(proof.line) }
+            proof.findings.forEach { console.show($0.line) }
+            if proof.findings.isEmpty, !console.isQuiet { console.show(proof.line) }
         }
         let archive = try usingHealthData { () throws(HealthStoreError) in
             try store.archive.prove()

@@ -112,9 +112,9 @@ struct BackfillCommand {
         var parts = [counted(runs.count, "runs enqueued")]
         if done > 0 { parts.append("\(done) succeeded already") }
         if waiting > 0 { parts.append("\(waiting) waiting already") }
-        console.result("\(job.id): \(parts.joined(separator: ", "))".printable)
+        console.show("\(job.id): \(parts.joined(separator: ", "))")
         if !runs.isEmpty {
-            console.result("`clarity-jobs loop` or `run --due` runs them, one after the other")
+            console.show("`clarity-jobs loop` or `run --due` runs them, one after the other")
         }
     }
 }

@@ -42,8 +42,7 @@ struct HistoryCommand {
             runs.map { RunText.object($0, waitingOn: waits[$0.id] ?? []) },
             table: Table(
                 heading: RunText.heading,
-                rows: runs.map { RunText.row($0, waitingOn: waits[$0.id] ?? []) }, stateColumn: 3,
-                times: composition.nearTimes(file)))
+                rows: runs.map { RunText.row($0, waitingOn: waits[$0.id] ?? []) }, stateColumn: 3))
         return .done
     }
 
@@ -91,8 +90,7 @@ struct HistoryShowCommand {
         for attempt in attempts { show(attempt) }
         for span in spans {
             let until = span.until.map { "until \($0)" } ?? "until now"
-            console.result(
-                "waited since \(span.since) \(until): \(RunText.line(span.deferral))".printable)
+            console.show("waited since \(span.since) \(until): \(RunText.line(span.deferral))")
         }
         return .done
     }
@@ -112,7 +110,7 @@ struct HistoryShowCommand {
         if !run.tally.summary.isEmpty { lines.append("counts: \(run.tally.summary)") }
         if let failure = run.failure { lines.append("why: \(failure.reason)") }
         lines += run.notes.map { "note: \($0)" }
-        for line in lines { composition.console.result(line.printable) }
+        lines.forEach(composition.console.show)
     }
 
     private func show(_ attempt: Attempt) {
@@ -123,9 +121,9 @@ struct HistoryShowCommand {
             words += ", took \((finished - attempt.startedAt).text)"
         }
         if let reason = attempt.reason { words += ": \(reason)" }
-        composition.console.result(words.printable)
+        composition.console.show(words)
         for line in attempt.output.map(OutputText.lines) ?? [] {
-            composition.console.result("  | \(line)".printable)
+            composition.console.show("  | \(line)")
         }
     }
 

@@ -24,7 +24,6 @@ struct ListCommand {
         let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
         var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
         table.stateColumn = 4
-        table.times = composition.nearTimes(file)
         table.rows = file.jobs.map { job in
             let status = known[job.id]
             return [

@@ -21,7 +21,6 @@ struct NoticeCommands {
         }
         var table = Table(heading: ["RAISED", "OVER", "KIND", "SENT", "NOTICE"])
         table.stateColumn = 1
-        table.times = composition.nearTimes(file)
         table.rows = found.map { entry in
             [
                 RunText.seconds(entry.notice.raisedAt),

@@ -46,7 +46,7 @@ struct PauseCommands {
                 (pause.until.map { "paused until \($0)" } ?? "paused until it is resumed")
                     + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
             }
-            console.result("\(job): \(words ?? "goes on")".printable)
+            console.show("\(job): \(words ?? "goes on")")
         }
     }
 

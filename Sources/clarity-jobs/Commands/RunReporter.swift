@@ -82,7 +82,7 @@ final class RunReporter: Sendable {
             guard setAside > 0 || isNewWaitForPerson(run) else { return }
             console.note(line)
         case (.succeeded, .everything):
-            if !console.isQuiet { console.result(line.printable) }
+            if !console.isQuiet { console.show(line) }
         case (_, .everything): console.note(line)
         }
         for note in run.notes { console.note("  \(note)") }

@@ -44,21 +44,20 @@ struct StatusCommand {
         case .table:
             let style = console.pageStyle
             for line in report.lines(missedOnly: console.isQuiet) {
-                // The report's lines are clean already.
-                console.result(StatusCommand.painted(line, style))
+                let fitted = console.fitted(line).joined(separator: "\n")
+                console.result(StatusCommand.painted(fitted, style))
             }
         }
         return report.holds ? .done : .failed
     }
 
-    /// Returns a line with its first state in colour.
+    /// Returns a line, which may be wrapped, with its first state in colour.
     private static func painted(_ line: String, _ style: PageStyle) -> String {
-        for (mark, state) in [(": ", "missed"), (": ", "holds"), ("; ", "is overdue")]
-        where line.contains(mark + state) {
-            return line.replacing(
-                mark + state, with: mark + style.painted(state), maxReplacements: 1)
+        line.replacing(/(: |:\n +)(missed|holds)|(; |;\n +)(is overdue)/, maxReplacements: 1) {
+            let (_, mark, state, otherMark, otherState) = $0.output
+            let shown = style.painted(String(state ?? otherState ?? ""))
+            return "\(mark ?? otherMark ?? "")\(shown)"
         }
-        return line
     }
 
     /// Returns each job with its state. It runs no checks, because a check could send a request.

@@ -36,11 +36,11 @@ struct ValidateCommand {
         }
         var summary = "\(path): valid, \(counted(file.jobs.count, "jobs"))"
         if !file.warnings.isEmpty { summary += ", \(counted(file.warnings.count, "warnings"))" }
-        console.result(summary.printable)
+        console.show(summary)
         let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
         if !implied.isEmpty {
             let names = implied.joined(separator: ", ")
-            console.result("implied: `network: any` for \(names); `network: none` turns it off")
+            console.show("implied: `network: any` for \(names); `network: none` turns it off")
         }
     }
 

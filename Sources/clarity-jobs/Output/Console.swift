@@ -1,3 +1,5 @@
+import ClarityReports
+import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
 import JSON
@@ -15,7 +17,7 @@ struct Console: Sendable {
     var form: Form
     var isQuiet: Bool
     var isVerbose: Bool
-    private let loss = Loss()
+    private let shared = Shared()
 
     init(form: Form, isQuiet: Bool, isVerbose: Bool) {
         self.form = form
@@ -27,8 +29,19 @@ struct Console: Sendable {
     ///
     /// A reader that goes away, as `head` does, is not a loss.
     var lostResult: String? {
-        loss.code.withLock { $0.map { String(cString: strerror($0)).lowercased() } }
+        shared.code.withLock { $0.map { String(cString: strerror($0)).lowercased() } }
     }
+
+    /// Shows times at a terminal by the clocks of a zone from now on: the named one, else this
+    /// machine's.
+    func showTimes(inZone name: String?, environment: [String: String], clock: any WallClock) {
+        guard Console.isTerminal else { return }
+        let zone = NearTimes(zoneNamed: name, environment: environment, now: clock.now).zone
+        shared.times.withLock { $0 = { NearTimes(zone: zone, now: clock.now) } }
+    }
+
+    /// The times that a person at a terminal sees; `nil` if the zone is not known yet.
+    var times: NearTimes? { shared.times.withLock { $0?() } }
 
     /// Writes results in the requested form: the objects as JSON, or the table.
     func results(_ objects: [JSON], table: @autoclosure () -> Table) {
@@ -42,7 +55,7 @@ struct Console: Sendable {
         switch form {
         case .json: result(JSON.array(objects).page)
         case .ndjson: objects.forEach { result($0.line) }
-        case .table: lines().forEach { result($0.printable) }
+        case .table: lines().forEach(show)
         }
     }
 
@@ -51,12 +64,20 @@ struct Console: Sendable {
         switch form {
         case .json: result(object.page)
         case .ndjson: result(object.line)
-        case .table: lines.forEach { result($0.printable) }
+        case .table: lines.forEach(show)
         }
     }
 
     /// Begins a list whose elements are written one by one.
     func list() -> ListOutput { ListOutput(self) }
+
+    /// Writes a line of a result for people, as it fits a terminal.
+    func show(_ line: String) { fitted(line).forEach(result) }
+
+    /// Returns a line for people as it fits the standard output if that is a terminal.
+    func fitted(_ line: String) -> [String] {
+        terminalStyle?.fitted(line.printable) ?? [line.printable]
+    }
 
     /// Writes a line of a result.
     func result(_ line: String) { text(line + "\n") }
@@ -64,16 +85,26 @@ struct Console: Sendable {
     /// Writes whole lines of a result.
     func text(_ text: String) {
         let code = Console.write(text, to: STDOUT_FILENO)
-        if code != 0, code != EPIPE { loss.code.withLock { $0 = $0 ?? code } }
+        if code != 0, code != EPIPE { shared.code.withLock { $0 = $0 ?? code } }
     }
 
     /// Writes a line for people, unless they asked for quiet.
     func note(_ line: String) {
-        if !isQuiet { Console.fault(line) }
+        if !isQuiet { Console.fault(line, times) }
     }
 
     /// Writes a line about a fault. A failure to write it is ignored: nobody is left to tell.
-    static func fault(_ line: String) { _ = write(line.printable + "\n", to: STDERR_FILENO) }
+    static func fault(_ line: String) { fault(line, nil) }
+
+    private static func fault(_ line: String, _ times: NearTimes?) {
+        var lines = [line.printable]
+        if let width = TerminalLine.columns(of: STDERR_FILENO) {
+            var style = PageStyle(width: width, isPlain: true)
+            style.times = times
+            lines = style.fitted(line.printable)
+        }
+        _ = write(lines.joined(separator: "\n") + "\n", to: STDERR_FILENO)
+    }
 
     /// Writes a text with a single write(2) if possible, so that lines of two processes do not mix.
     ///
@@ -104,7 +135,7 @@ struct Console: Sendable {
 
         mutating func add(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSON) {
             switch console.form {
-            case .table: console.result(line().printable)
+            case .table: console.show(line())
             case .ndjson: console.result(object().line)
             case .json: console.result("\(isEmpty ? "[" : ",")\n\(object().line)")
             }
@@ -115,8 +146,11 @@ struct Console: Sendable {
         func end() { if console.form == .json { console.result(isEmpty ? "[]" : "]") } }
     }
 
-    /// The first error that occurred while writing results.
-    private final class Loss: Sendable {
+    /// What the copies of a console share.
+    private final class Shared: Sendable {
+        /// The first error that occurred while writing results.
         let code = Mutex<Int32?>(nil)
+        /// Makes the times that a person sees; `nil` until the zone is known.
+        let times = Mutex<(@Sendable () -> NearTimes)?>(nil)
     }
 }

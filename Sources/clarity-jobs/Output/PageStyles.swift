@@ -17,9 +17,14 @@ extension Console {
         let isPlain =
             getenv("NO_COLOR").map { $0.pointee != 0 } ?? false
             || getenv("TERM").map { String(cString: $0) } ?? "dumb" == "dumb"
-        return PageStyle(
+        var style = PageStyle(
             width: TerminalLine.columns(of: STDOUT_FILENO) ?? Console.columns, isPlain: isPlain)
+        style.times = times
+        return style
     }
+
+    /// Whether a person may see some of the output.
+    static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 || isatty(STDERR_FILENO) == 1 }
 }
 
 extension PageStyle {

@@ -1,5 +1,4 @@
 import ClarityReports
-import ClarityScheduler
 import ClaritySystem
 
 /// Rows under a heading, each column as wide as its widest cell.
@@ -11,8 +10,6 @@ struct Table {
     var rows: [[String]] = []
     /// The column with the states, which have colours on a terminal.
     var stateColumn: Int?
-    /// How a terminal shows the cells that are instants; otherwise they are in UTC.
-    var times: NearTimes?
 
     /// The table's lines, however wide; empty if there are no rows.
     var lines: [String] { lines(in: nil) }
@@ -23,11 +20,8 @@ struct Table {
     /// - Parameter style: `nil` for output that nobody looks at, which is never wrapped.
     func lines(in style: PageStyle?) -> [String] {
         guard !rows.isEmpty else { return [] }
-        let near = style == nil ? nil : times
         let all = ([heading] + rows).map { row in
-            row.map { cell in
-                near.flatMap { near in Instant(rfc3339: cell).map(near.text) } ?? cell.printable
-            }
+            row.map { style?.times?.replaced(in: $0.printable) ?? $0.printable }
         }
         let widths = heading.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
         let words = all.compactMap(\.last).flatMap { $0.split(separator: " ") }
@@ -66,9 +60,9 @@ struct Table {
         }
         var lines = [painted + self.painted(row[last], last, style)]
         if let style, last != stateColumn {
-            lines = DisplayText.wrapped(
+            lines = DisplayText.fitted(
                 row[last], width: style.width, first: lead, indent: lead.count)
-            lines[0] = painted + lines[0].dropFirst(lead.count)
+            if part.count > 1 { lines[0] = painted + lines[0].dropFirst(lead.count) }
         }
         return lines.map(Table.trimmed).filter { part.lowerBound == 0 || !$0.isEmpty }
     }

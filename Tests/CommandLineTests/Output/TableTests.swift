@@ -64,13 +64,24 @@ struct TableTests {
     @Test func `only a terminal shows instants as a person says them`() {
         let now = Instant(secondsSince1970: 1_795_154_400)
         let table = Table(
-            heading: ["JOB", "NEXT", "WHY"], rows: [["a", "2026-11-20T06:38:00Z", "2026"]],
-            times: NearTimes(zone: .utc, now: now))
+            heading: ["JOB", "NEXT", "WHY"], rows: [["a", "2026-11-20T06:38:00Z", "2026"]])
+        var style = PageStyle(width: 60, isPlain: true)
+        style.times = NearTimes(zone: .utc, now: now)
 
         #expect(
-            table.lines(in: PageStyle(width: 60, isPlain: true))
+            table.lines(in: style)
                 == ["JOB  NEXT       WHY", "a    in 38 min  2026"])
         #expect(table.lines.last == "a    2026-11-20T06:38:00Z  2026")
+    }
+
+    @Test func `no word is broken, whatever has to give way`() {
+        let word = String(repeating: "x", count: 19)
+        let table = Table(
+            heading: ["A", "B"], rows: [["a", "b \(word)"], ["c", "\(word)yyy z"]])
+
+        #expect(
+            table.lines(in: PageStyle(width: 20, isPlain: true))
+                == ["A", "  B", "a", "  b", " \(word)", "c", "\(word)yyy", "  z"])
     }
 
     @Test func `control characters cannot reach the terminal`() {

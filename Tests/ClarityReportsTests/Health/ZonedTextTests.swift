@@ -1,7 +1,8 @@
 import ClarityScheduler
+import ClaritySystem
 import Testing
 
-@testable import clarity_jobs
+@testable import ClarityReports
 
 @Suite("Instants in a zone")
 struct ZonedTextTests {
@@ -19,7 +20,7 @@ struct ZonedTextTests {
     func `a local time shows its offset, with seconds if it has some`(
         name: String, seconds: Int64, text: String
     ) throws {
-        let zone = try Composition.localZone(["TZ": name])
+        let zone = try #require(SystemZones(environment: [:]).zone(named: name))
 
         #expect(zone.text(Instant(secondsSince1970: seconds)) == text)
     }
@@ -35,8 +36,32 @@ struct ZonedTextTests {
         seconds: Int64, text: String
     ) throws {
         let now = Instant(secondsSince1970: 1_795_154_400)
-        let times = NearTimes(zone: try Composition.localZone(["TZ": "America/New_York"]), now: now)
+        let times = NearTimes(zoneNamed: "America/New_York", environment: [:], now: now)
 
         #expect(times.text(now + .seconds(seconds)) == text)
+    }
+
+    @Test(arguments: [
+        ("next: 2026-11-20T06:38:00Z", "next: in 38 min"),
+        (
+            "dropped at 2026-11-20T06:38:00.500Z, read at 2026-11-20T05:00:00Z",
+            "dropped in 38 min, read today 00:00"
+        ),
+        ("held since 2026-11-20T05:48:00Z until now", "held since today 00:48 until now"),
+        (
+            "`clarity-jobs next --now 2026-11-20T06:38:00Z`",
+            "`clarity-jobs next --now 2026-11-20T06:38:00Z`"
+        ),
+        (#"{"start":"2026-11-20T06:38:00Z"}"#, #"{"start":"2026-11-20T06:38:00Z"}"#),
+        ("7  2026-11-20T05:48:00Z  read", "7  12 min ago  read"),
+        ("2026-11-20T06:38:00+01:00, 2026", "2026-11-20T06:38:00+01:00, 2026"),
+    ])
+    func `a line has its instants as a person says them, and what is quoted stays`(
+        line: String, shown: String
+    ) {
+        let now = Instant(secondsSince1970: 1_795_154_400)
+        let times = NearTimes(zoneNamed: "America/New_York", environment: [:], now: now)
+
+        #expect(times.replaced(in: line) == shown)
     }
 }
