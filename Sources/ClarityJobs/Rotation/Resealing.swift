@@ -66,7 +66,9 @@ struct Resealing {
     }
 
     private func reseal(_ table: SealedTable, _ step: inout RotationState) throws -> Int {
-        let entries = try table.entries(after: step.row, limit: portion, connection)
+        // A segment of the archive is a thousand times a row.
+        let limit = table.name == "segments" ? max(1, portion / 20) : portion
+        let entries = try table.entries(after: step.row, limit: limit, connection)
         let change = SealedTable.Change.key(
             from: former, to: next, hasHexTags: try !FormUpgrade.isOwed(connection))
         for entry in entries {
