@@ -3,12 +3,14 @@ import ClaritySystem
 @preconcurrency import Glibc
 
 extension Console {
-    /// The number of columns if it is not a terminal, or one that does not report its width.
+    /// The number of columns of a terminal that does not report its width.
     private static let columns = 80
+    /// The number of columns of a file or a pipe: nothing is cut or wrapped for it.
+    private static let boundless = 1 << 16
 
     /// The style that fits the standard output.
     var pageStyle: PageStyle {
-        terminalStyle ?? PageStyle(width: Console.columns, isPlain: true)
+        terminalStyle ?? PageStyle(width: Console.boundless, isPlain: true)
     }
 
     /// The style of the terminal that is the standard output; `nil` if it is none.
