@@ -31,8 +31,8 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         switch self {
         case .done: "done, or nothing was due"
         case .failed:
-            "a run failed for good; `audit` found something; a freshness goal is missed or a job is "
-                + "overdue (`status`)"
+            "a run failed for good, for a reason that has no status below; `audit` found something; "
+                + "a freshness goal is missed or a job is overdue (`status`)"
         case .usage: "wrong usage of the command line"
         case .faultyInput: "the job file has an error"
         case .missingInput: "there is no job file"
@@ -45,7 +45,9 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             "something is due and waits: for a constraint, its backoff or another process; or an "
                 + "interrupted `restore` has to be finished first"
         case .credential: "the login was refused, or nobody is logged in"
-        case .configuration: "a setting or key is missing, or a file was written by a newer version"
+        case .configuration:
+            "a setting, key or file that is needed is missing or wrong, or a file was written by a "
+                + "newer version"
         case .timeout: "a run was ended by its timeout"
         case .interrupted: "ended by SIGINT, after running attempts had finished"
         case .terminated: "ended by SIGTERM, after running attempts had finished"

@@ -42,7 +42,8 @@ extension CommandSyntax {
                 operands: "[JOB...]",
                 options: [
                     OptionSyntax(
-                        "due", summary: "run everything that is due; print nothing on success"),
+                        "due",
+                        summary: "run everything that is due; silent unless a run fails"),
                     OptionSyntax("force", summary: "ignore constraints, pauses and Retry-After"),
                 ],
                 examples: [

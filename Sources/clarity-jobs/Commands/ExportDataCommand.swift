@@ -42,7 +42,8 @@ struct ExportDataCommand {
         return receipt.damaged.isEmpty ? .done : .failed
     }
 
-    /// Returns the types that are wanted, each by its name or by the end of it, such as `HeartRate`.
+    /// Returns the types that are wanted, each by its name or by the end of it. `HeartRate` means the
+    /// `heart_rate` of other sources too.
     private func types(of store: HealthStore) throws(CommandFailure) -> [ArchivedType] {
         let all = try usingHealthData { () throws(HealthStoreError) in try store.archive.types() }
         guard !all.isEmpty else {
@@ -53,7 +54,9 @@ struct ExportDataCommand {
         guard !wanted.isEmpty else { return all }
         var chosen: [ArchivedType] = []
         for name in wanted {
-            let found = all.filter { $0.name == name || $0.shortName == name }
+            let found = all.filter {
+                $0.name == name || folded($0.shortName) == folded(String(name))
+            }
             guard !found.isEmpty else {
                 let suggestion = didYouMean(String(name), among: all.map(\.shortName))
                 throw CommandFailure(
@@ -63,6 +66,8 @@ struct ExportDataCommand {
         }
         return chosen
     }
+
+    private func folded(_ name: String) -> String { name.lowercased().replacing("_", with: "") }
 
     private func exporting<Result>(
         _ body: () throws(RecordExport.Fault) -> Result

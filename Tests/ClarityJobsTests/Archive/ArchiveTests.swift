@@ -66,6 +66,9 @@ struct ArchiveTests {
 
         #expect(first.new == 3 && again.new == 0 && other.new == 1)
         #expect(try store.archive.seconds() == [0, 1, 1, 2])
+        twice.add(1)
+        #expect(try keep(twice).new == 1)
+        #expect(try store.archive.seconds() == [0, 1, 1, 1, 2])
     }
 
     @Test func `a source that has less than another is known the second time`() throws {

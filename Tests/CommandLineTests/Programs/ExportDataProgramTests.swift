@@ -111,6 +111,23 @@ struct ExportDataProgramTests {
         #expect(log.output.contains("exported  months of records 4  (as csv, by export-data)"))
     }
 
+    @Test func `a type means the same type of every source`() async throws {
+        let playground = try await playground()
+        try playground.folder.write(
+            "one.json",
+            Array(#"{"kind":"heart_rate","start":"2026-01-02T03:04:05Z","value":61}"#.utf8))
+        _ = try await playground.run("import", "\(playground.folder.path)/one.json", "-q")
+
+        let found = try await playground.json(
+            "export-data", "--out", "\(playground.folder.path)/a", "--types", "HeartRate")
+
+        #expect(found["records"].number == 508)
+        #expect(
+            found["parts"].elements.compactMap { $0["name"].text } == [
+                "HKQuantityTypeIdentifierHeartRate.csv", "heart_rate.csv",
+            ])
+    }
+
     @Test func `a range of time is from its first instant to before its last`() async throws {
         let playground = try await playground()
         let all = try await playground.json("export-data", "--out", "\(playground.folder.path)/a")
