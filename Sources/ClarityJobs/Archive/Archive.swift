@@ -33,7 +33,8 @@ public struct Archive: Sendable {
         package var records: Int64 = 0
         package var new: Int64 = 0
         package var segments: Int64 = 0
-        /// A sentence for each damaged month. It stays as it is, and its new records are not kept.
+        /// A sentence for each month that has a damaged segment. The segment stays as it is; its
+        /// records count as new.
         package var damaged: [String] = []
 
         package init() {}
@@ -65,14 +66,10 @@ public struct Archive: Sendable {
                     let tags = RecordTags(key, found.texts)
                     let mark = tags.fingerprint(of: found.records)
                     guard source == nil || marks.prints[month] != mark else { continue }
-                    do {
-                        let new = try add(found, tags, to: month, key, tools, connection)
-                        kept.new += Int64(new)
-                        kept.segments += new > 0 ? 1 : 0
-                    } catch is SealingError {
-                        kept.damaged.append(month.damage)
-                        continue
-                    }
+                    let added = try add(found, tags, to: month, key, tools, connection)
+                    kept.new += Int64(added.new)
+                    kept.segments += added.new > 0 ? 1 : 0
+                    if added.isDamaged { kept.damaged.append(month.damage) }
                     marks.prints[month] = mark
                 }
                 // Written last, so that a mark never says more than the segments have.
@@ -83,19 +80,27 @@ public struct Archive: Sendable {
         return kept
     }
 
-    /// Stores those of the found records that a month has fewer of; returns how many.
+    /// Stores those of the found records that a month has fewer of.
     ///
     /// A few new records beside many become a segment of their own, so that a source that brings an
-    /// hour at a time does not write its month anew each time.
+    /// hour at a time does not write its month anew each time. A damaged segment is left alone, and
+    /// what it had is stored again if the source still has it.
+    ///
+    /// - Returns: how many were stored, and whether a segment of the month is damaged.
     private func add(
         _ found: Segment, _ tags: RecordTags, to month: TypeMonth, _ key: [UInt8], _ tools: Tools,
         _ connection: Connection
-    ) throws -> Int {
+    ) throws -> (new: Int, isDamaged: Bool) {
         let stored = try sealed(month, connection)
         var known: [UInt128: Int] = [:]
         var parts: [Segment] = []
-        for part in stored {
-            let part = try opened(part, month).segment(tools.decompressor)
+        for sealed in stored {
+            let part: Segment
+            do {
+                part = try opened(sealed, month).segment(tools.decompressor)
+            } catch is SealingError {
+                continue
+            }
             let tags = RecordTags(key, part.texts)
             for record in part.records { known[tags.tag(of: record), default: 0] += 1 }
             parts.append(part)
@@ -106,10 +111,12 @@ public struct Archive: Sendable {
             known[tag] = count - 1
             return false
         }
-        guard !new.isEmpty else { return 0 }
+        let isDamaged = parts.count < stored.count
+        guard !new.isEmpty else { return (0, isDamaged) }
         let count = parts.reduce(0) { $0 + $1.records.count }
         var segment = Segment()
-        if stored.count >= Archive.mostParts || new.count * Archive.smallShare >= count {
+        let isDue = stored.count >= Archive.mostParts || new.count * Archive.smallShare >= count
+        if isDue, !isDamaged {
             for part in parts { segment.add(part.records, textsIn: part.texts) }
             for part in stored {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
@@ -120,7 +127,7 @@ public struct Archive: Sendable {
         try write(
             segment, month, generation: (stored.last?.generation ?? 0) + 1, tools.compressor,
             connection)
-        return new.count
+        return (new.count, isDamaged)
     }
 
     // MARK: Segments

@@ -8,15 +8,20 @@ import SQLite
 ///
 /// A value is a number where it can be one. Times are texts that SQLite's date functions read.
 struct RecordDatabase: RecordTarget {
-    private struct Table {
-        var name: String
-        var type: String
+    /// The unfinished file, which is removed unless it got its name.
+    private final class Draft {
+        let path: String
+
+        init(_ path: String) { self.path = path }
+
+        deinit { unlink(path) }
     }
 
     private let path: String
-    private var draft: String { "\(path).part" }
+    private let draft: Draft
     private let connection: Connection
-    private var tables: [Table] = []
+    /// The names of the tables, the present one last.
+    private var tables: [String] = []
     private var times = TimeWriter()
 
     init(_ path: String) throws(RecordExport.Fault) {
@@ -29,6 +34,7 @@ struct RecordDatabase: RecordTarget {
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw .system(path: draft, code: errno) }
         close(file)
+        self.draft = Draft(draft)
         do throws(SQLiteError) {
             connection = try Connection(path: draft, access: .readWrite)
             // It gets its name when it is whole: a crash leaves nothing that looks like it.
@@ -39,9 +45,13 @@ struct RecordDatabase: RecordTarget {
     }
 
     mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
-        let isTaken = tables.contains { $0.name == type.shortName }
-        let name = isTaken ? type.name : type.shortName
-        tables.append(Table(name: name, type: type.name))
+        // SQLite takes capitals and small letters for the same in names.
+        func isTaken(_ name: String) -> Bool {
+            tables.contains { $0.lowercased() == name.lowercased() }
+        }
+        var name = isTaken(type.shortName) ? type.name : type.shortName
+        while isTaken(name) { name += "_" }
+        tables.append(name)
         try execute(
             """
             CREATE TABLE \(quoted(name)) (
@@ -57,7 +67,7 @@ struct RecordDatabase: RecordTarget {
     ) throws(RecordExport.Fault) -> Int64 {
         guard let table = tables.last else { return 0 }
         let sql = """
-            INSERT INTO \(quoted(table.name)) (type, source, source_version, device, unit, created,
+            INSERT INTO \(quoted(table)) (type, source, source_version, device, unit, created,
                 start, "end", value, metadata)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """
@@ -98,7 +108,7 @@ struct RecordDatabase: RecordTarget {
     }
 
     mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
-        guard let name = tables.last?.name else { return type.name }
+        guard let name = tables.last else { return type.name }
         try execute(
             """
             CREATE INDEX \(quoted("\(name) start")) ON \(quoted(name)) (start);
@@ -112,13 +122,13 @@ struct RecordDatabase: RecordTarget {
     }
 
     mutating func finish() throws(RecordExport.Fault) {
-        let parts = tables.map { "SELECT * FROM \(quoted($0.name))" }
+        let parts = tables.map { "SELECT * FROM \(quoted($0))" }
         if !parts.isEmpty {
             // A name of its own that no type has.
             try execute("CREATE VIEW \"all records\" AS \(parts.joined(separator: " UNION ALL "))")
         }
-        let file = open(draft, O_RDONLY | O_CLOEXEC)
-        guard file >= 0, fsync(file) == 0, close(file) == 0, rename(draft, path) == 0 else {
+        let file = open(draft.path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0, fsync(file) == 0, close(file) == 0, rename(draft.path, path) == 0 else {
             throw .system(path: path, code: errno)
         }
     }

@@ -74,7 +74,11 @@ private final class RecordFile {
         guard descriptor >= 0 else { throw .system(path: part, code: errno) }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        close(descriptor)
+        // Half a file in the clear is of no use to anybody. If it has its name, nothing is there.
+        unlink(draft)
+    }
 
     func write(_ bytes: [UInt8]) throws(RecordExport.Fault) {
         var rest = bytes[...]
