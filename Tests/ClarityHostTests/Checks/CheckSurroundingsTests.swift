@@ -71,17 +71,19 @@ import Testing
     }
 
     @Test func `fifty askings leave no descriptor`() async throws {
-        let bench = try CheckBench()
-        let runner = bench.runner(
-            bench.script("a", "exit 0"), bench.script("b", "sleep 1000 & exit 1"),
-            CheckDeclaration(name: "c", question: .command(["\(bench.folder.path)/none"])))
-        let before = ProcessSurroundingsTests.attemptDescriptors()
-
-        for _ in 0..<50 {
+        await #expect(processExitsWith: .success) {
+            let bench = try CheckBench()
+            let runner = bench.runner(
+                bench.script("a", "exit 0"), bench.script("b", "sleep 1000 & exit 1"),
+                CheckDeclaration(name: "c", question: .command(["\(bench.folder.path)/none"])))
             _ = try await blocking { runner.settle(["a", "b", "c"]) }
-        }
+            let before = try ProcessSurroundingsTests.openDescriptors()
 
-        // Other suites run at the same time and may hold a few; a leak would be 50 or more.
-        #expect(ProcessSurroundingsTests.attemptDescriptors() < before + 25)
+            for _ in 0..<50 {
+                _ = try await blocking { runner.settle(["a", "b", "c"]) }
+            }
+
+            #expect(try ProcessSurroundingsTests.openDescriptors() == before)
+        }
     }
 }

@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClarityTestSupport
+import FoundationEssentials
 import Glibc
 import Testing
 
@@ -96,18 +97,11 @@ import Testing
             end.notes == ["Max data size \(data) \(data) bytes", "Max core file size 1 1 bytes"])
     }
 
-    /// Counts the descriptors of this process that are of the kinds that an attempt uses.
-    static func attemptDescriptors() -> Int {
-        var count = 0
-        for number in 0..<Int32(1024) {
-            var link = [CChar](repeating: 0, count: 64)
-            let length = readlink("/proc/self/fd/\(number)", &link, link.count - 1)
-            guard length > 0 else { continue }
-            let name = String(decoding: link[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
-            let sorts = ["pipe:", "anon_inode:[eventfd]", "anon_inode:[pidfd]", "pidfd:"]
-            if sorts.contains(where: name.hasPrefix) { count += 1 }
-        }
-        return count
+    /// Counts the open descriptors of this process. Only in a process that runs a single test is a
+    /// change in it the doing of that test.
+    static func openDescriptors() throws -> Int {
+        // One of them is the listing's own.
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count - 1
     }
 
     @Test(arguments: [
@@ -116,31 +110,36 @@ import Testing
         "report count process $$; echo garbage >&4; read forever <&3; order; read forever <&3",
     ])
     func `50 attempts leave no descriptor and no process`(_ script: String) async throws {
-        let before = Self.attemptDescriptors()
+        await #expect(processExitsWith: .success) { [script] in
+            _ = try await ScriptWorker.run(script)
+            let before = try Self.openDescriptors()
 
-        var processes: [Int64] = []
-        for _ in 0..<50 {
-            processes.append(try await ScriptWorker.run(script).tally["process"])
+            var processes: [Int64] = []
+            for _ in 0..<50 {
+                processes.append(try await ScriptWorker.run(script).tally["process"])
+            }
+
+            #expect(try Self.openDescriptors() == before)
+            #expect(processes.allSatisfy { $0 > 0 })
+            #expect(processes.filter(ScriptWorker.exists).isEmpty)
         }
-
-        // Other suites run at the same time and may hold a few; a leak would be 50 or more.
-        #expect(Self.attemptDescriptors() < before + 25)
-        #expect(processes.allSatisfy { $0 > 0 })
-        #expect(processes.filter(ScriptWorker.exists).isEmpty)
     }
 
     @Test func `failed starts leave no descriptor`() async throws {
-        let folder = try TemporaryFolder()
-        let worker = ProcessWorker(
-            executable: ["\(folder.path)/none"], environment: [:], leaseLock: nil)
-        let before = Self.attemptDescriptors()
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            let worker = ProcessWorker(
+                executable: ["\(folder.path)/none"], environment: [:], leaseLock: nil)
+            let order = try ScriptWorker.order()
+            _ = await worker.run(order, signals: AsyncStream { _ in }, progress: { _, _ in })
+            let before = try Self.openDescriptors()
 
-        for _ in 0..<50 {
-            _ = await worker.run(
-                try ScriptWorker.order(), signals: AsyncStream { _ in }, progress: { _, _ in })
+            for _ in 0..<50 {
+                _ = await worker.run(order, signals: AsyncStream { _ in }, progress: { _, _ in })
+            }
+
+            #expect(try Self.openDescriptors() == before)
         }
-
-        #expect(Self.attemptDescriptors() < before + 25)
     }
 
     /// Makes this process the parent of its orphaned descendants, or undoes that. The first process
