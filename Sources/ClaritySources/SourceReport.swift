@@ -62,6 +62,9 @@ public struct SourceReport: Hashable, Sendable {
     /// The elements of the text by name, such as `Workout`. Elements that no export is known to
     /// have are counted as `(other elements)`.
     public var elements: [String: Int64] = [:]
+    /// The workouts and other elements that the archive cannot keep, because they have no date or more
+    /// than 1 MiB of text, by name.
+    public var elementsRefused: [String: Int64] = [:]
     /// The files beside the text in its archive or folder, which are not read, by sort:
     /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
     public var attachments: [String: Int64] = [:]

@@ -9,8 +9,10 @@ public struct ArchivedType: Hashable, Sendable {
 
     /// The name without what HealthKit puts in front of it: `HeartRate`.
     public var shortName: String {
-        for prefix in ["HKQuantityTypeIdentifier", "HKCategoryTypeIdentifier", "HKDataType"]
-        where name.hasPrefix(prefix) && name.count > prefix.count {
+        for prefix in [
+            "HKQuantityTypeIdentifier", "HKCategoryTypeIdentifier", "HKCorrelationTypeIdentifier",
+            "HKDataTypeIdentifier", "HKDataType",
+        ] where name.hasPrefix(prefix) && name.count > prefix.count {
             return String(name.dropFirst(prefix.count))
         }
         return name

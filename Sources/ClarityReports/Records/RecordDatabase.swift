@@ -3,8 +3,8 @@ import JSON
 @preconcurrency import Glibc
 import SQLite
 
-/// Writes records into a new SQLite file: a table for each type, a view of all records, and a view of
-/// the days of each type with numbers.
+/// Writes records into a new SQLite file: a table for each type, a view of all records, a view of the
+/// days of each type with numbers, and those of `RecordViews`.
 ///
 /// A value is a number where it can be one. Times are texts that SQLite's date functions read.
 struct RecordDatabase: RecordTarget {
@@ -116,7 +116,8 @@ struct RecordDatabase: RecordTarget {
                 SELECT substr(start, 1, 10) AS day, count(*) AS records, min(value) AS least,
                     avg(value) AS mean, max(value) AS most, sum(value) AS sum, unit
                 FROM \(quoted(name)) WHERE typeof(value) IN ('integer', 'real')
-                GROUP BY day, unit
+                GROUP BY day, unit;
+            \(RecordViews.script(of: type, table: quoted(name)))
             """)
         return name
     }

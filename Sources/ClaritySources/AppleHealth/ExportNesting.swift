@@ -10,6 +10,8 @@ struct ExportNesting<Handler: ExportHandler> {
     private var inCorrelation = false
     /// Whether a record of the top level is open.
     private var inRecord = false
+    /// Whether a record inside a correlation is open.
+    private var inNestedRecord = false
     /// The malformations so far, with their offsets in the text.
     var tally = MalformationTally()
 
@@ -28,6 +30,7 @@ struct ExportNesting<Handler: ExportHandler> {
         _ each: SampleHandler
     ) throws {
         if inCorrelation {
+            inNestedRecord = isOpen
             handler.nestedRecord(bytes, fields)
         } else {
             try endUnclosedRecord(offset, each)
@@ -50,8 +53,18 @@ struct ExportNesting<Handler: ExportHandler> {
 
     @inline(__always)
     mutating func metadata(_ bytes: Bytes, _ fields: RecordFields) {
-        guard inRecord, fields.has(.key), fields.has(.value) else { return }
-        handler.metadata(bytes, key: fields.key, value: fields.value)
+        guard fields.has(.key), fields.has(.value) else { return }
+        if inRecord {
+            handler.metadata(bytes, key: fields.key, value: fields.value)
+        } else if !inNestedRecord {
+            handler.elementMetadata(bytes, key: fields.key, value: fields.value)
+        }
+    }
+
+    @inline(__always)
+    mutating func beat(_ bytes: Bytes, _ fields: RecordFields) {
+        guard inRecord, fields.has(.rate) else { return }
+        handler.beat(bytes, rate: fields.rate, time: fields.time)
     }
 
     /// Opens an element that is neither a record nor part of one.
@@ -62,6 +75,7 @@ struct ExportNesting<Handler: ExportHandler> {
         case .correlation:
             try endUnclosedRecord(offset, each)
             endUnclosedCorrelation(offset)
+            handler.endElements()
             inCorrelation = !isEmptyElement
         case .root:
             try endUnclosedRecord(offset, each)
@@ -71,12 +85,17 @@ struct ExportNesting<Handler: ExportHandler> {
         case let element where element.isSibling:
             try endUnclosedRecord(offset, each)
             endUnclosedCorrelation(offset)
+            handler.endElements()
         default: break
         }
     }
 
     /// Passes on the attributes of an element.
-    mutating func describe(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+    mutating func describe(
+        _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList, isEmptyElement: Bool
+    ) {
+        handler.begin(element, bytes, attributes)
+        if isEmptyElement { handler.end(element) }
         switch element {
         case .activitySummary:
             handler.activitySummary(bytes, SummaryFields(bytes, attributes))
@@ -94,6 +113,7 @@ struct ExportNesting<Handler: ExportHandler> {
     ) throws {
         switch element {
         case .record:
+            inNestedRecord = false
             guard inRecord else { return }
             inRecord = false
             try handler.endRecord(each)
@@ -101,8 +121,9 @@ struct ExportNesting<Handler: ExportHandler> {
         case .root:
             try endUnclosedRecord(offset, each)
             endUnclosedCorrelation(offset)
+            handler.endElements()
             isRootOpen = false
-        default: break
+        default: handler.end(element)
         }
     }
 
@@ -112,6 +133,7 @@ struct ExportNesting<Handler: ExportHandler> {
     ) throws {
         if inRecord { try handler.endRecord(each) }
         if inCorrelation { closeCorrelation() }
+        handler.endElements()
         try handler.finish(isWhole: isWhole, each)
         handler.write(to: &report)
         tally.write(to: &report)
@@ -134,6 +156,8 @@ struct ExportNesting<Handler: ExportHandler> {
 
     private mutating func closeCorrelation() {
         handler.closeCorrelation()
+        handler.end(.correlation)
         inCorrelation = false
+        inNestedRecord = false
     }
 }

@@ -216,6 +216,7 @@ struct ExportScanner<Handler: ExportHandler> {
             try nesting.record(
                 bytes, lexer.attributes, isOpen: !isEmptyElement, at: position + Int64(start), each)
         case .metadata: nesting.metadata(bytes, lexer.attributes)
+        case .beat: nesting.beat(bytes, lexer.attributes)
         default: break
         }
         return next
@@ -237,7 +238,7 @@ struct ExportScanner<Handler: ExportHandler> {
         nesting.count(element)
         try nesting.open(
             element, isEmptyElement: isEmptyElement, at: position + Int64(start), each)
-        nesting.describe(element, bytes, lexer.attributes)
+        nesting.describe(element, bytes, lexer.attributes, isEmptyElement: isEmptyElement)
         return next
     }
 
@@ -343,6 +344,22 @@ protocol ExportHandler {
 
     /// Receives metadata of the open record of the top level.
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange)
+
+    /// Receives a beat of the open record of the top level: beats a minute, and the time on a clock
+    /// of the phone's language, which is empty if there is none.
+    mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange)
+
+    /// Begins an element that is neither a record nor part of one.
+    mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList)
+
+    /// Receives metadata of the innermost open element, if there is one.
+    mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange)
+
+    /// Ends the innermost open element of a name, if there is one.
+    mutating func end(_ element: ExportElement)
+
+    /// Ends all open elements, because something begins that cannot be inside them.
+    mutating func endElements()
 
     /// Ends the open record of the top level, at its end tag or at an element that cannot be inside
     /// it.

@@ -17,6 +17,12 @@ struct HealthKitDate {
         offset = bytes[bytes.count - 5] == UInt8(ascii: "-") ? -minutes : minutes
     }
 
+    /// The first second in UTC of a day, counted from 1970-01-01.
+    init(midnightOf day: Int) {
+        seconds = Int64(day) * 86_400
+        offset = 0
+    }
+
     /// Parses `2024-01-21 08:30:00 -0500`, or iOS 8's `20150616071916-0700`, into seconds since
     /// 1970-01-01T00:00:00Z. Returns `nil` for anything else, and for a year before 1900, which
     /// devices use for "no date".

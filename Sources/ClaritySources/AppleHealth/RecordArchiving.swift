@@ -23,6 +23,8 @@ struct RecordArchiving {
     private var open: (record: ArchivedRecord, type: Int)?
     /// Its metadata so far, as in the text: names and values, each with a byte 0 behind it.
     private var openMetadata: [UInt8] = []
+    /// Its beats so far.
+    private var beats: Heartbeats?
 
     private static var noOrigins: InternTable<Origin> {
         InternTable(capacity: 65_536, limit: 4096)
@@ -75,6 +77,30 @@ struct RecordArchiving {
         }
     }
 
+    /// Adds a beat to the open record.
+    mutating func add(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {
+        guard let open else { return }
+        var beats = self.beats ?? Heartbeats(since: open.record.start)
+        self.beats = nil
+        beats.add(rate: bytes.slice(rate), time: bytes.slice(time))
+        self.beats = beats
+    }
+
+    /// Adds a record that the export does not have in this form.
+    mutating func add(_ unplaced: UnplacedRecord) {
+        end()
+        let number = unplaced.type.isPlainName() ? collector.type(unplaced.type) : nil
+        var origin = unplaced.origin
+        if number == nil { origin.type = unplaced.type }
+        var record = unplaced.record
+        record.origin = collector.texts.index(of: origin.bytes)
+        if let value = unplaced.value { record.value = .text(collector.texts.index(of: value)) }
+        if !unplaced.metadata.isEmpty {
+            record.metadata = collector.texts.index(of: unplaced.metadata)
+        }
+        keep(record, type: number ?? ArchiveCollector.otherType)
+    }
+
     /// Ends the open record.
     mutating func end() {
         guard var ended = open else { return }
@@ -85,7 +111,10 @@ struct RecordArchiving {
             }
             openMetadata.removeAll(keepingCapacity: true)
         }
+        let series = beats?.record(beside: ended.record, collector.texts)
+        beats = nil
         keep(ended.record, type: ended.type)
+        if let series { add(series) }
     }
 
     @inline(__always)
@@ -161,7 +190,7 @@ struct RecordArchiving {
 
     /// Returns a device's description without the address in the phone's memory, which each export
     /// has another of: `<<HKDevice: 0x28304a0d0>, name:Apple Watch>`.
-    private static func withoutPointer(_ device: String) -> String {
+    static func withoutPointer(_ device: String) -> String {
         let prefix = "<<HKDevice: "
         guard device.hasPrefix(prefix + "0x") else { return device }
         return prefix + device.dropFirst(prefix.count + 2).drop { $0.isHexDigit }

@@ -37,6 +37,7 @@ struct RecordMapper: ExportHandler {
     private var devices = InternTable<SourceSort?>(capacity: 1024)
     private var pairing: BloodPressurePairing
     private var archiving = RecordArchiving()
+    private var elements = ElementArchiving()
     private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
 
     /// The counts so far, without those of `types`, `sourceCounts` and `refused`.
@@ -67,13 +68,13 @@ struct RecordMapper: ExportHandler {
     ) throws {
         report.recordsRead += 1
         isStageOpen = false
+        if elements.isOpen { endElements() }
         let source = sourcePlace(bytes, fields)
         sourceCounts[source] += 1
         let result = interpret(bytes, fields, source)
-        if case .refused = result {
-            archiving.end()
-        } else if let refusal = archiving.add(bytes, fields, isOpen: isOpen) {
-            // Only of types that nothing else reads the dates of.
+        // A record that cannot be sent is kept all the same if its type and dates can be read.
+        let refusal = fields.has(.type) ? archiving.add(bytes, fields, isOpen: isOpen) : nil
+        if let refusal, case .unmapped = result {
             refused[refusal, default: 0] += 1
             return
         }
@@ -118,6 +119,22 @@ struct RecordMapper: ExportHandler {
         folding.setZoneOfStage(Reference.text(bytes.slice(value)))
     }
 
+    mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {
+        archiving.add(bytes, rate: rate, time: time)
+    }
+
+    mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+        elements.begin(element, bytes, attributes)
+    }
+
+    mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        elements.addMetadata(bytes, key: key, value: value)
+    }
+
+    mutating func end(_ element: ExportElement) { elements.end(element).map { archiving.add($0) } }
+
+    mutating func endElements() { elements.endAll().map { archiving.add($0) } }
+
     mutating func endRecord(_ each: SampleHandler) throws {
         isStageOpen = false
         archiving.end()
@@ -133,6 +150,7 @@ struct RecordMapper: ExportHandler {
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
         report.nestedSkipped += 1
         guard let fields else { return }
+        elements.addRecord(bytes, fields)
         let source = sourcePlace(bytes, fields)
         guard case .reading(let reading) = interpret(bytes, fields, source) else { return }
         switch reading.half {
@@ -168,6 +186,7 @@ struct RecordMapper: ExportHandler {
     mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
         archiving.end()
         report.records = archiving.collector
+        report.elementsRefused = elements.refused
         let counts = try pairing.resolve(each)
         report.pairedPartners = counts.pairs
         report.nestedTaken = counts.takenFromCorrelations

@@ -25,7 +25,7 @@ struct RecordFields: TagAttributes {
         case key = 0x80
         case created = 0x100
         case version = 0x200
-        /// Known attributes of a beat, which are not needed.
+        /// The attributes of a beat.
         case rate = 0x400
         case time = 0x800
         /// The names in iOS 8 of the source and, in records that it had averaged, of the value.
@@ -66,6 +66,8 @@ struct RecordFields: TagAttributes {
     private(set) var key = ByteRange()
     private(set) var created = ByteRange()
     private(set) var version = ByteRange()
+    private(set) var rate = ByteRange()
+    private(set) var time = ByteRange()
 
     init(start: Int = 0) { tagStart = start }
 
@@ -100,7 +102,8 @@ struct RecordFields: TagAttributes {
         case .average: if !has(.value) { value = range }
         case .created: created = range
         case .version: version = range
-        case .rate, .time: break
+        case .rate: rate = range
+        case .time: time = range
         }
         return true
     }

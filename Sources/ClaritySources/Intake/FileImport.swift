@@ -148,6 +148,7 @@ extension SourceReport {
         malformations.merge(other.malformations, uniquingKeysWith: +)
         bySource.merge(other.bySource, uniquingKeysWith: +)
         elements.merge(other.elements, uniquingKeysWith: +)
+        elementsRefused.merge(other.elementsRefused, uniquingKeysWith: +)
         attachments.merge(other.attachments, uniquingKeysWith: +)
         offsets.merge(other.offsets) { first, _ in first }
         brokeAt = brokeAt ?? other.brokeAt

@@ -95,6 +95,7 @@ extension ImportAccount {
             })
         list("records by source", report.bySource)
         list("elements", report.elements)
+        list("elements without a date or too long", report.elementsRefused)
         list("beside the records", report.attachments)
         return lines
     }
@@ -126,7 +127,8 @@ extension ImportAccount {
             "metrics_before_since": .integer(enqueued.metricsBeforeSince),
             "nested": .integer(report.nestedSkipped), "bad_samples": .count(faultCount),
             "unmapped": object(report.unmapped), "refused": object(report.refused),
-            "made_refused": object(madeRefused), "malformations": malformations,
+            "made_refused": object(madeRefused),
+            "elements_refused": object(report.elementsRefused), "malformations": malformations,
         ]
         let personal: KeyValuePairs<String, JSON> = [
             "by_source": object(report.bySource), "elements": object(report.elements),

@@ -50,7 +50,7 @@ extension AppleHealthExport: SampleSource {
     var file: String { AppleHealthExport.file(at: path) }
     var isComplete: Bool { true }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "apple-health-export 3 \(programVersion) \(rules.text)" }
+    var reader: String { "apple-health-export 4 \(programVersion) \(rules.text)" }
 }
 
 extension HealthAutoExport: SampleSource {

@@ -50,6 +50,7 @@ extension ResultSchema {
             ("unmapped", "number of records without a field at the backend, by type"),
             ("refused", "number of refused records by reason"),
             ("made_refused", "number of refused days and nights by reason"),
+            ("elements_refused", "number of elements without a date or too long, by name"),
         ].map { ResultField($0, .map(.integer), $1) }
         let personal = [
             ("by_source", "number of records by source; only with --report"),

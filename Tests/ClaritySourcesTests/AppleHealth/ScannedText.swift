@@ -44,6 +44,18 @@ struct ScannedText: Equatable {
                 "metadata \(escaped(bytes.slice(key)))=\(escaped(bytes.slice(value)))")
         }
 
+        mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {}
+
+        mutating func begin(
+            _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList
+        ) {}
+
+        mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {}
+
+        mutating func end(_ element: ExportElement) {}
+
+        mutating func endElements() {}
+
         mutating func endRecord(_ each: SampleHandler) throws { log.lines.append("end") }
 
         mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {

@@ -51,7 +51,7 @@ struct OutboxProgramTests {
             audit.outputLines == [
                 "the history is sound: no occurrence is missing or double",
                 "the outbox is sound: 834 samples, 1 reading",
-                "the archive is sound: 2133 records",
+                "the archive is sound: 2229 records",
             ])
     }
 

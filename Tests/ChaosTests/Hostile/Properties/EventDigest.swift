@@ -40,6 +40,27 @@ struct DigestHandler: ExportHandler {
         digest.add("v", bytes.slice(value))
     }
 
+    mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {
+        digest.add("b", bytes.slice(rate))
+        digest.add("t", bytes.slice(time))
+    }
+
+    mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+        for (name, value) in attributes.attributes {
+            digest.add("a", bytes.slice(name))
+            digest.add("=", bytes.slice(value))
+        }
+    }
+
+    mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        digest.add("K", bytes.slice(key))
+        digest.add("V", bytes.slice(value))
+    }
+
+    mutating func end(_ element: ExportElement) { digest.add("z") }
+
+    mutating func endElements() {}
+
     mutating func endRecord(_ each: SampleHandler) throws { digest.add("e") }
 
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
