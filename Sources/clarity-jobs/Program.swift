@@ -105,6 +105,7 @@ enum Program {
         case ["import"]: try SourceCommands(composition).importFile()
         case ["sources"]: try SourceCommands(composition).list()
         case ["metrics"]: try ReadingCommands(composition).metrics()
+        case ["records"]: try ReadingCommands(composition).records()
         case ["export-data"]: try ExportDataCommand(composition).run()
         case ["insights"]: try ReadingCommands(composition).insights()
         case ["profile"]: try ReadingCommands(composition).profile()

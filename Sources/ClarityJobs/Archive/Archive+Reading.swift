@@ -1,3 +1,4 @@
+public import ClarityScheduler
 import SQLite
 
 /// The months of a type that the archive has.
@@ -6,6 +7,13 @@ public struct ArchivedType: Hashable, Sendable {
     public let name: String
     /// The months, counted from January 1970, ascending.
     public let months: [Int]
+
+    /// Whether a person means this type by a name: its own, or its short one. `HeartRate` means the
+    /// `heart_rate` of other sources too.
+    public func isMeant(by name: String) -> Bool {
+        func folded(_ name: String) -> String { name.lowercased().replacing("_", with: "") }
+        return self.name == name || folded(shortName) == folded(name)
+    }
 
     /// The name without what HealthKit puts in front of it: `HeartRate`.
     public var shortName: String {
@@ -59,10 +67,14 @@ extension Archive {
         }
     }
 
-    /// Opens every segment.
+    /// Opens every segment and adds up its days anew.
     ///
-    /// - Returns: how many records are sound, and a sentence for each month with damaged ones.
-    public func prove() throws(HealthStoreError) -> (records: Int64, damaged: [String]) {
+    /// - Parameter zone: the time zone of the days.
+    /// - Returns: how many records are sound, and a sentence for each month with damaged ones or
+    ///   wrong sums.
+    public func prove(
+        in zone: Zone
+    ) throws(HealthStoreError) -> (records: Int64, damaged: [String]) {
         var records: Int64 = 0
         var damaged: [String] = []
         for type in try types() {
@@ -70,7 +82,12 @@ extension Archive {
                 let month = TypeMonth(type: type.name, month: number)
                 let found = try self.records(of: month)
                 records += Int64(found.sound.records.count)
-                if found.isDamaged { damaged.append(month.damage) }
+                if found.isDamaged {
+                    damaged.append(month.damage)
+                } else if try areSumsWrong(month, found.sound, zone) {
+                    damaged.append(
+                        "the days of \(month) are wrong; `audit --repair` adds them up anew")
+                }
             }
         }
         return (records, damaged)

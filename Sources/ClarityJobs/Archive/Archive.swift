@@ -1,4 +1,4 @@
-import ClarityScheduler
+package import ClarityScheduler
 import SQLite
 
 /// A person's own copy of every record that a source had, whether the backend has a field for it or
@@ -46,10 +46,13 @@ public struct Archive: Sendable {
     /// It writes in several transactions. What a kill leaves out, the next reading of the source
     /// brings.
     ///
-    /// - Parameter source: a name of a source that has everything each time, of which only a keyed
-    ///   hash is stored; `nil` for one that has other records each time.
+    /// - Parameters:
+    ///   - source: a name of a source that has everything each time, of which only a keyed hash is
+    ///     stored; `nil` for one that has other records each time.
+    ///   - zone: the time zone whose days are added up; `nil` if the source does not know it, and who
+    ///     asks for its days adds them up.
     package func keep(
-        _ collected: ArchiveCollector, of source: String?
+        _ collected: ArchiveCollector, of source: String?, zone: Zone?
     ) throws(HealthStoreError) -> Kept {
         var kept = Kept()
         kept.records = collected.count
@@ -66,7 +69,7 @@ public struct Archive: Sendable {
                     let tags = RecordTags(key, found.texts)
                     let mark = tags.fingerprint(of: found.records)
                     guard source == nil || marks.prints[month] != mark else { continue }
-                    let added = try add(found, tags, to: month, key, tools, connection)
+                    let added = try add(found, tags, to: month, key, zone, tools, connection)
                     kept.new += Int64(added.new)
                     kept.segments += added.new > 0 ? 1 : 0
                     if added.isDamaged { kept.damaged.append(month.damage) }
@@ -88,8 +91,8 @@ public struct Archive: Sendable {
     ///
     /// - Returns: how many were stored, and whether a segment of the month is damaged.
     private func add(
-        _ found: Segment, _ tags: RecordTags, to month: TypeMonth, _ key: [UInt8], _ tools: Tools,
-        _ connection: Connection
+        _ found: Segment, _ tags: RecordTags, to month: TypeMonth, _ key: [UInt8], _ zone: Zone?,
+        _ tools: Tools, _ connection: Connection
     ) throws -> (new: Int, isDamaged: Bool) {
         let stored = try sealed(month, connection)
         var known: [UInt128: Int] = [:]
@@ -114,19 +117,30 @@ public struct Archive: Sendable {
         let isDamaged = parts.count < stored.count
         guard !new.isEmpty else { return (0, isDamaged) }
         let count = parts.reduce(0) { $0 + $1.records.count }
-        var segment = Segment()
+        var all = Segment()
+        for part in parts { all.add(part.records, textsIn: part.texts) }
+        all.add(new, textsIn: found.texts)
+        all.sort()
         let isDue = stored.count >= Archive.mostParts || new.count * Archive.smallShare >= count
-        if isDue, !isDamaged {
-            for part in parts { segment.add(part.records, textsIn: part.texts) }
+        let isWhole = isDue && !isDamaged
+        if isWhole {
             for part in stored {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
             }
         }
-        segment.add(new, textsIn: found.texts)
-        segment.sort()
+        let generation = (stored.last?.generation ?? 0) + 1
+        var segment = Segment()
+        if !isWhole {
+            segment.add(new, textsIn: found.texts)
+            segment.sort()
+        }
         try write(
-            segment, month, generation: (stored.last?.generation ?? 0) + 1, tools.compressor,
-            connection)
+            isWhole ? all : segment, month, generation: generation, tools.compressor, connection)
+        // Sums without the records of a damaged segment would pass for those of all.
+        if let zone, !isDamaged {
+            try writeSums(
+                of: all, month, generation: generation, zone, tools.compressor, connection)
+        }
         return (new.count, isDamaged)
     }
 

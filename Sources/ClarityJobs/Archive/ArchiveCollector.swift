@@ -10,6 +10,18 @@ package struct TypeMonth: Hashable, Comparable, Sendable {
         self.month = month
     }
 
+    /// Returns the month of an instant in seconds since 1970, in UTC.
+    static func month(of seconds: Int64) -> Int {
+        let time = CivilTime(seconds &* 1000)
+        return (time.year - 1970) * 12 + time.month - 1
+    }
+
+    /// Whether an instant of a range is in the month, in UTC.
+    package func overlaps(_ range: Range<Int64>) -> Bool {
+        !range.isEmpty && TypeMonth.month(of: range.lowerBound) <= month
+            && month <= TypeMonth.month(of: range.upperBound - 1)
+    }
+
     package static func < (one: TypeMonth, other: TypeMonth) -> Bool {
         (one.type, one.month) < (other.type, other.month)
     }
@@ -95,8 +107,7 @@ package struct ArchiveCollector: Hashable, Sendable {
     }
 
     private mutating func bucket(of start: Int64, _ type: Int) -> Int {
-        let time = CivilTime(start &* 1000)
-        let place = Place(type: type, month: (time.year - 1970) * 12 + time.month - 1)
+        let place = Place(type: type, month: TypeMonth.month(of: start))
         let bucket = places[place] ?? buckets.count
         if bucket == buckets.count {
             places[place] = bucket

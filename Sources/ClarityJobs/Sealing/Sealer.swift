@@ -138,6 +138,10 @@ public struct SealingError: Error, Hashable, Sendable {
     /// What tells the row from others of its table; `nil` if it is the only one.
     public var row: String?
 
+    package init(table: String, row: String? = nil) {
+        self.table = table
+        self.row = row
+    }
 }
 
 extension SealingError {

@@ -22,4 +22,16 @@ enum ArchiveSchema {
         ) STRICT;
         CREATE UNIQUE INDEX segment_marks_tag ON segment_marks (tag);
         """
+
+    static let days = """
+        -- What the records of a type and month add up to, day by day, sealed. It follows from the
+        -- segments: a row that does not belong to the newest one does not count.
+        CREATE TABLE segment_days (
+            id INTEGER PRIMARY KEY,
+            type TEXT NOT NULL,
+            month INTEGER NOT NULL,
+            sealed BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX segment_days_month ON segment_days (type, month);
+        """
 }

@@ -60,6 +60,8 @@ struct SealedTable: Sendable {
         SealedTable(
             name: "segments",
             identity: [.text("type"), .integer("month"), .integer("generation")], label: 0),
+        SealedTable(
+            name: "segment_days", identity: [.text("type"), .integer("month")], label: 0),
         SealedTable(name: "segment_marks", identity: [.tag], tag: "tag"),
         SealedTable(name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),
     ]

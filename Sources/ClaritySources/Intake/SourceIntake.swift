@@ -238,7 +238,7 @@ package struct SourceIntake: Sendable {
         }
         if let records = report.records {
             report.archived = try store.archive.keep(
-                records, of: source.isComplete ? source.entry : nil)
+                records, of: source.isComplete ? source.entry : nil, zone: source.dayZone)
         }
         (report.days, report.records) = (nil, nil)
         refusals.settle(in: &report, &counts)

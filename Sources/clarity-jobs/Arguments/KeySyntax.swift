@@ -32,8 +32,12 @@ extension CommandSyntax {
     static let audit = CommandSyntax(
         name: "audit",
         summary:
-            "Check that nothing in history or outbox is missing, duplicated or stuck.",
-        options: [.now],
+            "Check that nothing in history, outbox or archive is missing, duplicated or stuck.",
+        details: [
+            "--repair adds up the days of the archive anew where they are missing or wrong. Nothing else",
+            "is changed."
+        ],
+        options: [.now, OptionSyntax("repair", summary: "add up the archive's days anew first")],
         commands: [
             CommandSyntax(
                 name: "log",

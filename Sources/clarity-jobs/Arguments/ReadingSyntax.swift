@@ -1,3 +1,5 @@
+import ClarityReports
+
 // The commands that read the data on this machine.
 extension CommandSyntax {
     /// These commands also write CSV, for spreadsheets.
@@ -15,7 +17,7 @@ extension CommandSyntax {
         details: offline + [
             "TYPE is a type such as `heart_rate`, `sleep` or `activity`, or one of its numbers such as",
             "`steps` or `resting_heart_rate`. Days follow the time zone of the sources. A night belongs",
-            "to the day on which it ends.",
+            "to the day on which it ends. `records` shows what your sources had, record by record.",
         ],
         operands: "[TYPE]",
         options: [
@@ -28,6 +30,32 @@ extension CommandSyntax {
             "clarity-jobs metrics",
             "clarity-jobs metrics heart_rate --since 30d",
             "clarity-jobs metrics steps --since 2026-01-01 --output csv",
+        ])
+
+    static let records = CommandSyntax(
+        name: "records",
+        summary: "List the records that this machine keeps, or show those of one type.",
+        details: [
+            "Reads the archive, which has every record of your sources, whether it was sent or not. TYPE is",
+            "a type such as `HeartRate`, `SleepAnalysis` or `Workout`. Records of all sources count: what a",
+            "watch and a phone both counted is in a sum twice; `metrics steps` has the merged days.",
+        ],
+        operands: "[TYPE]",
+        options: [
+            OptionSyntax(
+                "by", value: "PERIOD", choices: RecordPeriod.allCases.map(\.rawValue),
+                summary: "what a row stands for, raw for one record; default day"),
+            OptionSyntax(
+                "since", value: "SINCE",
+                summary: "a number of days such as 30d, or a first date; default 30d, with month all"),
+            OptionSyntax("until", value: "DATE", summary: "the last day; default today"),
+            output, .now,
+        ],
+        examples: [
+            "clarity-jobs records",
+            "clarity-jobs records HeartRate --by hour --since 2d",
+            "clarity-jobs records StepCount --by month --output csv",
+            "clarity-jobs records Workout --by raw --since 2026-01-01 --until 2026-01-31",
         ])
 
     static let insights = CommandSyntax(

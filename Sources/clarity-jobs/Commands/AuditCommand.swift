@@ -40,8 +40,15 @@ struct AuditCommand {
             proof.findings.forEach { console.show($0.line) }
             if proof.findings.isEmpty, !console.isQuiet { console.show(proof.line) }
         }
+        let zone = try composition.dayZone(of: store, file)
+        if composition.arguments.has("repair") {
+            let months = try usingHealthData { () throws(HealthStoreError) in
+                try store.archive.repairSums(in: zone)
+            }
+            if !console.isQuiet { console.note("\(counted(months, "months")) added up anew") }
+        }
         let archive = try usingHealthData { () throws(HealthStoreError) in
-            try store.archive.prove()
+            try store.archive.prove(in: zone)
         }
         objects += archive.damaged.map { object("archive", $0) }
         if console.form == .table {

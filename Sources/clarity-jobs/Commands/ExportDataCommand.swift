@@ -23,7 +23,8 @@ struct ExportDataCommand {
             throw CommandFailure(
                 .missingInput, "no health data is kept yet; run `clarity-jobs import FILE`")
         }
-        let types = try types(of: store)
+        let types = try composition.archivedTypes(
+            of: store, named: arguments.all("types").flatMap { $0.split(separator: ",") })
         let export = RecordExport(
             store.archive, as: format, to: composition.absolute(path), since: since,
             until: until)
@@ -41,33 +42,6 @@ struct ExportDataCommand {
             "clarity-jobs: what it wrote is not encrypted: keep it where only you can read it")
         return receipt.damaged.isEmpty ? .done : .failed
     }
-
-    /// Returns the types that are wanted, each by its name or by the end of it. `HeartRate` means the
-    /// `heart_rate` of other sources too.
-    private func types(of store: HealthStore) throws(CommandFailure) -> [ArchivedType] {
-        let all = try usingHealthData { () throws(HealthStoreError) in try store.archive.types() }
-        guard !all.isEmpty else {
-            throw CommandFailure(
-                .missingInput, "the archive has no records yet; an Apple Health export brings them")
-        }
-        let wanted = composition.arguments.all("types").flatMap { $0.split(separator: ",") }
-        guard !wanted.isEmpty else { return all }
-        var chosen: [ArchivedType] = []
-        for name in wanted {
-            let found = all.filter {
-                $0.name == name || folded($0.shortName) == folded(String(name))
-            }
-            guard !found.isEmpty else {
-                let suggestion = didYouMean(String(name), among: all.map(\.shortName))
-                throw CommandFailure(
-                    .usage, "the archive has no records of the type `\(name)`\(suggestion)")
-            }
-            chosen += found.filter { !chosen.contains($0) }
-        }
-        return chosen
-    }
-
-    private func folded(_ name: String) -> String { name.lowercased().replacing("_", with: "") }
 
     private func exporting<Result>(
         _ body: () throws(RecordExport.Fault) -> Result
@@ -89,5 +63,30 @@ struct ExportDataCommand {
             case .store(let error): throw CommandFailure(error)
             }
         }
+    }
+}
+
+extension Composition {
+    /// Returns the types of the archive that are wanted; all without a name.
+    func archivedTypes(
+        of store: HealthStore, named names: [some StringProtocol]
+    ) throws(CommandFailure) -> [ArchivedType] {
+        let all = try usingHealthData { () throws(HealthStoreError) in try store.archive.types() }
+        guard !all.isEmpty else {
+            throw CommandFailure(
+                .missingInput, "the archive has no records yet; an Apple Health export brings them")
+        }
+        guard !names.isEmpty else { return all }
+        var chosen: [ArchivedType] = []
+        for name in names {
+            let found = all.filter { $0.isMeant(by: String(name)) }
+            guard !found.isEmpty else {
+                let suggestion = didYouMean(String(name), among: all.map(\.shortName))
+                throw CommandFailure(
+                    .usage, "the archive has no records of the type `\(name)`\(suggestion)")
+            }
+            chosen += found.filter { !chosen.contains($0) }
+        }
+        return chosen
     }
 }

@@ -5,7 +5,7 @@ import ClarityScheduler
 import ClaritySystem
 import Glibc
 
-/// `metrics`, `insights`, `profile`, `summary` and `archive`: show the data on this machine.
+/// `metrics`, `records`, `insights`, `profile`, `summary` and `archive`: show the data on this machine.
 ///
 /// None of them contacts the backend. They change only the audit log, which records the reading.
 struct ReadingCommands {
@@ -18,10 +18,7 @@ struct ReadingCommands {
     func metrics() throws(CommandFailure) -> ExitStatus {
         let name = try operand("metrics", "type")
         guard let since = SheetReader.Since(arguments["since"] ?? "30d") else {
-            throw CommandFailure(
-                .usage,
-                "--since is a span such as `30d` or a date such as `2026-01-31`, "
-                    + "got `\(arguments["since"] ?? "")`")
+            throw refusedSince
         }
         guard let name else {
             guard arguments["since"] == nil else {
@@ -35,6 +32,44 @@ struct ReadingCommands {
         }
         return try show("metrics") { reader throws(HealthStoreError) in
             try reader.metrics(selection, since: since)
+        }
+    }
+
+    func records() throws(CommandFailure) -> ExitStatus {
+        guard let name = try operand("records", "type") else {
+            for option in ["by", "since", "until"] where arguments[option] != nil {
+                throw CommandFailure(.usage, "--\(option) wants a type: `records HeartRate`")
+            }
+            return try show("records") { reader throws(HealthStoreError) in
+                try reader.recordTypes()
+            }
+        }
+        let period = arguments["by"].flatMap { RecordPeriod(rawValue: $0) } ?? .day
+        var since = period == .month ? nil : SheetReader.Since("30d")
+        if let text = arguments["since"] {
+            since = SheetReader.Since(text)
+            guard since != nil else { throw refusedSince }
+        }
+        var until: CivilDay?
+        if let text = arguments["until"] {
+            guard case .date(let day)? = SheetReader.Since(text) else {
+                throw CommandFailure(
+                    .usage, "--until is a date such as `2026-01-31`, got `\(text)`")
+            }
+            until = day
+        }
+        let file = try composition.jobFile()
+        guard let store = try composition.healthStore(file, as: "records") else {
+            throw CommandFailure(
+                .missingInput, "no health data is kept yet; run `clarity-jobs import FILE`")
+        }
+        let types = try composition.archivedTypes(of: store, named: [name])
+        return try show(
+            "records",
+            orElse: "more than \(SheetReader.mostRecords) records; ask for a shorter time, or let "
+                + "`export-data` write them"
+        ) { reader throws(HealthStoreError) in
+            try reader.records(types, by: period, since: since, until: until)
         }
     }
 
@@ -83,6 +118,13 @@ struct ReadingCommands {
         }
     }
 
+    private var refusedSince: CommandFailure {
+        CommandFailure(
+            .usage,
+            "--since is a span such as `30d` or a date such as `2026-01-31`, "
+                + "got `\(arguments["since"] ?? "")`")
+    }
+
     /// Returns the only operand; `nil` if there is none or it is empty.
     private func operand(
         _ command: String, _ what: String
@@ -124,10 +166,7 @@ struct ReadingCommands {
     private func reader(
         of store: HealthStore, _ file: JobFile, _ form: SheetForm
     ) throws(CommandFailure) -> SheetReader {
-        let zone = try usingHealthData { () throws(HealthStoreError) in
-            try SourceZones(environment: composition.environment)
-                .dayZone(of: store, named: SourceCommands.timeZone(in: file))
-        }
+        let zone = try composition.dayZone(of: store, file)
         // Only a date depends on the time zone of the days.
         let date = arguments["now"].flatMap { SheetReader.Since($0)?.isDate == true ? $0 : nil }
         let now =
@@ -135,5 +174,15 @@ struct ReadingCommands {
             ?? composition.clock.now
         return SheetReader(
             store, now: now, zone: zone, style: composition.console.pageStyle, form: form)
+    }
+}
+
+extension Composition {
+    /// Returns the time zone that the days of the account follow.
+    func dayZone(of store: HealthStore, _ file: JobFile) throws(CommandFailure) -> Zone {
+        try usingHealthData { () throws(HealthStoreError) in
+            try SourceZones(environment: environment)
+                .dayZone(of: store, named: SourceCommands.timeZone(in: file))
+        }
     }
 }

@@ -38,6 +38,9 @@ extension ResultSchema {
                 "metrics", .either([.list(.object(stocks)), .object(metrics)]),
                 line: .either([.object(stocks), .object(metricsLine)])),
             CommandResult(
+                "records", .either([.list(.object(recordTypes)), .object(records)]),
+                line: .either([.object(recordTypes), .object(recordRow)])),
+            CommandResult(
                 "insights", .either([.list(.shared("insight")), .shared("insight")]),
                 line: .shared("insight")),
             CommandResult("profile", .object(profile)),

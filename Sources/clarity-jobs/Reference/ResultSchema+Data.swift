@@ -179,6 +179,51 @@ extension ResultSchema {
 
     static var metricsLine: [ResultField] { measure + metricsDay }
 
+    static var recordTypes: [ResultField] {
+        [
+            .init("type", .text, "the type, as its source names it"),
+            .init("records", .integer, "number of records"),
+            .init("first_at", .instant, "when the first one starts"),
+            .init("last_at", .instant, "when the last one starts"),
+            .init("units", .list(.text), "their units"),
+        ]
+    }
+
+    static var records: [ResultField] {
+        [
+            .init("types", .list(.text), "the types"),
+            .init("by", .text, "what a row stands for: raw, hour, day or month"),
+            .init("since", .day, "the first day"),
+            .init("until", .day, "the last day"),
+            .init("time_zone", .text, "the time zone that days follow"),
+            .init("damaged", .integer, "number of months with damaged records, which are left out"),
+            .init("rows", .list(.object(recordRow)), "the rows"),
+        ]
+    }
+
+    static var recordRow: [ResultField] {
+        [
+            .init("type", .text, "the type"),
+            .init(maybe: "start", .instant, "when the record starts; only with raw"),
+            .init(maybe: "end", .instant, "when it ends; only with raw"),
+            .init(maybe: "source", .text, "its source; only with raw"),
+            .init(maybe: "metadata", .map(.text), "its metadata; only with raw"),
+            .init(maybe: "hour", .instant, "when the hour starts"),
+            .init(maybe: "day", .day, "the day"),
+            .init(maybe: "month", .text, "the month, such as 2026-11"),
+            .init(maybe: "unit", .text, "the unit of the numbers"),
+            .init(
+                maybe: "value", .text,
+                "the value: as it was written with raw, otherwise the word that the records share"),
+            .init(maybe: "count", .integer, "number of records; not with raw"),
+            .init(maybe: "min", .number, "the least number"),
+            .init(maybe: "mean", .number, "the mean of the numbers"),
+            .init(maybe: "max", .number, "the greatest number"),
+            .init(maybe: "sum", .number, "the sum of the numbers, of all sources"),
+            .init(maybe: "minutes", .number, "how long the records took; not with raw"),
+        ]
+    }
+
     static var insight: [ResultField] {
         [
             .init("id", .text, "id of the insight"),

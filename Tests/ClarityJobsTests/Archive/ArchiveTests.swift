@@ -16,7 +16,7 @@ struct ArchiveTests {
     private func keep(_ collector: ArchiveCollector, of source: String? = "a") throws
         -> Archive.Kept
     {
-        try store.archive.keep(collector, of: source)
+        try store.archive.keep(collector, of: source, zone: .utc)
     }
 
     @Test func `records are kept with everything that they say`() throws {
@@ -145,7 +145,7 @@ struct ArchiveTests {
             WHERE id = 1
             """)
 
-        let proof = try store.archive.prove()
+        let proof = try store.archive.prove(in: .utc)
 
         #expect(proof.records == 1 && proof.damaged.count == 1)
         collector.add(3)
@@ -153,8 +153,8 @@ struct ArchiveTests {
         let kept = try keep(collector)
         // What the damaged segment had comes again from the source, and nothing new is lost.
         #expect(kept.damaged == proof.damaged && kept.new == 5)
-        #expect(try store.archive.prove().records == 6)
-        #expect(try store.archive.prove().damaged == proof.damaged)
+        #expect(try store.archive.prove(in: .utc).records == 6)
+        #expect(try store.archive.prove(in: .utc).damaged == proof.damaged)
         #expect(try store.archive.seconds().prefix(4) == [0, 1, 2, 3])
         #expect(proof.damaged[0].hasPrefix("records of HeartRate in 20"))
     }
@@ -166,7 +166,7 @@ struct ArchiveTests {
         _ = try keep(archived(0..<9))
         try connection.run("UPDATE segments SET sealed = ?", .blob(old))
 
-        #expect(try store.archive.prove().damaged.count == 1)
+        #expect(try store.archive.prove(in: .utc).damaged.count == 1)
     }
 
     @Test func `a change of the master key leaves every record known`() throws {
@@ -177,7 +177,7 @@ struct ArchiveTests {
         ).run()
         let store = try filled.folder.open()
 
-        let kept = try store.archive.keep(archived(0..<5), of: filled.source)
+        let kept = try store.archive.keep(archived(0..<5), of: filled.source, zone: .utc)
 
         #expect(kept.records == 5 && kept.segments == 0)
         #expect(try store.archive.seconds() == Array(0..<5))

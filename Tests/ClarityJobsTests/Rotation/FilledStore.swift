@@ -38,7 +38,7 @@ struct FilledStore {
         try store.analyses.keep(FilledStore.steps)
         _ = try store.outbox.settleDayZone("Europe/London")
         try store.outbox.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
-        _ = try store.archive.keep(archived(0..<5), of: source)
+        _ = try store.archive.keep(archived(0..<5), of: source, zone: .utc)
         try read(store)
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
     }

@@ -42,7 +42,7 @@ import Testing
         try store.outbox.contribute(
             [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
         ) { _, _ in [7] }
-        _ = try store.archive.keep(archived(0..<5), of: "/home/ada/export.zip")
+        _ = try store.archive.keep(archived(0..<5), of: "/home/ada/export.zip", zone: .utc)
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
         return store
     }

@@ -69,6 +69,7 @@ import Testing
             DROP TABLE notices;
             DROP TABLE segments;
             DROP TABLE segment_marks;
+            DROP TABLE segment_days;
             PRAGMA user_version = \(HealthSchema.formVersion - 1);
             """)
     }

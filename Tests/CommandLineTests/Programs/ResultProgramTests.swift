@@ -231,6 +231,12 @@ struct ResultProgramTests {
         for type in ["heart_rate", "activity"] {
             try await add("metrics", [type, "--since", "2026-01-01"], to: &outputs, playground)
         }
+        try await add("records", to: &outputs, playground)
+        for period in ["raw", "hour", "day", "month"] {
+            try await add(
+                "records", ["HeartRate", "--by", period, "--since", "2026-01-01"], to: &outputs,
+                playground)
+        }
         try await add("insights", to: &outputs, playground)
         let insight = try #require(try await playground.json("insights").elements.first?["id"].text)
         try await add("insights", [insight], to: &outputs, playground)
