@@ -35,7 +35,7 @@ extension CommandSyntax {
             "Check that nothing in history, outbox or archive is missing, duplicated or stuck.",
         details: [
             "--repair adds up the days of the archive anew where they are missing or wrong. Nothing else",
-            "is changed."
+            "is changed.",
         ],
         options: [.now, OptionSyntax("repair", summary: "add up the archive's days anew first")],
         commands: [

@@ -193,7 +193,8 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records, .insights,
+            .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records,
+            .insights,
             .profile,
             .archive, .outbox, .auth,
             .key, .backup, .restore,

@@ -1,5 +1,3 @@
-import ClarityReports
-
 // The commands that read the data on this machine.
 extension CommandSyntax {
     /// These commands also write CSV, for spreadsheets.
@@ -43,11 +41,11 @@ extension CommandSyntax {
         operands: "[TYPE]",
         options: [
             OptionSyntax(
-                "by", value: "PERIOD", choices: RecordPeriod.allCases.map(\.rawValue),
+                "by", value: "PERIOD", choices: ["raw", "hour", "day", "month"],
                 summary: "what a row stands for, raw for one record; default day"),
             OptionSyntax(
                 "since", value: "SINCE",
-                summary: "a number of days such as 30d, or a first date; default 30d, with month all"),
+                summary: "a number of days such as 30d, or a first date; default 30d, by month all"),
             OptionSyntax("until", value: "DATE", summary: "the last day; default today"),
             output, .now,
         ],
