@@ -11,12 +11,13 @@ public struct ArchivedType: Hashable, Sendable {
     /// Whether a person means this type by a name: its own, or its short one. `HeartRate` means the
     /// `heart_rate` of other sources too.
     public func isMeant(by name: String) -> Bool {
-        func folded(_ name: String) -> String { name.lowercased().replacing("_", with: "") }
-        return self.name == name || folded(shortName) == folded(name)
+        self.name == name || ArchivedType.folded(shortName) == ArchivedType.folded(name)
     }
 
     /// The name without what HealthKit puts in front of it: `HeartRate`.
-    public var shortName: String {
+    public var shortName: String { ArchivedType.shortName(of: name) }
+
+    package static func shortName(of name: String) -> String {
         for prefix in [
             "HKQuantityTypeIdentifier", "HKCategoryTypeIdentifier", "HKCorrelationTypeIdentifier",
             "HKDataTypeIdentifier", "HKDataType",
@@ -24,6 +25,12 @@ public struct ArchivedType: Hashable, Sendable {
             return String(name.dropFirst(prefix.count))
         }
         return name
+    }
+
+    /// Returns the short name in the form in which that of other sources is the same: `heart_rate` for
+    /// `HeartRate`.
+    package static func folded(_ name: String) -> String {
+        name.lowercased().replacing("_", with: "")
     }
 }
 

@@ -61,3 +61,41 @@ struct RecordTags {
         return out
     }
 }
+
+/// Makes ids of the records of a segment, in their order, that every export gives them again.
+///
+/// An id is a hash without a secret of everything in a record but where the clocks stood. Whoever has
+/// it can test guesses of the value, so it belongs only beside the value.
+package struct RecordIDs {
+    private let tags: RecordTags
+    private var start = Int64.min
+    /// How many records with the present start have each hash.
+    private var copies: [UInt128: UInt128] = [:]
+
+    package init(_ segment: Segment, type: String) {
+        let key = Sealer.hash(
+            Array(type.utf8), under: Array("clarity-jobs record id".utf8), count: 16)
+        tags = RecordTags(key, segment.texts)
+    }
+
+    /// Appends the id of the next record as a UUID (version 8 of RFC 9562). A record that the segment
+    /// has twice has another one each time.
+    package mutating func appendNext(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
+        if record.start != start {
+            start = record.start
+            copies.removeAll(keepingCapacity: true)
+        }
+        let tag = tags.tag(of: record)
+        let copy = copies[tag, default: 0]
+        copies[tag] = copy + 1
+        var id = tag &+ copy
+        id = id & ~(0xF << 76) | 0x8 << 76
+        id = id & ~(0x3 << 62) | 0x2 << 62
+        withUnsafeBytes(of: id.bigEndian) { parts in
+            for (index, part) in parts.enumerated() {
+                if [4, 6, 8, 10].contains(index) { bytes.append(UInt8(ascii: "-")) }
+                bytes.append(hexDigitsOf: part)
+            }
+        }
+    }
+}

@@ -2,11 +2,13 @@ public import ClarityJobs
 public import ClarityScheduler
 public import JSON
 
-/// Writes the records of the archive, in the clear, as CSV or as a database.
+/// Writes the records of the archive, in the clear.
 public struct RecordExport: Sendable {
     public enum Format: String, CaseIterable, Sendable {
         /// A folder with a file for each type.
         case csv
+        /// A folder with a file of FHIR R4 Observations for each type.
+        case fhir
         /// A file with a table for each type.
         case sqlite
     }
@@ -46,7 +48,7 @@ public struct RecordExport: Sendable {
     private let range: Range<Int64>
 
     /// - Parameters:
-    ///   - path: an absolute path; nothing may be there, but an empty folder for CSV.
+    ///   - path: an absolute path; nothing may be there, but an empty folder where the format is one.
     ///   - since: the earliest start of a record; `nil` for any.
     ///   - until: the instant before which a record starts; `nil` for any.
     public init(
@@ -67,7 +69,10 @@ public struct RecordExport: Sendable {
     ) throws(Fault) -> Receipt {
         switch format {
         case .csv:
-            var target = try RecordFolder(path)
+            var target = try RecordFolder<RecordCSV>(path)
+            return try run(types, &target, progress)
+        case .fhir:
+            var target = try RecordFolder<RecordObservations>(path)
             return try run(types, &target, progress)
         case .sqlite:
             var target = try RecordDatabase(path)

@@ -1,14 +1,12 @@
 import ClarityJobs
 @preconcurrency import Glibc
 
-/// Writes records as CSV, a file for each type, into a new or empty folder.
-struct RecordFolder: RecordTarget {
-    /// The lines that are collected before they are written: 256 KiB.
-    private static let block = 1 << 18
-
+/// Writes records as lines, a file for each type, into a new or empty folder.
+struct RecordFolder<Lines: RecordLines>: RecordTarget {
     private let folder: String
     private var file: RecordFile?
-    private var lines = RecordCSV()
+    /// The bytes that were not written yet.
+    private var bytes: [UInt8] = []
 
     init(_ folder: String) throws(RecordExport.Fault) {
         self.folder = folder
@@ -16,16 +14,20 @@ struct RecordFolder: RecordTarget {
     }
 
     mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
-        let file = try RecordFile("\(folder)/\(name(of: type))")
-        try file.write(Array(RecordCSV.heading.utf8))
-        self.file = file
+        file = try RecordFile("\(folder)/\(name(of: type))")
+        bytes += Lines.heading.utf8
     }
 
     mutating func append(
         _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
     ) throws(RecordExport.Fault) -> Int64 {
-        let count = lines.append(segment, type: type.name, range)
-        if lines.bytes.count >= RecordFolder.block { try flush() }
+        var lines = Lines(segment, type: type.name)
+        var count: Int64 = 0
+        for record in segment.records where range.contains(record.start) {
+            count += 1
+            lines.append(record, to: &bytes)
+            if bytes.count >= RecordFile.block { try flush() }
+        }
         return count
     }
 
@@ -39,12 +41,13 @@ struct RecordFolder: RecordTarget {
     mutating func finish() {}
 
     private mutating func flush() throws(RecordExport.Fault) {
-        try file?.write(lines.bytes)
-        lines.clear()
+        try file?.write(bytes)
+        bytes.removeAll(keepingCapacity: true)
     }
 
     private func name(of type: ArchivedType) -> String {
-        "\(type.name.filter { $0.isLetter || $0.isNumber || "_- ".contains($0) }).csv"
+        Lines.fileName(
+            of: type.name.filter { $0.isLetter || $0.isNumber || "_- ".contains($0) })
     }
 
     private func makeFolder() throws(RecordExport.Fault) {
@@ -63,6 +66,9 @@ struct RecordFolder: RecordTarget {
 
 /// A file for its owner alone, which gets its name at the end.
 private final class RecordFile {
+    /// The bytes that are collected before they are written: 256 KiB.
+    static let block = 1 << 18
+
     private let path: String
     private var draft: String { "\(path).part" }
     private let descriptor: Int32

@@ -4,23 +4,36 @@ import JSON
 
 // The parts of records that every format writes alike.
 
-/// What is written for the texts of a segment, each made when it is first asked for.
-final class SegmentTexts {
-    private let segment: Segment
-    private let make: ([UInt8]) -> String
-    private var made: [[UInt8]?]
+/// Writes the records of a segment as lines of a file.
+protocol RecordLines {
+    /// The first lines of each file.
+    static var heading: String { get }
 
-    init(_ segment: Segment, _ make: @escaping ([UInt8]) -> String) {
+    /// Returns the name of the file of a type, whose name has no special characters.
+    static func fileName(of type: String) -> String
+
+    init(_ segment: Segment, type: String)
+
+    mutating func append(_ record: ArchivedRecord, to bytes: inout [UInt8])
+}
+
+/// What is made of the texts of a segment, each when it is first asked for.
+final class SegmentTexts<Made> {
+    private let segment: Segment
+    private let make: ([UInt8]) -> Made
+    private var made: [Made?]
+
+    init(_ segment: Segment, _ make: @escaping ([UInt8]) -> Made) {
         self.segment = segment
         self.make = make
         made = Array(repeating: nil, count: segment.texts.count)
     }
 
-    subscript(index: UInt32) -> [UInt8] {
+    subscript(index: UInt32) -> Made {
         if let known = made[Int(index)] { return known }
-        let field = Array(make(segment.texts[index]).utf8)
-        made[Int(index)] = field
-        return field
+        let new = make(segment.texts[index])
+        made[Int(index)] = new
+        return new
     }
 }
 
@@ -38,7 +51,7 @@ extension ArchivedRecord {
 
 /// The metadata of a record: names and values in the order of the source.
 struct RecordMetadata {
-    private let pairs: [(name: String, value: String)]
+    let pairs: [(name: String, value: String)]
 
     /// Reads what the archive has: names and values, each with a byte 0 behind it.
     init(_ bytes: [UInt8]) {

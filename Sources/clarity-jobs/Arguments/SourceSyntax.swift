@@ -4,15 +4,16 @@ extension CommandSyntax {
         name: "export-data", summary: "Write the records that you handed over, in the clear.",
         details: [
             "Writes everything that your sources said of each record, readable by you only and not",
-            "encrypted. `csv` makes a folder with a file for each type, `sqlite` a file with a table for",
-            "each type and views of their days. Nothing is overwritten. The audit log records it.",
+            "encrypted. `csv` makes a folder with a file for each type, `fhir` a folder with a file of",
+            "FHIR R4 Observations (NDJSON) for each type, `sqlite` a file with a table for each type and",
+            "views of their days. Nothing is overwritten. The audit log records it.",
         ],
         options: [
             OptionSyntax(
                 "out", value: "PATH",
-                summary: "a new or empty folder for csv, a new file for sqlite"),
+                summary: "a new or empty folder; for sqlite a new file"),
             OptionSyntax(
-                "format", value: "FORMAT", choices: ["csv", "sqlite"],
+                "format", value: "FORMAT", choices: ["csv", "fhir", "sqlite"],
                 summary: "what to write; default csv"),
             OptionSyntax(
                 "types", value: "TYPES",
@@ -25,6 +26,7 @@ extension CommandSyntax {
             "clarity-jobs export-data --out ~/records",
             "clarity-jobs export-data --out ~/heart --types HeartRate --since 2026-01-01",
             "clarity-jobs export-data --out ~/records.db --format sqlite",
+            "clarity-jobs export-data --out ~/fhir --format fhir",
         ])
     static let importing = CommandSyntax(
         name: "import",
