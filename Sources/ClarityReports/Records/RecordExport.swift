@@ -20,6 +20,14 @@ public struct RecordExport: Sendable {
         public let records: Int64
     }
 
+    /// How far an export is.
+    public struct Progress: Hashable, Sendable {
+        public fileprivate(set) var months = 0
+        /// The months of all types.
+        public fileprivate(set) var allMonths: Int
+        public fileprivate(set) var records: Int64 = 0
+    }
+
     /// What was written, and what could not be.
     public struct Receipt: Hashable, Sendable {
         public let path: String
@@ -63,9 +71,9 @@ public struct RecordExport: Sendable {
 
     /// Writes the types, in their order. A file has its name when it is whole.
     ///
-    /// - Parameter progress: called after each month, with the months so far and those of all types.
+    /// - Parameter progress: called after each month.
     public func run(
-        _ types: [ArchivedType], progress: (_ done: Int, _ total: Int) -> Void
+        _ types: [ArchivedType], progress: (Progress) -> Void
     ) throws(Fault) -> Receipt {
         switch format {
         case .csv:
@@ -82,13 +90,12 @@ public struct RecordExport: Sendable {
 
     private func run(
         _ types: [ArchivedType], _ target: inout some RecordTarget,
-        _ progress: (_ done: Int, _ total: Int) -> Void
+        _ report: (Progress) -> Void
     ) throws(Fault) -> Receipt {
         var receipt = Receipt(path: path)
-        let total = types.reduce(0) { $0 + $1.months.count }
-        var done = 0
+        var progress = Progress(allMonths: types.reduce(0) { $0 + $1.months.count })
         for type in types {
-            var count: Int64 = 0
+            let before = progress.records
             try target.begin(type)
             for number in type.months {
                 let month = TypeMonth(type: type.name, month: number)
@@ -98,13 +105,14 @@ public struct RecordExport: Sendable {
                 } catch {
                     throw .store(error)
                 }
-                count += try target.append(found.sound, type, range)
+                progress.records += try target.append(found.sound, type, range)
                 if found.isDamaged { receipt.damaged.append("\(month.damage) and left out") }
-                done += 1
-                progress(done, total)
+                progress.months += 1
+                report(progress)
             }
+            let name = try target.end(type)
             receipt.parts.append(
-                Part(type: type.name, name: try target.end(type), records: count))
+                Part(type: type.name, name: name, records: progress.records - before))
         }
         try target.finish()
         return receipt

@@ -34,8 +34,10 @@ struct ExportDataCommand {
                 .exported, ["months of records": Int64(types.reduce(0) { $0 + $1.months.count })],
                 detail: "as \(format.rawValue), by export-data")
         }
+        var bar = ExportBar(isShown: !composition.console.isQuiet, clock: SystemClock())
         let receipt = try exporting { () throws(RecordExport.Fault) in
-            try export.run(types) { _, _ in }
+            defer { bar.erase() }
+            return try export.run(types) { bar.show($0) }
         }
         composition.console.results(receipt.lines, receipt.object)
         composition.console.note(
@@ -89,4 +91,32 @@ extension Composition {
         }
         return chosen
     }
+}
+
+/// Shows on a terminal how far an export is.
+private struct ExportBar {
+    private var line: TerminalLine?
+    private var bar: ProgressBar
+    private let clock: any WallClock
+
+    init(isShown: Bool, clock: any WallClock) {
+        line = isShown ? TerminalLine() : nil
+        bar = ProgressBar(at: clock.elapsed)
+        self.clock = clock
+    }
+
+    mutating func show(_ progress: RecordExport.Progress) {
+        let now = clock.elapsed
+        guard let width = line?.width, bar.isDue(at: now) else { return }
+        // The archive knows how many months it has; how many records is in them, encrypted.
+        let share = Double(progress.months) / Double(max(progress.allMonths, 1))
+        var facts = [
+            "\(ProgressBar.percent(share)) %", counted(progress.records, "records"),
+            "month \(progress.months) of \(progress.allMonths)",
+        ]
+        if let left = bar.timeLeft(share, at: now) { facts.append(left) }
+        line?.draw(ProgressBar.text(facts, share: share, width: width))
+    }
+
+    mutating func erase() { line?.erase() }
 }

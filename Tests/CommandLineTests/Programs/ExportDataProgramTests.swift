@@ -294,4 +294,69 @@ struct ExportDataProgramTests {
         #expect(audit.output.contains("archive: records of \(month)"))
         #expect(!export.output.contains("\n2133 records"))
     }
+
+    // MARK: progress
+
+    @Test func `a terminal shows how far it is, and nothing of it stays`() async throws {
+        let playground = try await playground()
+        let folder = "\(playground.folder.path)/records"
+
+        let end = try await playground.onTerminal("export-data", "--out", folder).finish()
+
+        #expect(end.status == 0)
+        #expect(
+            end.screen.contains(
+                /^\r\u{1B}\[K\[=* *\] \d+ %  \d+ records  month 1 of \d+/), "\(end.screen)")
+        #expect(end.screen.contains("\r\u{1B}[KActivitySummary.csv: "))
+        #expect(
+            end.screen.split(separator: "\r\u{1B}[K").last?.contains("2229 records of 23 types in")
+                == true)
+    }
+
+    @Test(arguments: [["-q"], []])
+    func `no progress is shown to whom it would disturb`(quiet: [String]) async throws {
+        let playground = try await playground()
+        let words = ["export-data", "--out", "\(playground.folder.path)/records"] + quiet
+        var environment = playground.terminalEnvironment
+        if quiet.isEmpty { environment["TERM"] = "dumb" }
+
+        let end = try await TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", words, environment: environment
+        ).finish()
+        let piped = try await playground.run(
+            "export-data", "--out", "\(playground.folder.path)/more")
+
+        #expect(end.status == 0 && end.screen.contains("2229 records of 23 types"))
+        #expect(!end.screen.contains("\u{1B}") && !piped.errors.contains("\u{1B}"))
+    }
+
+    // MARK: a full disk
+
+    @Test(arguments: ["csv", "fhir", "sqlite"])
+    func `an error leaves no unfinished file, and the next export has everything`(
+        format: String
+    ) async throws {
+        let playground = try await playground()
+        let folder = "\(playground.folder.path)/out"
+        mkdir(folder, 0o700)
+        let path = format == "sqlite" ? "\(folder)/records.db" : "\(folder)/records"
+        let faultline = Faultline(counts: "\(playground.folder.path)/counts")
+        let full = Faultline.Rule(
+            program: .scheduler, point: .write, when: .before, nth: 3, goesOn: true,
+            action: "ENOSPC")
+
+        let failed = try await playground.run(
+            "export-data", "--out", path, "--format", format,
+            environment: faultline.environment(rules: [full], folder: folder))
+        let left = try FileManager.default.subpathsOfDirectory(atPath: folder)
+
+        #expect(failed.status == 74, "\(failed.output) \(failed.errors)")
+        #expect(failed.errors.hasPrefix("clarity-jobs: cannot write `\(path)"))
+        #expect(left.allSatisfy { !$0.hasSuffix(".part") }, "\(left)")
+        #expect(left.count == (format == "sqlite" ? 0 : 3), "\(left)")
+        #expect(left.allSatisfy { $0 == "records" || $0.contains(/(csv|ndjson)$/) }, "\(left)")
+        let again = try await playground.run(
+            "export-data", "--out", "\(path)-2", "--format", format)
+        #expect(again.status == 0 && again.output.contains("2229 records of 23 types"))
+    }
 }
