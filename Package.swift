@@ -90,12 +90,13 @@ let package = Package(
         library(
             "ClarityWorkers",
             [
-                "ClarityClient", "ClaritySources", "ClarityTransport", "ClarityContract",
+                "ClarityReports", "ClarityClient", "ClaritySources", "ClarityTransport",
+                "ClarityContract",
                 "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
             ]),
         library(
             "ClarityReports",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite"]),
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CLinux"]),
 
         library(
             "ClarityMetrics", ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),

@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -37,6 +38,10 @@ int clinux_pipe(int ends[2]) {
 
 int clinux_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+int clinux_exchange(const char *one, const char *other) {
+    return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
 int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {

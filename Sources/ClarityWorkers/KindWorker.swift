@@ -1,6 +1,7 @@
 import ClarityClient
 import ClarityContract
 import ClarityJobs
+import ClarityReports
 public import ClarityScheduler
 import ClaritySources
 import ClaritySystem
@@ -37,6 +38,7 @@ func kindWorker(for kind: JobKind) -> (any KindWorker)? {
     case "insight-generate": InsightGenerateWorker()
     case "cleanup": CleanupWorker()
     case "audit-upload": AuditUploadWorker()
+    case "export-data": ExportDataWorker()
     default: nil
     }
 }
@@ -88,6 +90,8 @@ private func ruling(on error: any Error) -> Outcome {
     case let error as HealthStoreError:
         error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
     case let error as SourceError: .failure(error.failure)
+    case RecordExport.Fault.store(let error): ruling(on: error)
+    case let error as RecordExport.Fault: error.outcome
     case let failure as Failure: .failure(failure)
     case let later as SendLater: later.outcome
     case is WorkStopped:

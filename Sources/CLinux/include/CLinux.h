@@ -26,6 +26,9 @@ int clinux_pipe(int ends[2]);
 /* eventfd(2), non-blocking, starting at 0. */
 int clinux_eventfd(void);
 
+/* renameat2(2), RENAME_EXCHANGE: gives each of two files or folders the other's name, at once. */
+int clinux_exchange(const char *one, const char *other);
+
 /* posix_spawn_file_actions_addclosefrom_np(3): returns 0 or the error's number. */
 int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
 

@@ -7,7 +7,7 @@ public import ClarityScheduler
 public let clarityCatalogue = JobCatalogue(
     kinds: [
         .refresh, .bulkUpload, .processingStatus, .patAnalysis, .insightGenerate,
-        .insightHistory, .cleanup, .auditUpload, .notify,
+        .insightHistory, .cleanup, .auditUpload, .exportData, .notify,
     ],
     sections: [.backend, .key, .sources, .fresh, .notify],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])

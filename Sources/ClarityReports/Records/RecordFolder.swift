@@ -1,4 +1,5 @@
 import ClarityJobs
+import ClaritySystem
 @preconcurrency import Glibc
 
 /// Writes records as lines, a file for each type, into a new or empty folder.
@@ -53,19 +54,17 @@ struct RecordFolder<Lines: RecordLines>: RecordTarget {
     private func makeFolder() throws(RecordExport.Fault) {
         if mkdir(folder, 0o700) == 0 { return }
         guard errno == EEXIST else { throw .system(path: folder, code: errno) }
-        guard let stream = opendir(folder) else { throw .system(path: folder, code: errno) }
-        defer { closedir(stream) }
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard [".", ".."].contains(name) else { throw .notEmpty(path: folder) }
-        }
+        do throws(WholeFile.Fault) {
+            if try WholeFile.names(in: folder).isEmpty { return }
+        } catch .refused(let code) {
+            throw .system(path: folder, code: code)
+        } catch {}
+        throw .notEmpty(path: folder)
     }
 }
 
 /// A file for its owner alone, which gets its name at the end.
-private final class RecordFile {
+final class RecordFile {
     /// The bytes that are collected before they are written: 256 KiB.
     static let block = 1 << 18
 

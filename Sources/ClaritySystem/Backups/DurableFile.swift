@@ -59,7 +59,9 @@ public enum DurableFile {
     static func sync(_ path: String) throws(BackupError) { try sync(path, O_NOFOLLOW) }
 
     /// Syncs the entries of a folder that the user chose and that may be a link.
-    static func syncNames(in folder: String) throws(BackupError) { try sync(folder, O_DIRECTORY) }
+    package static func syncNames(in folder: String) throws(BackupError) {
+        try sync(folder, O_DIRECTORY)
+    }
 
     private static func sync(_ path: String, _ flags: Int32) throws(BackupError) {
         let descriptor = try opened(path, O_RDONLY | flags)

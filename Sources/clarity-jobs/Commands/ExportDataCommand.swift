@@ -2,7 +2,6 @@ import ClarityJobs
 import ClarityReports
 import ClarityScheduler
 import ClaritySystem
-import Glibc
 
 /// `export-data`: gives the records of the archive back, in the clear.
 struct ExportDataCommand {
@@ -16,7 +15,7 @@ struct ExportDataCommand {
             throw CommandFailure(
                 .usage, "`export-data` wants a place for the records: --out PATH")
         }
-        let format = arguments["format"].flatMap { RecordExport.Format(rawValue: $0) } ?? .csv
+        let format = arguments["format"].flatMap(ExportDataOptions.Format.init) ?? .csv
         let (since, until) = (try composition.time("since"), try composition.time("until"))
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "export-data") else {
@@ -26,14 +25,7 @@ struct ExportDataCommand {
         let types = try composition.archivedTypes(
             of: store, named: arguments.all("types").flatMap { $0.split(separator: ",") })
         let export = RecordExport(
-            store.archive, as: format, to: composition.absolute(path), since: since,
-            until: until)
-        // Recorded first, so that nothing is given out that is not in the log.
-        try usingHealthData { () throws(HealthStoreError) in
-            try store.audit.record(
-                .exported, ["months of records": Int64(types.reduce(0) { $0 + $1.months.count })],
-                detail: "as \(format.rawValue), by export-data")
-        }
+            store, as: format, to: composition.absolute(path), since: since, until: until)
         var bar = ExportBar(isShown: !composition.console.isQuiet, clock: SystemClock())
         let receipt = try exporting { () throws(RecordExport.Fault) in
             defer { bar.erase() }
@@ -44,26 +36,19 @@ struct ExportDataCommand {
             "clarity-jobs: what it wrote is not encrypted: keep it where only you can read it")
         return receipt.damaged.isEmpty ? .done : .failed
     }
+}
 
-    private func exporting<Result>(
-        _ body: () throws(RecordExport.Fault) -> Result
-    ) throws(CommandFailure) -> Result {
-        do throws(RecordExport.Fault) {
-            return try body()
-        } catch {
-            switch error {
-            case .notEmpty(let path):
-                throw CommandFailure(.configuration, "`\(path)` is not empty; name another folder")
-            case .exists(let path):
-                throw CommandFailure(
-                    .configuration, "`\(path)` is there already; name another file")
-            case .database(let reason, let path):
-                throw CommandFailure(.disk, "cannot write `\(path)`: \(reason)")
-            case .system(let path, let code):
-                throw CommandFailure(
-                    .disk, "cannot write `\(path)`: \(String(cString: strerror(code)))")
-            case .store(let error): throw CommandFailure(error)
-            }
+/// Runs `body` and turns an error of an export into a failure of the command.
+private func exporting<Result>(
+    _ body: () throws(RecordExport.Fault) -> Result
+) throws(CommandFailure) -> Result {
+    do throws(RecordExport.Fault) {
+        return try body()
+    } catch {
+        switch error {
+        case .store(let error): throw CommandFailure(error)
+        case .unknownType: throw CommandFailure(.usage, error.failure.reason)
+        default: throw CommandFailure(error.failure)
         }
     }
 }
@@ -73,23 +58,14 @@ extension Composition {
     func archivedTypes(
         of store: HealthStore, named names: [some StringProtocol]
     ) throws(CommandFailure) -> [ArchivedType] {
-        let all = try usingHealthData { () throws(HealthStoreError) in try store.archive.types() }
-        guard !all.isEmpty else {
+        let types = try exporting { () throws(RecordExport.Fault) in
+            try RecordExport.types(of: store, named: names.map { String($0) })
+        }
+        guard !types.isEmpty else {
             throw CommandFailure(
                 .missingInput, "the archive has no records yet; an Apple Health export brings them")
         }
-        guard !names.isEmpty else { return all }
-        var chosen: [ArchivedType] = []
-        for name in names {
-            let found = all.filter { $0.isMeant(by: String(name)) }
-            guard !found.isEmpty else {
-                let suggestion = didYouMean(String(name), among: all.map(\.shortName))
-                throw CommandFailure(
-                    .usage, "the archive has no records of the type `\(name)`\(suggestion)")
-            }
-            chosen += found.filter { !chosen.contains($0) }
-        }
-        return chosen
+        return types
     }
 }
 

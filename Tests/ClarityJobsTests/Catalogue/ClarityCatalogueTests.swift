@@ -14,7 +14,7 @@ import Testing
         #expect(
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
                 "refresh", "bulk-upload", "processing-status", "pat-analysis", "insight-generate",
-                "insight-history", "cleanup", "audit-upload", "notify",
+                "insight-history", "cleanup", "audit-upload", "export-data", "notify",
             ])
     }
 
@@ -30,6 +30,7 @@ import Testing
             ("insight-generate", "type", "comprehensive"), ("insight-generate", "language", "en"),
             ("insight-generate", "recommendations", "true"),
             ("insight-generate", "context", "summary"), ("audit-upload", "page_size", "500"),
+            ("export-data", "format", "csv"), ("export-data", "types", nil),
         ] as [(String, String, String?)])
     func `an option has the value that the documentation promises`(
         kind: String, key: String, standard: String?
@@ -72,6 +73,11 @@ import Testing
     @Test func `the audit log goes nowhere unless a place is named`() {
         #expect(options("audit-upload")["url"]?.isRequired == true)
         #expect(options("audit-upload")["url"]?.defaultValue == nil)
+    }
+
+    @Test func `records go nowhere unless a folder is named`() {
+        #expect(options("export-data")["folder"]?.isRequired == true)
+        #expect(options("export-data")["folder"]?.defaultValue == nil)
     }
 
     @Test func `a source is one of three kinds, each with what decides on its reading`() throws {

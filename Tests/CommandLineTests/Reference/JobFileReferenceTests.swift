@@ -58,6 +58,7 @@ struct JobFileReferenceTests {
         guard words[0] == "Options of the kind " else { return files[words[1]] }
         let required = [
             "command": "command: [\"true\"], ", "audit-upload": "url: https://b.example, ",
+            "export-data": "folder: /a, ",
         ]
         return "jobs: [{ id: a, kind: \(words[1]), options: { \(required[words[1]] ?? "")KEY } }]\n"
             + "backend: { url: https://a.example }"
