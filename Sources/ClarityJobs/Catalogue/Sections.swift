@@ -37,6 +37,11 @@ extension SectionDeclaration {
                     "path", .path, isRequired: true,
                     summary: "JSON file of Health Auto Export, or a folder of such files"),
                 sourceZone,
+                OptionDeclaration(
+                    "delete_after_reading", .boolean,
+                    summary:
+                        "deletes each file once all of it is stored in the outbox and the archive"
+                ),
             ],
             "spool": [
                 OptionDeclaration(

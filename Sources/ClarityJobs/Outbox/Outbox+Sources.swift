@@ -114,6 +114,14 @@ extension Outbox {
         try store.change { connection in try note(path, stamp, reading, connection) }
     }
 
+    /// Forgets the reading of a file that is gone, so that files of ever new names leave no rows.
+    public func forgetReading(of path: String) throws(HealthStoreError) {
+        try store.change { connection in
+            try connection.run(
+                "DELETE FROM sources WHERE tag = ?", .blob(sealer.tag(of: path, in: "sources")))
+        }
+    }
+
     /// Records the same within a transaction.
     func note(
         _ path: String, _ stamp: SourceStamp, _ reading: LastReading, _ connection: Connection

@@ -102,9 +102,9 @@ struct AutoExportReading {
         while let key = try cursor.nextName() {
             switch key {
             case "name":
-                if case .string(let text) = try cursor.value() { name = text }
+                if case .success(.string(let text)) = try cursor.piece() { name = text }
             case "units", "unit":
-                if case .string(let text) = try cursor.value() { unit = text }
+                if case .success(.string(let text)) = try cursor.piece() { unit = text }
             case "data" where cursor.next == UInt8(ascii: "["):
                 if let name, let unit {
                     try self.points(name, unit, each)

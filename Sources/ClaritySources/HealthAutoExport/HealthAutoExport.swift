@@ -20,6 +20,8 @@ struct HealthAutoExport: Sendable {
     var folder: String?
     /// The earliest start of a wanted sample; `nil` means any.
     var since: Instant?
+    /// Whether the job file wants the file deleted once all of it is in the outbox.
+    var isDeletedWhenRead = false
 
     /// Passes on each point that is a sample, and returns the report of all points.
     ///
@@ -30,7 +32,7 @@ struct HealthAutoExport: Sendable {
     func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
         let file = try RegularFile(path: path)
         let bytes = try file.bytes(atMost: HealthAutoExport.largestFile)
-        guard HealthAutoExport.isOne(bytes.prefix(OpenFile.headLength)) else {
+        guard HealthAutoExport.isOne(bytes) else {
             throw SourceError.notAnAutoExport(path: path)
         }
         var reading = AutoExportReading(

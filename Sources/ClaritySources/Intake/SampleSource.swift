@@ -23,6 +23,8 @@ package protocol SampleSource: Sendable {
     var isComplete: Bool { get }
     /// The time zone of its days; `nil` for a source without days.
     var dayZone: Zone? { get }
+    /// Whether its file is deleted once all of it is in the outbox.
+    var isDeletedWhenRead: Bool { get }
 
     /// Passes on each sample and returns the report of all records; throws the errors of `progress`
     /// and `each`.
@@ -37,6 +39,7 @@ extension SampleSource {
     package var entry: String { path }
     package var isComplete: Bool { false }
     package var dayZone: Zone? { nil }
+    package var isDeletedWhenRead: Bool { false }
 
     /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
     /// an earlier one, there is more to find.

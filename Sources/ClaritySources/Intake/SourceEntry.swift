@@ -31,6 +31,8 @@ package struct SourceEntry: Sendable {
     var since: Instant?
     /// The zones that records can name.
     var zones: SystemZones
+    /// Whether each file is deleted once all of it is in the outbox.
+    var isDeletedWhenRead = false
 
     /// The last component of the path.
     var name: String { SourceEntry.name(of: path) }
@@ -48,7 +50,8 @@ package struct SourceEntry: Sendable {
             case .healthAutoExport:
                 return try HealthAutoExport.files(at: path).map { file in
                     HealthAutoExport(
-                        path: file, now: now, rules: rules, folder: path, since: since)
+                        path: file, now: now, rules: rules, folder: path, since: since,
+                        isDeletedWhenRead: isDeletedWhenRead)
                 }
             case .spool:
                 let folder = try SpoolFolder(path: path)
@@ -130,7 +133,8 @@ extension JobOptions {
         return SourceEntry(
             kind: kind, path: path, zone: zone, refusal: refusal(of: zone, at: path),
             preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
-            since: try since("\(prefix).since", in: zone), zones: zones.zones)
+            since: try since("\(prefix).since", in: zone), zones: zones.zones,
+            isDeletedWhenRead: option("\(prefix).delete_after_reading") == "true")
     }
 
     /// Returns why a source with this time zone is not read; `nil` if it is.

@@ -1,6 +1,7 @@
 package import ClarityJobs
 package import ClarityScheduler
 import ClaritySystem
+@preconcurrency import Glibc
 import Synchronization
 
 /// The result of reading a source.
@@ -283,6 +284,28 @@ package struct SourceIntake: Sendable {
             }
         }
         return (result, marking.found)
+    }
+
+    /// Deletes the source's file if all of it is in the outbox and the job file asks for that.
+    ///
+    /// What counts is the note that the transaction of the last portion wrote. So a file that was
+    /// left because the process ended before this call is deleted by the next one. A file with
+    /// something that a later reading takes, such as the day that is not over, stays.
+    ///
+    /// - Returns: whether the file was deleted.
+    /// - Throws: `SourceError` if the system refuses; `HealthStoreError`.
+    package func deleteIfDone(_ source: any SampleSource) throws -> Bool {
+        guard source.isDeletedWhenRead,
+            let stamp = SourceStamp(path: source.file, reader: source.fullReader, at: clock.now),
+            try store.outbox.wasRead(source.path, stamp) != nil
+                || store.outbox.wasRead(source.path, stamp.inDoubt) != nil,
+            try store.outbox.lastReading(of: source.path)?.dueAt == nil
+        else { return false }
+        guard unlink(source.file) == 0 || errno == ENOENT else {
+            throw SourceError(opening: source.file, errno)
+        }
+        try store.outbox.forgetReading(of: source.path)
+        return true
     }
 
     private func isStill(_ stamp: SourceStamp, _ path: String) -> Bool {

@@ -60,6 +60,7 @@ struct SourceImport {
         for source in sources {
             do {
                 keep(try read(source), in: &failure)
+                try delete(source)
             } catch let error as SourceError {
                 if case .missing = error { missing += 1 }
                 keep(error.failure, in: &failure)
@@ -69,6 +70,13 @@ struct SourceImport {
         noteUnchanged()
         hasNoSource = missing > 0 && missing == sources.count
         return failure
+    }
+
+    /// Deletes the source's file if it is done and the job file asks for that; a dry run leaves it.
+    private mutating func delete(_ source: any SampleSource) throws {
+        guard source.isDeletedWhenRead, !context.isRehearsal else { return }
+        let intake = SourceIntake(store: context.store, clock: context.clock)
+        counts.add(try intake.deleteIfDone(source) ? 1 : 0, to: "files_deleted")
     }
 
     /// Keeps the first failure, with which the run ends. Later failures become notes.

@@ -90,7 +90,8 @@ import Testing
         #expect(
             kinds.mapValues { $0.map(\.key) } == [
                 "apple-health-export": ["path", "time_zone", "prefer", "since"],
-                "health-auto-export": ["path", "time_zone"], "spool": ["path"],
+                "health-auto-export": ["path", "time_zone", "delete_after_reading"],
+                "spool": ["path"],
             ])
         #expect(
             kinds.values.allSatisfy { $0.filter(\.isRequired).map(\.key) == ["path"] })

@@ -372,6 +372,26 @@ import Testing
         #expect(found.report.unmapped == ["(other types)": 1])
     }
 
+    @Test func `a name or a unit that is no JSON does not end the reading`() throws {
+        let point = #"{"date":"2024-02-06 14:30:00 -0800","Avg":72}"#
+        let long = String(repeating: "x", count: 70_000)
+
+        let (samples, report) = try read(
+            #"{"data":{"metrics":[{"name":"\#(long)","units":1e999,"data":[]},"#
+                + #"{"name":"heart_rate","units":"bpm","data":[\#(point)]}]}}"#)
+
+        #expect(samples == ["~heart_rate 2024-02-06T22:30:00Z+0s 72.0"])
+        #expect(report.brokeAt == nil)
+    }
+
+    @Test func `the data may come after much else`() throws {
+        let (samples, _) = try read(
+            #"{"note":"\#(String(repeating: "x", count: 10_000))","data":{"metrics":[{"name":"#
+                + #""heart_rate","units":"bpm","data":[{"date":1707258600,"Avg":72}]}]}}"#)
+
+        #expect(samples == ["~heart_rate 2024-02-06T22:30:00Z+0s 72.0"])
+    }
+
     @Test(arguments: ["\u{FEFF}{", "{\"version\":\"8.1\",\"options\":{\"data\":{}},"])
     func `a file is known by its data, whatever stands before`(front: String) throws {
         let text = metric("heart_rate", "bpm", #"{"date":1707258660,"qty":61}"#)

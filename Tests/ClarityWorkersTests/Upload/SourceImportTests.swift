@@ -355,4 +355,109 @@ import Testing
         #expect(
             again.reports.notes.allSatisfy { $0.hasPrefix("`\(SourceEntry.name(of: auto.path))`") })
     }
+
+    // MARK: Files that are deleted after reading
+
+    /// Writes a point of the heart rate, and returns the options with its folder as a source.
+    private func received(
+        _ folder: TemporaryFolder, _ bench: WorkBench,
+        at date: String = "2024-02-06 14:30:00 +0000",
+        isDeleted: Bool = true
+    ) throws -> [String: String] {
+        try folder.write(
+            "a.json",
+            Array(
+                """
+                {"data":{"metrics":[{"name":"heart_rate","units":"bpm","data":[
+                    {"date":"2024-02-06 14:29:00 +0000","Min":61,"Avg":61,"Max":61},
+                    {"date":"\(date)","Min":61,"Avg":61,"Max":61}]}]}}
+                """.utf8))
+        bench.clock.set(Instant(secondsSince1970: 4_080_000_000))
+        try bench.logIn()
+        return [
+            "sources.0.kind": "health-auto-export", "sources.0.path": folder.path,
+            "sources.0.delete_after_reading": isDeleted ? "true" : "false",
+        ]
+    }
+
+    @Test func `a file is deleted once all of it is in the outbox, if the job file says so`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let bench = try bench()
+        let keeping = try received(folder, bench, isDeleted: false)
+        let path = "\(folder.path)/a.json"
+
+        let kept = await bench.attempt("bulk-upload", keeping)
+        let isKept = access(path, F_OK) == 0
+        let deleted = await bench.attempt("bulk-upload", try received(folder, bench))
+        let isGone = access(path, F_OK) != 0
+        let anew = await bench.attempt("bulk-upload", try received(folder, bench))
+
+        #expect(isKept && kept.reports.tally["files_deleted"] == 0)
+        #expect(kept.reports.tally["samples_queued"] == 2)
+        #expect(isGone && deleted.reports.tally["files_deleted"] == 1)
+        #expect(try folder.contents().isEmpty && anew.reports.tally["files_deleted"] == 1)
+        #expect(anew.reports.tally["samples_duplicate"] == 2)
+        #expect(try bench.store().outbox.lastReading(of: path) == nil)
+        #expect(try bench.states() == [.accepted: 2])
+    }
+
+    @Test func `a file that was read before and not deleted is deleted without reading it`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let bench = try bench()
+        var options = try received(folder, bench, isDeleted: false)
+        _ = await bench.attempt("bulk-upload", options)
+        options["sources.0.delete_after_reading"] = "true"
+
+        let (_, reports) = await bench.attempt("bulk-upload", options)
+
+        #expect(reports.tally["samples_read"] == 0 && reports.tally["files_deleted"] == 1)
+        #expect(try folder.contents().isEmpty)
+    }
+
+    @Test func `a file with something that is not over stays until it is`() async throws {
+        let folder = try TemporaryFolder()
+        let bench = try bench()
+        let options = try received(folder, bench, at: "2099-05-01 12:00:00 +0000")
+
+        let early = await bench.attempt("bulk-upload", options)
+        let isKept = access("\(folder.path)/a.json", F_OK) == 0
+        bench.clock.set(Instant(secondsSince1970: 4_090_000_000))
+        try bench.logIn()
+        let late = await bench.attempt("bulk-upload", options)
+
+        #expect(isKept && early.reports.tally["files_deleted"] == 0)
+        #expect(try folder.contents().isEmpty && late.reports.tally["files_deleted"] == 1)
+        #expect(try bench.states() == [.accepted: 2])
+    }
+
+    @Test func `a dry run deletes no file`() async throws {
+        let folder = try TemporaryFolder()
+        let bench = try bench()
+        let options = try received(folder, bench)
+        let context = try bench.context(isRehearsal: true) { _ in }
+        let sources = try JobOptions(
+            bench.order("bulk-upload", options), zones: SourceZones(environment: [:])
+        ).sources(now: bench.clock.now)
+
+        var reading = SourceImport(context)
+        let failure = try reading.run(sources)
+
+        #expect(failure == nil && sources.count == 1)
+        #expect(try folder.contents().count == 1)
+    }
+
+    @Test func `a file that breaks off stays`() async throws {
+        let folder = try TemporaryFolder()
+        let bench = try bench()
+        let options = try received(folder, bench)
+        try folder.write("a.json", Array(#"{"data":{"metrics":[{"name":"heart_rate","#.utf8))
+
+        let (_, reports) = await bench.attempt("bulk-upload", options)
+
+        #expect(try folder.contents().count == 1 && reports.tally["files_deleted"] == 0)
+    }
 }
