@@ -117,7 +117,10 @@ let package = Package(
             ]),
         program(
             "clarity-jobs-web",
-            ["ClarityMetrics", "ClaritySystem", "HTTPServing", "CMicroHTTPD", "CLinux"]),
+            [
+                "ClarityMetrics", "ClarityJobs", "ClaritySystem", "JSON", "HTTPServing",
+                "CMicroHTTPD", "CLinux",
+            ]),
         program(
             "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"]),
 

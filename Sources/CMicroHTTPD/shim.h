@@ -8,20 +8,25 @@
 
 /* One thread that polls `listener` and every connection, and calls the callbacks; it owns
    `listener` from then on. It serves up to `connections` at the same time, and closes one that is
-   silent for `patience` seconds, 0 for never. NULL on failure. */
+   silent for `patience` seconds, 0 for never. With `certificate` and `key`, which are texts in PEM
+   that it copies, it speaks TLS only, 1.2 or newer. NULL on failure. */
 static inline struct MHD_Daemon *cmicrohttpd_start(
     int listener, MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed,
     MHD_NotifyConnectionCallback connected, void *context, unsigned int connections,
-    unsigned int patience
+    unsigned int patience, const char *certificate, const char *key
 ) {
     return MHD_start_daemon(
-        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        handler, context,
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME
+            | (certificate == NULL ? 0 : MHD_USE_TLS),
+        0, NULL, NULL, handler, context,
         MHD_OPTION_LISTEN_SOCKET, listener,
         MHD_OPTION_NOTIFY_COMPLETED, completed, context,
         MHD_OPTION_NOTIFY_CONNECTION, connected, context,
         MHD_OPTION_CONNECTION_LIMIT, connections,
         MHD_OPTION_CONNECTION_TIMEOUT, patience,
+        certificate == NULL ? MHD_OPTION_END : MHD_OPTION_HTTPS_MEM_CERT, certificate,
+        MHD_OPTION_HTTPS_MEM_KEY, key,
+        MHD_OPTION_HTTPS_PRIORITIES, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
         MHD_OPTION_END);
 }
 

@@ -11,8 +11,8 @@ public final class AdvisoryLock: Sendable {
     deinit { close(descriptor) }
 
     /// The system's refusal, with its `errno`.
-    package struct Fault: Error {
-        package var errno: Int32
+    public struct Fault: Error {
+        public var errno: Int32
     }
 
     /// Takes an exclusive or a shared lock.
@@ -21,7 +21,7 @@ public final class AdvisoryLock: Sendable {
     ///   - path: a folder or a file; with `makesFile`, a missing file is created.
     ///   - kind: `LOCK_EX` or `LOCK_SH`.
     /// - Returns: `nil` if others hold the lock for longer than `patience`.
-    package static func take(
+    public static func take(
         _ path: String, _ kind: Int32, patience: Duration, makesFile: Bool = false
     ) throws(Fault) -> AdvisoryLock? {
         // Our own file must not be a symbolic link. A folder that the user names may be one.

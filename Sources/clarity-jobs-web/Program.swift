@@ -1,30 +1,34 @@
 import CLinux
+import ClarityJobs
 import ClarityMetrics
 import ClaritySystem
 @preconcurrency import Glibc
 import HTTPServing
-import Synchronization
 
 /// `clarity-jobs-web`: what is served to other programs. `clarity-jobs` starts it, in a process of
 /// its own for each of its tasks.
 ///
 ///     clarity-jobs-web exporter JOBFILE STATE ADDRESS   serves the metrics to Prometheus
 ///     clarity-jobs-web textfile JOBFILE STATE           writes the job file's `metrics_textfile`
+///     clarity-jobs-web receive FOLDER STATE ADDRESS [CERTIFICATE KEY]
+///                                                       takes pushes into a folder
 @main
 enum Program {
     static func main() {
         signal(SIGPIPE, SIG_IGN)
         umask(0o077)
         let words = Array(CommandLine.arguments.dropFirst())
-        // The master key is in this process's memory while the health data is open.
+        // Health data passes through this process's memory, and in some modes the master key.
         if clinux_forbid_core_dump(getpid()) != 0 || clinux_keep_memory_private() != 0 {
             complain("cannot close this process's memory to others")
         }
         switch words.count {
-        case 4 where words[0] == "exporter": exit(serve(collector(words), words[3]).rawValue)
+        case 4 where words[0] == "exporter": exit(export(collector(words), words[3]).rawValue)
         case 3 where words[0] == "textfile": exit(write(collector(words)).rawValue)
+        case 4 where words[0] == "receive", 6 where words[0] == "receive":
+            exit(receive(Array(words.dropFirst())).rawValue)
         default:
-            complain("this program is started by `clarity-jobs exporter`")
+            complain("this program is started by `clarity-jobs exporter` or `clarity-jobs receive`")
             exit(ExitStatus.usage.rawValue)
         }
     }
@@ -46,14 +50,73 @@ enum Program {
         }
     }
 
-    // MARK: The exporter
+    // MARK: Servers
 
-    /// Serves until a signal ends the server, and returns the exit status.
-    private static func serve(_ collector: MetricsCollector, _ text: String) -> ExitStatus {
+    /// Serves metrics until a signal ends the server, and returns the exit status.
+    private static func export(_ collector: MetricsCollector, _ address: String) -> ExitStatus {
+        serve("exporter", address, usual: 9187, at: "http", "/metrics") { listener in
+            let service = MetricsService(collector, isLoopback: listener.address.isLoopback)
+            return WebServer(listener, connections: 16, patience: 10, service: service.accept)
+        }
+    }
+
+    /// Receives pushes until a signal ends the server, and returns the exit status.
+    private static func receive(_ words: [String]) -> ExitStatus {
+        let (folder, state, address) = (words[0], words[1], words[2])
+        let isEncrypted = words.count == 5
+        guard isEncrypted || ListenAddress(address)?.isLoopback ?? true else {
+            complain(
+                "others can read what is sent to `\(address)`; add --certificate and --private-key, "
+                    + "or listen on 127.0.0.1")
+            return .usage
+        }
+        let receiver: PushReceiver
+        var identity: WebServer.Identity?
+        let tokens = PushTokens(stateDirectory: state)
+        do {
+            if isEncrypted {
+                identity = WebServer.Identity(
+                    certificate: try text(of: words[3]), key: try text(of: words[4]))
+            }
+            receiver = PushReceiver(try PushSpool(path: folder), tokens)
+            if try tokens.list().isEmpty {
+                complain("there is no token yet: clarity-jobs receive token add NAME")
+            }
+        } catch let error as StateDirectoryError {
+            complain("cannot use `\(error.path)`: \(error.problem)")
+            return .configuration
+        } catch {
+            complain("\(error)".forReport)
+            return .configuration
+        }
+        return serve(
+            "receiver", address, usual: 9188, at: isEncrypted ? "https" : "http", PushReceiver.path
+        ) { listener in
+            WebServer(
+                listener, connections: 64, patience: 30, identity: identity,
+                service: receiver.accept)
+        }
+    }
+
+    private static func text(of path: String) throws(BackupError) -> String {
+        do throws(WholeFile.Fault) {
+            return String(decoding: try WholeFile.bytes(of: path, atMost: 1 << 20), as: UTF8.self)
+        } catch .refused(let code) {
+            throw .file(path: path, errno: code)
+        } catch {
+            throw .unusable(path: path, problem: "it is too large")
+        }
+    }
+
+    /// Listens on an address, says so, and serves until a signal ends the server.
+    private static func serve(
+        _ name: String, _ text: String, usual port: Int, at scheme: String, _ path: String,
+        start: (consuming Listener) -> WebServer?
+    ) -> ExitStatus {
         guard let wanted = ListenAddress(text) else {
             complain(
                 "`--listen \(text.printable)` is no IPv4 address with a port; write it as "
-                    + "`127.0.0.1:9187`")
+                    + "`127.0.0.1:\(port)`")
             return .usage
         }
         // Signals are blocked before any thread starts, so that every thread leaves them to
@@ -63,60 +126,28 @@ enum Program {
         sigaddset(&signals, SIGINT)
         sigaddset(&signals, SIGTERM)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let server: PageServer?
+        let server: WebServer?
         do throws(SystemError) {
-            server = PageServer(try Listener(wanted), pages: pages(collector))
+            server = start(try Listener(wanted))
         } catch {
             complain(
                 "cannot listen on \(wanted.hostText):\(wanted.port): \("\(error)".lowercased())")
             return .unreachable
         }
         guard let server else {
-            complain("cannot start a thread")
+            complain(
+                scheme == "https"
+                    ? "cannot use the certificate and its key, or start a thread"
+                    : "cannot start a thread")
             return .unreachable
         }
         complain(
-            "exporter listening on http://\(server.address.hostText):\(server.address.port)/metrics"
-        )
+            "\(name) listening on "
+                + "\(scheme)://\(server.address.hostText):\(server.address.port)\(path)")
         var received: Int32 = 0
         while sigwait(&signals, &received) != 0 {}
         server.stop()
         return ExitStatus(rawValue: 128 + received) ?? .terminated
-    }
-
-    private static func pages(_ collector: MetricsCollector) -> PageServer.Pages {
-        let complaints = Complaints()
-        return { path in
-            guard path == "/metrics" else { return nil }
-            do throws(MetricsCollector.Fault) {
-                let families = try collector.report().families
-                complaints.note(nil)
-                return PageServer.Page(
-                    status: 200, type: PrometheusText.contentType,
-                    text: PrometheusText.text(families))
-            } catch {
-                // The reason may name a path, which concerns nobody on the network.
-                complaints.note(error.reason)
-                return PageServer.Page(status: 503, text: "no metrics; the journal says why\n")
-            }
-        }
-    }
-
-    /// Writes a reason once, however often it is met in a row.
-    private final class Complaints: Sendable {
-        private let last = Mutex<String?>(nil)
-
-        func note(_ reason: String?) {
-            let isNew = last.withLock { last in
-                defer { last = reason }
-                return last != reason
-            }
-            if isNew, let reason { complain("no metrics: \(reason.forReport)") }
-        }
-    }
-
-    fileprivate static func complain(_ text: String) {
-        fputs("clarity-jobs: \(text)\n", stderr)
     }
 
     private static var environment: [String: String] {
@@ -131,3 +162,6 @@ enum Program {
         return result
     }
 }
+
+/// Writes a line to the log.
+func complain(_ text: String) { fputs("clarity-jobs: \(text)\n", stderr) }

@@ -16,13 +16,14 @@ public enum LoopbackRequest {
 
     /// Sends a request as `send` does, and returns the whole answer.
     public static func answer(
-        _ method: String, _ path: String, host: String = "127.0.0.1", body: String = "",
+        _ method: String, _ path: String, host: String = "127.0.0.1",
+        headers: [String: String] = [:], body: String = "",
         port: UInt16, in network: NetworkNamespace? = nil
     ) async throws -> String {
         let request = """
             \(method) \(path) HTTP/1.0\r
             Host: \(host)\r
-            Content-Length: \(body.utf8.count)\r
+            \(headers.map { "\($0): \($1)\r\n" }.joined())Content-Length: \(body.utf8.count)\r
             \r
             \(body)
             """
@@ -32,9 +33,22 @@ public enum LoopbackRequest {
     }
 
     private static func exchange(_ request: String, port: UInt16) throws -> String {
+        let descriptor = try open(request, port: port)
+        defer { close(descriptor) }
+        var answer: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = recv(descriptor, &chunk, chunk.count, 0)
+            guard count >= 0 else { throw TemporaryFolder.Errno(code: errno) }
+            if count == 0 { return String(decoding: answer, as: UTF8.self) }
+            answer += chunk[..<count]
+        }
+    }
+
+    /// Connects to a port, sends a text, and returns the socket, which the caller closes.
+    public static func open(_ text: String, port: UInt16) throws -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw TemporaryFolder.Errno(code: errno) }
-        defer { close(descriptor) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
@@ -44,18 +58,15 @@ public enum LoopbackRequest {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard code == 0 else { throw TemporaryFolder.Errno(code: errno) }
-        let bytes = Array(request.utf8)
+        let bytes = Array(text.utf8)
         guard
+            code == 0,
             Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
-        else { throw TemporaryFolder.Errno(code: errno) }
-        var answer: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = recv(descriptor, &chunk, chunk.count, 0)
-            guard count >= 0 else { throw TemporaryFolder.Errno(code: errno) }
-            if count == 0 { return String(decoding: answer, as: UTF8.self) }
-            answer += chunk[..<count]
+        else {
+            let code = errno
+            close(descriptor)
+            throw TemporaryFolder.Errno(code: code)
         }
+        return descriptor
     }
 }

@@ -28,7 +28,8 @@ struct rule {
     int error;
 };
 
-static const char *const program_names[FAULTLINE_PROGRAMS] = {"clarity-jobs", "clarity-jobs-worker"};
+static const char *const program_names[FAULTLINE_PROGRAMS] = {
+    "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web"};
 static const char *const point_names[FAULTLINE_POINTS] = {
     "commit", "write",   "sync",    "read", "open",  "unlink", "rename", "send",
     "receive", "connect", "resolve", "tell", "spawn", "start",  "any"};

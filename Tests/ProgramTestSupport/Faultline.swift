@@ -16,6 +16,7 @@ struct Faultline: Sendable {
     enum Program: String, CaseIterable, Sendable {
         case scheduler = "clarity-jobs"
         case worker = "clarity-jobs-worker"
+        case web = "clarity-jobs-web"
     }
 
     /// Whether a fault comes before or after what the point names.
@@ -23,7 +24,7 @@ struct Faultline: Sendable {
 
     /// A fault at a point, such as `clarity-jobs-worker:commit:before:7:kill`.
     struct Rule: Hashable, Sendable, CustomStringConvertible {
-        /// The program, or `nil` for both.
+        /// The program, or `nil` for all.
         var program: Program?
         var point: Point
         var when: When
@@ -67,7 +68,7 @@ struct Faultline: Sendable {
         return environment
     }
 
-    /// Returns how often a program passed a point, or how often both did if it is `nil`.
+    /// Returns how often a program passed a point, or how often all did if it is `nil`.
     func count(of point: Point, program: Program? = nil) throws -> Int {
         let numbers = try numbers()
         let programs = program.map { [$0] } ?? Program.allCases

@@ -21,8 +21,21 @@ public enum DurableFile {
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
 
+    /// Replaces a file by one with this text and mode 0600. The new one is durable when this
+    /// returns.
+    ///
+    /// Only one process at a time may replace the file.
+    public static func replace(_ path: String, by text: String) throws(BackupError) {
+        let draft = "\(path).new"
+        // One that a killed process has left.
+        unlink(draft)
+        try write(text, to: draft)
+        try rename(draft, to: path)
+        try syncNames(in: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+    }
+
     /// Returns the text of a small file, or `nil` if the file does not exist.
-    static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
+    public static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
         do throws(WholeFile.Fault) {
             let bytes = try WholeFile.bytes(
                 of: path, atMost: limit, flags: O_NOFOLLOW | O_NONBLOCK)

@@ -31,7 +31,7 @@ final class HTTPServer {
         let socket = listener.release()
         daemon = cmicrohttpd_start(
             socket, answer, forget, numberConnection,
-            Unmanaged.passUnretained(context).toOpaque(), 512, 0)
+            Unmanaged.passUnretained(context).toOpaque(), 512, 0, nil, nil)
         if daemon == nil { return nil }
     }
 

@@ -67,6 +67,7 @@ extension CommandSyntax {
                         summary: "IPv4 address and port; default 127.0.0.1:9187")
                 ],
                 examples: ["clarity-jobs exporter --listen 127.0.0.1:9187"]),
+            .receive,
             CommandSyntax(
                 name: "dry-run",
                 summary: "Show what a job would send or delete, and change nothing.",

@@ -72,12 +72,7 @@ struct Manual {
         }
         if !command.commands.isEmpty {
             page.heading("COMMANDS")
-            for inner in command.commands {
-                page.subheading(usage(inner, "\(words) \(inner.name)"))
-                page.paragraph(([inner.summary] + inner.details).joined(separator: " "))
-                add(inner.options, to: &page)
-                if !inner.examples.isEmpty { page.code(inner.examples) }
-            }
+            add(command.commands, of: words, to: &page)
         }
         if !command.examples.isEmpty {
             page.heading("EXAMPLES")
@@ -86,6 +81,18 @@ struct Manual {
         page.heading("SEE ALSO")
         page.paragraph("\(root.name)(1) has the options of every command and the exit statuses.")
         return page
+    }
+
+    /// Adds commands and those below them.
+    private func add(_ commands: [CommandSyntax], of words: String, to page: inout ManualPage) {
+        for command in commands {
+            let words = "\(words) \(command.name)"
+            page.subheading(usage(command, words))
+            page.paragraph(([command.summary] + command.details).joined(separator: " "))
+            add(command.options, to: &page)
+            if !command.examples.isEmpty { page.code(command.examples) }
+            add(command.commands, of: words, to: &page)
+        }
     }
 
     private func usage(_ command: CommandSyntax, _ words: String) -> String {

@@ -28,6 +28,14 @@ extension ResultSchema {
             CommandResult("validate", .list(.object(validate))),
         ]
         let dataCommands = [
+            CommandResult("receive token add", .object([tokenName, token])),
+            CommandResult(
+                "receive token list",
+                .list(
+                    .object([
+                        tokenName, ResultField("added_at", .instant, "when the token was added"),
+                    ]))),
+            CommandResult("receive token revoke", .object([tokenName])),
             CommandResult("notices list", .list(.object(notices))),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),
@@ -99,6 +107,12 @@ extension ResultSchema {
         _ type: Word.Type
     ) -> String {
         type.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+    }
+
+    private static var tokenName: ResultField { .init("name", .text, "name of the token") }
+
+    private static var token: ResultField {
+        .init("token", .text, "the token, which nothing shows again")
     }
 
     // MARK: Runs

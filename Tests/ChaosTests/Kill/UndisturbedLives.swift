@@ -43,6 +43,8 @@ struct UndisturbedLife: Sendable {
         switch program {
         case .scheduler: scheduler[point, default: 0]
         case .worker: worker[point, default: 0]
+        // No life has a web program.
+        case .web: 0
         case nil: scheduler[point, default: 0] + worker[point, default: 0]
         }
     }

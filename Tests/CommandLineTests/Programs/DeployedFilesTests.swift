@@ -13,7 +13,7 @@ struct DeployedFilesTests {
         .enabled(if: access("/usr/bin/systemd-analyze", X_OK) == 0, "no systemd-analyze"),
         arguments: [
             "clarity-jobs.service", "clarity-jobs-run.service", "clarity-jobs-run.timer",
-            "clarity-jobs-exporter.service",
+            "clarity-jobs-exporter.service", "clarity-jobs-receive.service",
         ], [false, true])
     func `systemd accepts the units`(name: String, isComplete: Bool) async throws {
         let folder = try TemporaryFolder()

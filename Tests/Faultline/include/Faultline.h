@@ -47,7 +47,7 @@ enum faultline_point {
     FAULTLINE_POINTS
 };
 
-enum { FAULTLINE_PROGRAMS = 2, FAULTLINE_RULES = 16 };
+enum { FAULTLINE_PROGRAMS = 3, FAULTLINE_RULES = 16 };
 
 /* The content of the file FAULTLINE_COUNTS, in the machine's byte order. */
 struct faultline_counts {

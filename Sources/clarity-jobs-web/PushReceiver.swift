@@ -1,0 +1,181 @@
+import ClarityJobs
+import ClaritySystem
+@preconcurrency import Glibc
+import JSON
+
+/// Takes the REST pushes of the app Health Auto Export into a folder.
+///
+/// It has no key and does not open the health data: a job reads the folder later. The answer 200
+/// means that the push is durably in the folder. The log has counts and reasons, never a value or a
+/// token.
+final class PushReceiver {
+    /// The only path that is answered.
+    static let path = "/health-auto-export"
+
+    /// The most bytes of a refused push that are read, so that its sender sees the answer.
+    fileprivate static let mostDiscarded = 128 << 20
+
+    private let spool: PushSpool
+    private let tokens: PushTokens
+
+    init(_ spool: PushSpool, _ tokens: PushTokens) {
+        self.spool = spool
+        self.tokens = tokens
+    }
+
+    func accept(_ request: RequestHead) -> Exchange {
+        let refusal: Answer
+        do throws(PushSpool.Fault) {
+            if let found = self.refusal(of: request) {
+                refusal = found
+            } else {
+                let length = request["Content-Length"].flatMap { Int64($0) }
+                return Push(self, try spool.begin(length: length))
+            }
+        } catch {
+            refusal = answer(to: error)
+        }
+        return Exchange(discarding: PushReceiver.mostDiscarded) { self.refuse(refusal) }
+    }
+
+    /// Returns the answer to a request whose head is wrong; `nil` for any other.
+    private func refusal(of request: RequestHead) -> Answer? {
+        guard request.path == PushReceiver.path else {
+            return Answer(status: 404, text: "there is only \(PushReceiver.path)")
+        }
+        guard request.method == "POST" else {
+            return Answer(
+                status: 405, text: "only POST is answered", headers: ["Allow": "POST"])
+        }
+        do throws(BackupError) {
+            guard let token = token(request), try tokens.accepts(token) else {
+                return Answer(
+                    status: 401, text: "the token is wrong or missing",
+                    headers: ["WWW-Authenticate": "Bearer"])
+            }
+        } catch {
+            // The reason names a path, which concerns nobody on the network.
+            complain("\(error)".forReport)
+            return Answer(status: 500, text: "the tokens cannot be read; the log says why")
+        }
+        let type = request["Content-Type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard type == "application/json" else {
+            return Answer(status: 415, text: "only JSON is taken; set the export format to JSON")
+        }
+        return nil
+    }
+
+    /// Returns the token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
+    private func token(_ request: RequestHead) -> String? {
+        if let key = request["x-api-key"] { return key }
+        let words = request["Authorization"]?.split(separator: " ") ?? []
+        return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
+    }
+
+    fileprivate func answer(to fault: PushSpool.Fault) -> Answer {
+        switch fault {
+        case .tooLarge:
+            Answer(
+                status: 413,
+                text: "a push has at most \(PushSpool.largestPush >> 20) MiB; turn on batching")
+        case .busy:
+            Answer(
+                status: 503, text: "too many pushes at the same time",
+                headers: ["Retry-After": "5"])
+        case .full:
+            Answer(
+                status: 507, text: "there is no room; jobs have to read what waits",
+                headers: ["Retry-After": "3600"])
+        case .refused(let code):
+            Answer(
+                status: 500,
+                text: "cannot store the push: \(String(cString: strerror(code)).lowercased())")
+        }
+    }
+
+    /// Writes a refusal to the log, and returns it with the end of its line.
+    fileprivate func refuse(_ answer: Answer) -> Answer {
+        complain("refused a push with \(answer.status): \(answer.text)")
+        var answer = answer
+        answer.text += "\n"
+        return answer
+    }
+
+    /// Stores a push that has arrived.
+    fileprivate func store(_ draft: PushSpool.Draft) throws(PushSpool.Fault) -> Answer {
+        let bytes = try draft.bytes()
+        if let problem = PushReceiver.problem(of: bytes) {
+            return refuse(Answer(status: 400, text: problem))
+        }
+        try draft.keep(bytes)
+        complain("stored a push of \(bytes.count) bytes")
+        return Answer(status: 200, text: "stored\n")
+    }
+
+    /// Returns why a body is none that Health Auto Export's reader takes; `nil` if it is one.
+    ///
+    /// Every value is parsed, so that the reader finds no fault in the file that stays for ever.
+    /// The text never has anything of the body.
+    private static func problem(of bytes: [UInt8]) -> String? {
+        var parser = JSONParser(bytes)
+        var hasData = false
+        do throws(JSONFault) {
+            try parser.enter("{")
+            while let name = try parser.nextName() {
+                if name == "data", parser.next == UInt8(ascii: "{") { hasData = true }
+                try check(&parser)
+            }
+            try parser.end()
+        } catch {
+            return "the body is no JSON at byte \(error.offset): \(error.reason)"
+        }
+        return hasData ? nil : "the body has no object `data`"
+    }
+
+    private static func check(_ parser: inout JSONParser) throws(JSONFault) {
+        switch parser.next {
+        case UInt8(ascii: "{"):
+            try parser.enter("{")
+            while try parser.nextName() != nil { try check(&parser) }
+        case UInt8(ascii: "["):
+            try parser.enter("[")
+            while try parser.nextElement() { try check(&parser) }
+        default: _ = try parser.value()
+        }
+    }
+}
+
+/// A push that arrives.
+private final class Push: Exchange {
+    private let receiver: PushReceiver
+    /// What has arrived; `nil` once the push is refused, which removes it.
+    private var draft: PushSpool.Draft?
+    private var refusal: Answer?
+
+    init(_ receiver: PushReceiver, _ draft: PushSpool.Draft) {
+        self.receiver = receiver
+        self.draft = draft
+        super.init(discarding: PushReceiver.mostDiscarded) { Answer(status: 500, text: "") }
+    }
+
+    override func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let draft else { return super.take(bytes) }
+        if draft.isTooSlow { return false }
+        do throws(PushSpool.Fault) {
+            try draft.append(bytes)
+        } catch {
+            refusal = receiver.answer(to: error)
+            self.draft = nil
+        }
+        return true
+    }
+
+    override func answer() -> Answer {
+        do throws(PushSpool.Fault) {
+            if let draft { return try receiver.store(draft) }
+        } catch {
+            refusal = receiver.answer(to: error)
+        }
+        return receiver.refuse(refusal ?? super.answer())
+    }
+}

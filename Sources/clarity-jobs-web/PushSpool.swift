@@ -1,0 +1,180 @@
+import ClarityJobs
+import ClaritySystem
+@preconcurrency import Glibc
+
+/// The folder into which the receiver puts pushes, each as a file of its own.
+///
+/// A push is written under a name that begins with a dot, synced, and renamed to the digest of its
+/// content. So readers see only whole pushes, and a push that comes again is the same file.
+final class PushSpool {
+    /// Why a push cannot be stored.
+    enum Fault: Error {
+        case tooLarge
+        /// The folder, or its disk, has no room.
+        case full
+        /// Too many pushes arrive at the same time.
+        case busy
+        /// The system refused, with its `errno`.
+        case refused(Int32)
+
+        init(_ code: Int32) {
+            self = [ENOSPC, EDQUOT].contains(code) ? .full : .refused(code)
+        }
+    }
+
+    /// The most bytes of a push; Health Auto Export's reader takes no longer file.
+    static let largestPush: Int64 = 64 << 20
+    /// The most bytes and files in the folder. Pushes that the jobs have not read yet wait here.
+    static let mostBytes: Int64 = 1 << 30
+    static let mostFiles = 10_000
+    /// The most pushes that arrive at the same time.
+    static let mostDrafts = 8
+
+    private let path: String
+    private let descriptor: Int32
+    private let lock: AdvisoryLock
+    /// The number of the next draft.
+    private var next = 0
+    private var drafts = 0
+    /// The bytes in the folder, without those of drafts, and in drafts.
+    private var stored: Int64 = 0
+    private var arriving: Int64 = 0
+
+    /// Opens the folder for one receiver alone, creates it if it is missing, and removes what a
+    /// killed receiver left.
+    ///
+    /// - Throws: `BackupError`, or `StateDirectoryError` if the folder is no private one.
+    init(path: String) throws {
+        // Its owner, kind and mode are checked as those of a state directory.
+        self.path = try StateDirectory(path: path).path
+        descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw BackupError.file(path: path, errno: errno) }
+        guard let lock = try AdvisoryLock.take(path, LOCK_EX, patience: .zero) else {
+            close(descriptor)
+            throw BackupError.unusable(path: path, problem: "another receiver uses it")
+        }
+        self.lock = lock
+        for name in try WholeFile.names(in: path) where PushSpool.isDraft(name) {
+            unlinkat(descriptor, name, 0)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    private static func isDraft(_ name: String) -> Bool {
+        name.hasPrefix(".push-") && name.hasSuffix(".part")
+    }
+
+    /// Begins to store a push.
+    ///
+    /// - Parameter length: its bytes, if they are known.
+    func begin(length: Int64?) throws(Fault) -> Draft {
+        let length = length ?? 0
+        guard length <= PushSpool.largestPush else { throw .tooLarge }
+        guard drafts < PushSpool.mostDrafts else { throw .busy }
+        let files = try measure()
+        guard files < PushSpool.mostFiles, stored + arriving + length <= PushSpool.mostBytes else {
+            throw .full
+        }
+        next += 1
+        let name = ".push-\(next).part"
+        let file = openat(
+            descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Fault(errno) }
+        drafts += 1
+        return Draft(self, name, file)
+    }
+
+    /// Counts the bytes of the files in the folder, and returns how many files there are.
+    private func measure() throws(Fault) -> Int {
+        let names: [String]
+        do throws(WholeFile.Fault) {
+            names = try WholeFile.names(in: path)
+        } catch .refused(let code) {
+            throw Fault(code)
+        } catch {
+            throw .full
+        }
+        stored = 0
+        for name in names where !PushSpool.isDraft(name) {
+            var status = stat()
+            if fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
+                stored += Int64(status.st_size)
+            }
+        }
+        return names.count
+    }
+
+    /// A push that arrives; removed with its last reference unless it was kept.
+    final class Draft {
+        private let spool: PushSpool
+        private let name: String
+        private let file: Int32
+        private(set) var count: Int64 = 0
+        private let deadline = ContinuousClock.now + .seconds(600)
+
+        fileprivate init(_ spool: PushSpool, _ name: String, _ file: Int32) {
+            (self.spool, self.name, self.file) = (spool, name, file)
+        }
+
+        deinit {
+            close(file)
+            // After a rename, nothing has this name.
+            unlinkat(spool.descriptor, name, 0)
+            spool.drafts -= 1
+            spool.arriving -= count
+        }
+
+        /// Whether it has been arriving for more than ten minutes.
+        var isTooSlow: Bool { ContinuousClock.now > deadline }
+
+        func append(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
+            guard count + Int64(bytes.count) <= PushSpool.largestPush else { throw .tooLarge }
+            guard spool.stored + spool.arriving + Int64(bytes.count) <= PushSpool.mostBytes else {
+                throw .full
+            }
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let written = write(
+                    file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if written < 0, errno == EINTR { continue }
+                guard written > 0 else { throw Fault(written == 0 ? ENOSPC : errno) }
+                rest = rest.dropFirst(written)
+                count += Int64(written)
+                spool.arriving += Int64(written)
+            }
+        }
+
+        /// Returns what has arrived.
+        func bytes() throws(Fault) -> [UInt8] {
+            var code: Int32 = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, filled in
+                while filled < buffer.count {
+                    let room = UnsafeMutableRawBufferPointer(buffer)[filled...]
+                    let read = pread(
+                        file, UnsafeMutableRawBufferPointer(rebasing: room).baseAddress, room.count,
+                        filled)
+                    if read < 0, errno == EINTR { continue }
+                    guard read > 0 else {
+                        code = read == 0 ? EIO : errno
+                        return
+                    }
+                    filled += read
+                }
+            }
+            guard code == 0 else { throw Fault(code) }
+            return bytes
+        }
+
+        /// Puts the push, whose content is `bytes`, under its final name, durably when this
+        /// returns.
+        func keep(_ bytes: [UInt8]) throws(Fault) {
+            guard fsync(file) == 0,
+                renameat(
+                    spool.descriptor, name, spool.descriptor, "\(contentDigest(bytes)).json") == 0,
+                fsync(spool.descriptor) == 0
+            else { throw Fault(errno) }
+            spool.stored += count
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+import JSON
+
+/// `receive`, which takes pushes in a program of its own, and `receive token`.
+struct ReceiveCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> Never {
+        let arguments = composition.arguments
+        let file = try composition.jobFile()
+        var words = [
+            "receive", try folder(file), try composition.ownState(file),
+            arguments["listen"] ?? "127.0.0.1:9188",
+        ]
+        switch (arguments["certificate"], arguments["private-key"]) {
+        case (nil, nil): break
+        case (let certificate?, let key?): words += [certificate, key].map(composition.absolute)
+        default:
+            throw CommandFailure(
+                .usage, "`receive` wants both --certificate and --private-key, or none")
+        }
+        // The receiver needs no key.
+        let environment = composition.commandEnvironment(file)
+        for name in composition.environment.keys where environment[name] == nil { unsetenv(name) }
+        try composition.exec("clarity-jobs-web", words, for: nil)
+    }
+
+    /// Returns the folder of the source whose files are deleted after reading.
+    private func folder(_ file: JobFile) throws(CommandFailure) -> String {
+        var folders: [String] = []
+        var index = 0
+        while let path = file.settings["sources.\(index).path"] {
+            if file.settings["sources.\(index).delete_after_reading"] == "true" {
+                folders.append(path)
+            }
+            index += 1
+        }
+        guard folders.count == 1, let folder = folders.first else {
+            throw CommandFailure(
+                .configuration,
+                "the job file has \(folders.isEmpty ? "no source" : "\(folders.count) sources") "
+                    + "with `delete_after_reading: true`; `receive` wants one",
+                "help: sources: [{ kind: health-auto-export, path: FOLDER, "
+                    + "delete_after_reading: true }]")
+        }
+        return folder
+    }
+
+    // MARK: Tokens
+
+    func addToken() throws(CommandFailure) -> ExitStatus {
+        let name = try tokenName()
+        let token = try usingTokens { tokens throws(BackupError) in
+            try tokens.add(name, at: composition.clock.now)
+        }
+        guard let token else {
+            throw CommandFailure(
+                .failed, "there is a token `\(name)` already, or there are \(PushTokens.most)",
+                "help: clarity-jobs receive token list")
+        }
+        composition.console.results([token], ["name": .string(name), "token": .string(token)])
+        composition.console.note("this token is shown only now; send it in the header `x-api-key`")
+        return .done
+    }
+
+    func listTokens() throws(CommandFailure) -> ExitStatus {
+        let entries = try usingTokens { tokens throws(BackupError) in try tokens.list() }
+        var table = Table(heading: ["NAME", "ADDED"])
+        table.rows = entries.map { [$0.name, RunText.seconds($0.madeAt)] }
+        composition.console.results(
+            entries.map { ["name": .string($0.name), "added_at": .text($0.madeAt)] }, table: table)
+        return .done
+    }
+
+    func revokeToken() throws(CommandFailure) -> ExitStatus {
+        let name = try tokenName()
+        let isRevoked = try usingTokens { tokens throws(BackupError) in try tokens.revoke(name) }
+        guard isRevoked else { throw CommandFailure(.failed, "there is no token `\(name)`") }
+        composition.console.results(["`\(name)` is revoked"], ["name": .string(name)])
+        return .done
+    }
+
+    private func tokenName() throws(CommandFailure) -> String {
+        let operands = composition.arguments.operands
+        guard operands.count == 1, let name = operands.first, PushTokens.isName(name) else {
+            throw CommandFailure(
+                .usage,
+                "`\(composition.arguments.path.joined(separator: " "))` wants one name of letters, "
+                    + "digits, `-`, `_` and `.`")
+        }
+        return name
+    }
+
+    private func usingTokens<Result>(
+        _ body: (PushTokens) throws(BackupError) -> Result
+    ) throws(CommandFailure) -> Result {
+        let path = try composition.ownState(try composition.jobFile())
+        do throws(StateDirectoryError) {
+            _ = try StateDirectory(path: path)
+        } catch {
+            throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
+        }
+        do throws(BackupError) {
+            return try body(PushTokens(stateDirectory: path))
+        } catch {
+            throw CommandFailure(error.isDisk ? .disk : .configuration, error.description)
+        }
+    }
+}
