@@ -261,6 +261,15 @@ struct ResultProgramTests {
         try await add("outbox retry", ["--all", "--yes"], to: &outputs, playground)
         try await add("outbox discard", ["--all", "--yes"], to: &outputs, playground)
 
+        // The tokens of those who push.
+        try await add("receive token add", ["phone"], to: &outputs, playground) {
+            _ = try await playground.run("receive", "token", "revoke", "phone")
+        }
+        try await add("receive token list", to: &outputs, playground)
+        try await add("receive token revoke", ["phone"], to: &outputs, playground) {
+            _ = try await playground.run("receive", "token", "add", "phone")
+        }
+
         // The key and backups, one of which is damaged.
         try await add("key status", to: &outputs, playground)
         try await add("key rotate", to: &outputs, playground)
