@@ -79,9 +79,9 @@ import Testing
         bench.writeExport(0..<3)
         try bench.logIn()
         let path = bench.exportPath
-        // The second reader kept nothing for the archive.
+        // The third reader kept no workouts and the like for the archive.
         for (reader, version, read) in [
-            (3, programVersion, Int64(0)), (2, programVersion, 3), (3, "0.0.9", 3),
+            (4, programVersion, Int64(0)), (3, programVersion, 3), (4, "0.0.9", 3),
         ] {
             let stamp = SourceStamp(
                 path: path,

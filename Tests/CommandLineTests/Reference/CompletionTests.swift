@@ -5,7 +5,7 @@ import Testing
 @Suite("Completion")
 struct CompletionTests {
     @Test(arguments: [
-        (["re"], ["receive", "resume", "retry", "restore", "records"]),
+        (["re"], ["receive", "resume", "retry", "records", "restore"]),
         (["--config", "a.yaml", "outb"], ["outbox"]),
         (["outbox", "l"], ["list"]),
         (["outbox", "list", "--in"], ["--in-state"]),
