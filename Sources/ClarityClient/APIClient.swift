@@ -33,8 +33,6 @@ public actor APIClient {
     let sessions: any SessionStore
     let clock: any WallClock
     let retryWait: Duration
-    /// The backend's words in its last answer to an upload, if it refused that upload.
-    package var refusalWords: RefusalWords?
     var renewal: Task<Result<Session, APIError>, Never>?
 
     /// Creates a client of the backend at `base`, such as `https://host/api/v1`.

@@ -11,18 +11,22 @@ extension APIClient {
     /// backend refuses the token, the session is renewed once. A token that is refused right after
     /// its renewal ends the call but not the stored session: the backend has just confirmed that
     /// session.
+    ///
+    /// - Parameter refused: gets each answer that is an error, and `nil` for each that is none.
     func answer(
-        to call: APICall,
+        to call: APICall, refused: (HTTPResponse?) -> Void = { _ in },
         _ build: (APIRequests, Secret?) throws(APIError) -> HTTPRequest
     ) async throws(APIError) -> [UInt8] {
         let requests = try await requests
         guard try requests.dialect.route(call).isAuthorized else {
-            return try await exchange(build(requests, nil)).body
+            return try await exchange(build(requests, nil), refused: refused).body
         }
         let session = try await self.session(for: call) { () async throws(APIError) in
             try await self.session()
         }
-        return try await authorized(build(requests, session.accessToken), by: session).body
+        return try await authorized(
+            build(requests, session.accessToken), by: session, refused: refused
+        ).body
     }
 
     /// Makes a call whose request has nothing but an id or a body, and reads its answer.
@@ -67,17 +71,18 @@ extension APIClient {
     /// Sends a request with the token of `session`; renews the session once if the backend refuses
     /// the token.
     func authorized(
-        _ request: HTTPRequest, by session: Session
+        _ request: HTTPRequest, by session: Session,
+        refused: (HTTPResponse?) -> Void = { _ in }
     ) async throws(APIError) -> HTTPResponse {
         do throws(APIError) {
-            return try await exchange(request, by: session)
+            return try await exchange(request, by: session, refused: refused)
         } catch .unauthorized {
             let renewed = try await self.session(for: request.call) { () async throws(APIError) in
                 try await self.renewed(insteadOf: session)
             }
             do throws(APIError) {
                 return try await exchange(
-                    request.authorized(by: renewed.accessToken), by: renewed)
+                    request.authorized(by: renewed.accessToken), by: renewed, refused: refused)
             } catch .unauthorized {
                 let isCertain = try await requests.dialect.refusalOfTokenIsCertain
                 throw isCertain ? .sessionEnded : .tokenUnclear
@@ -92,21 +97,19 @@ extension APIClient {
     /// again: budgets count one request for each call. A request with a session's token is not sent
     /// again after a logout.
     func exchange(
-        _ request: HTTPRequest, by session: Session? = nil
+        _ request: HTTPRequest, by session: Session? = nil,
+        refused: (HTTPResponse?) -> Void = { _ in }
     ) async throws(APIError) -> HTTPResponse {
         let dialect = try await requests.dialect
         let call = request.call ?? .greeting
         let route = try dialect.route(call)
-        if [.uploadMetrics, .uploadSamples].contains(call) { refusalWords = nil }
         do throws(APIError) {
             return try await repeated(
                 request, by: session, isRepeatable: route.isRepeatable,
                 isCounted: route.window != nil
             ) { response, now in
                 let error = dialect.error(in: response, to: call, now: now)
-                if [.uploadMetrics, .uploadSamples].contains(call) {
-                    refusalWords = error.map { _ in RefusalWords(FaultReport(response.body)) }
-                }
+                refused(error == nil ? nil : response)
                 return error
             }
         } catch {

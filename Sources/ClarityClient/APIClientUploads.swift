@@ -1,6 +1,7 @@
 public import ClarityContract
 public import ClarityJobs
 import ClarityScheduler
+import ClarityTransport
 
 extension APIClient {
     /// Returns the rules for uploads by `route`, or by the dialect's standard route if it is `nil`.
@@ -20,10 +21,30 @@ extension APIClient {
     /// - Throws: `APIError.validation` with the indices that the backend named, empty if it named
     ///   none; `.requestTooLarge` if the batch should be halved.
     public func upload(_ batch: UploadBatch) async throws(APIError) -> UploadReceipt {
+        try await send(batch).result.get()
+    }
+
+    /// Uploads a batch as `upload` does, and returns what the backend said if it refused it.
+    package func send(_ batch: UploadBatch) async -> UploadEnd {
+        var refusal: HTTPResponse?
+        do throws(APIError) {
+            return UploadEnd(
+                result: .success(try await receipt(of: batch) { refusal = $0 }), words: nil)
+        } catch {
+            return UploadEnd(
+                result: .failure(error),
+                words: refusal.map { RefusalWords(FaultReport($0.body)) })
+        }
+    }
+
+    private func receipt(
+        of batch: UploadBatch, refused: (HTTPResponse?) -> Void
+    ) async throws(APIError) -> UploadReceipt {
         let count = batch.metrics.count
         let endpoint = try await requests.dialect.endpoint(batch.route)
         do throws(APIError) {
-            let body = try await answer(to: endpoint.call) { requests, token throws(APIError) in
+            let body = try await answer(to: endpoint.call, refused: refused) {
+                requests, token throws(APIError) in
                 try requests.upload(batch, token: token)
             }
             return try AnswerReader(endpoint.call).receipt(body, from: endpoint, count: count)
@@ -78,4 +99,11 @@ extension APIClient {
             try requests.request(.deleteHealthData, id: id, token: token)
         }
     }
+}
+
+/// How an upload ended.
+package struct UploadEnd: Sendable {
+    package let result: Result<UploadReceipt, APIError>
+    /// What the backend said in its last answer, if it refused the upload; `nil` without an answer.
+    package let words: RefusalWords?
 }

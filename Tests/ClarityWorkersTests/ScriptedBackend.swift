@@ -9,9 +9,14 @@ final class ScriptedBackend: HTTPTransport {
     typealias Answer = @Sendable (HTTPRequest) throws(TransportError) -> HTTPResponse
 
     private let answer: Answer
+    private let gate: RequestGate?
     private let log = Mutex<[HTTPRequest]>([])
 
-    init(_ answer: @escaping Answer) { self.answer = answer }
+    /// - Parameter gate: lets requests pass in groups; without one, each is answered at once.
+    init(gate: RequestGate? = nil, _ answer: @escaping Answer) {
+        self.answer = answer
+        self.gate = gate
+    }
 
     var requests: [HTTPRequest] { log.withLock { $0 } }
 
@@ -22,8 +27,62 @@ final class ScriptedBackend: HTTPTransport {
 
     func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
         log.withLock { $0.append(request) }
+        await gate?.pass()
+        defer { gate?.leave() }
         return try answer(request)
     }
+}
+
+/// Lets the first request pass, and then some groups: each request waits until its group is there.
+final class RequestGate: Sendable {
+    private struct State {
+        var present = 0
+        var most = 0
+        var releases = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let group: Int
+    private let groups: Int
+    private let state = Mutex(State())
+
+    /// - Parameter times: how many groups there are; later requests pass alone.
+    init(group: Int, times: Int = .max) {
+        self.group = group
+        groups = times
+    }
+
+    /// The most requests that were there at the same time.
+    var most: Int { state.withLock { $0.most } }
+
+    func pass() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                resume { state in
+                    state.present += 1
+                    state.most = max(state.most, state.present)
+                    state.waiting.append(continuation)
+                    return state.releases == 0 || state.releases > groups
+                        || state.waiting.count == group || Task.isCancelled
+                }
+            }
+        } onCancel: {
+            // The test's time is over: it must end.
+            resume { _ in true }
+        }
+    }
+
+    private func resume(_ isComplete: (inout State) -> Bool) {
+        let released = state.withLock { state in
+            guard isComplete(&state) else { return [CheckedContinuation<Void, Never>]() }
+            state.releases += 1
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in released { continuation.resume() }
+    }
+
+    func leave() { state.withLock { $0.present -= 1 } }
 }
 
 extension HTTPRequest {

@@ -18,11 +18,13 @@ final class WorkBench: Sendable {
     static let user = "9b2f6c1e-0000-4000-8000-000000000001"
     static let url = "http://127.0.0.1:9/api/v1"
 
-    init(_ answer: @escaping ScriptedBackend.Answer = { _ in .ok("{}") }) {
+    init(
+        gate: RequestGate? = nil, _ answer: @escaping ScriptedBackend.Answer = { _ in .ok("{}") }
+    ) {
         var template = Array("/tmp/clarity-workers-test.XXXXXX".utf8CString)
         precondition(mkdtemp(&template) != nil, "cannot make a temporary folder: \(errno)")
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        backend = ScriptedBackend(answer)
+        backend = ScriptedBackend(gate: gate, answer)
     }
 
     deinit {

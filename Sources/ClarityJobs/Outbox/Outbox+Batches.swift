@@ -26,10 +26,13 @@ extension Outbox {
     ///   - user: the user of the session that sends the batch; `nil` skips the check of the owner.
     ///   - mostFailures: the most failures of a sample that goes into a new batch.
     ///   - metered: on a metered connection, the most bytes of bodies in 24 h.
+    ///   - underWay: the batches that the caller is sending at this moment, which stay as they are.
+    ///     A new batch has no later value of an aggregate that one of them has: it could arrive
+    ///     first.
     /// - Throws: `otherUser` if the outbox does not belong to the user.
     public func nextBatch(
         limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
-        mostFailures: Int64 = .max, metered: Int64? = nil
+        mostFailures: Int64 = .max, metered: Int64? = nil, besides underWay: Set<Int64> = []
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: [OutboxDraw.Refused: Int64] = [:]
         let owner = try store.uploadOwner()
@@ -37,7 +40,7 @@ extension Outbox {
             var (draw, isDone) = try store.change { connection in
                 if let user { try store.requireOwner(user, connection) }
                 return try self.draw(
-                    limit, rules, mostFailures, metered, owner, connection, at: now)
+                    limit, rules, mostFailures, metered, owner, underWay, connection, at: now)
             }
             refused.merge(draw.refused, uniquingKeysWith: +)
             guard isDone else { continue }
@@ -46,17 +49,20 @@ extension Outbox {
         }
     }
 
+    /// Leaves the batches that were not settled to whoever sends next.
+    public func endSending() throws(HealthStoreError) { try store.endSending() }
+
     /// Runs one transaction of `nextBatch`. It is not done if the samples that it looked at have
     /// left the queue.
     private func draw(
         _ limit: Int, _ rules: [BatchRules], _ mostFailures: Int64, _ metered: Int64?,
-        _ owner: UploadOwner, _ connection: Connection, at now: Instant
+        _ owner: UploadOwner, _ underWay: Set<Int64>, _ connection: Connection, at now: Instant
     ) throws -> (OutboxDraw, isDone: Bool) {
         var draw = OutboxDraw()
-        let underWay = try sendingBatch(of: owner, &draw, connection)
+        let left = try sendingBatch(of: owner, besides: underWay, &draw, connection)
         guard let first = rules.first else { return (draw, true) }
         var found: (id: Int64, rules: BatchRules)?
-        if let (id, route) = underWay {
+        if let (id, route) = left {
             let own = rules.first { $0.route == route }
             // Checked first, because the samples of a dissolved batch are resent in other batches.
             draw.refused = try hold(id, own ?? first, connection, at: now)
@@ -84,9 +90,10 @@ extension Outbox {
         guard
             let found = try found
                 ?? makeBatch(
-                    limit, chosen, fewest, budget, owner.number, &draw, connection, at: now),
+                    limit, chosen, fewest, budget, owner.number, besides: !underWay.isEmpty, &draw,
+                    connection, at: now),
             var batch = try take(found.id, found.rules, owner, connection, at: now)
-        else { return (draw, draw.meteredWait != nil) }
+        else { return (draw, draw.meteredWait != nil || draw.isFollowing) }
         if budget != nil {
             batch.meteredEntry = try countMetered(
                 BatchRules.mostBytes(of: batch.samples), at: now, connection)
@@ -98,7 +105,8 @@ extension Outbox {
 
     /// Returns the first batch in `sending` that belongs to the owner, or to no living attempt.
     private func sendingBatch(
-        of owner: UploadOwner, _ draw: inout OutboxDraw, _ connection: Connection
+        of owner: UploadOwner, besides underWay: Set<Int64>, _ draw: inout OutboxDraw,
+        _ connection: Connection
     ) throws -> (Int64, UploadRoute?)? {
         let batches = try connection.all(
             """
@@ -112,7 +120,7 @@ extension Outbox {
             )
         }
         var living: Set<Int64> = []
-        for batch in batches {
+        for batch in batches where !underWay.contains(batch.id) {
             guard let other = batch.owner, other != owner.number,
                 try living.contains(other) || store.isSent(by: other)
             else { return (batch.id, batch.route) }
@@ -165,7 +173,7 @@ extension Outbox {
     /// the budget has too little room.
     private func makeBatch(
         _ limit: Int, _ rules: BatchRules, _ fewest: [SampleKind: Int64],
-        _ budget: MeteredBudget?, _ owner: Int64,
+        _ budget: MeteredBudget?, _ owner: Int64, besides isOneOfSeveral: Bool,
         _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
     ) throws -> (id: Int64, rules: BatchRules)? {
         guard let failures = fewest.values.min() else { return nil }
@@ -179,8 +187,12 @@ extension Outbox {
         let wanted = order.fill(
             limit, batch: last + 1, types: rules.types, perType: rules.perType)
         let chosen = rules.choose(wanted.map(\.kind), limit: limit).map { wanted[$0].row }
-        let fit = try chosen.compactMap { row in
-            try opened(row, rules, &draw, connection).map { (row, $0) }
+        let fit = try chosen.compactMap { row -> (Int64, Sample)? in
+            if isOneOfSeveral, try isFollowing(row, connection) {
+                draw.isFollowing = true
+                return nil
+            }
+            return try opened(row, rules, &draw, connection).map { (row, $0) }
         }
         let samples = fit.map(\.1)
         if let budget, let first = samples.first {
@@ -213,6 +225,26 @@ extension Outbox {
             ) { SendingOrder.Candidate(row: $0.integer(0), kind: kind, start: $0.integer(1)) }
         }
         return found
+    }
+
+    /// Whether another value of the same aggregate is being sent.
+    private func isFollowing(_ row: Int64, _ connection: Connection) throws -> Bool {
+        let found = try connection.first(
+            "SELECT kind, start_s, end_s FROM outbox WHERE id = ? AND as_of_s NOT NULL",
+            .integer(row)
+        ) { found in
+            SampleKind(rawValue: found.text(0)).map {
+                AggregateTime(kind: $0, start: found.integer(1), end: found.integer(2))
+            }
+        }
+        guard let time = found.flatMap({ $0 }) else { return false }
+        return try connection.all(
+            """
+            SELECT start_s, end_s FROM outbox
+            WHERE kind = ? AND start_s BETWEEN ? AND ? AND state = 'sending' AND as_of_s NOT NULL
+            """, .text(time.kind.rawValue), .integer(time.starts.lowerBound),
+            .integer(time.starts.upperBound)
+        ) { time.matches(start: $0.integer(0), end: $0.integer(1)) }.contains(true)
     }
 
     /// Returns the sample of a queued row; `nil` if this method kept it back.

@@ -117,6 +117,8 @@ public struct OutboxDraw: Sendable {
     public var sentElsewhere: Int64 = 0
     /// The samples that were kept back on the way, with the number of each.
     public var refused: [Refused: Int64] = [:]
+    /// Whether a sample waits until a former value of it, which is being sent, has arrived.
+    var isFollowing = false
 }
 
 /// The results of putting samples into the outbox.

@@ -198,6 +198,16 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
+    /// Leaves the batches that this store was sending to whoever sends next.
+    func endSending() throws(HealthStoreError) {
+        try HealthStore.describing(path) {
+            try sender.withLock { owner in
+                if let owner { try share?.unlock(byte: owner.number) }
+                owner = nil
+            }
+        }
+    }
+
     /// Whether the attempt that sends a batch is still alive; `false` for a batch of an earlier
     /// version, which has no owner.
     func isSent(by owner: Int64?) throws(HealthStoreError) -> Bool {

@@ -88,6 +88,15 @@ final class StoreLock: Sendable {
         return false
     }
 
+    /// Unlocks a byte that this lock has locked.
+    func unlock(byte: Int64) throws(HealthStoreError) {
+        var range = StoreLock.range(byte)
+        range.l_type = Int16(F_UNLCK)
+        guard fcntl(descriptor, StoreLock.setLock, &range) == 0 else {
+            throw .directory(StateDirectoryError(path: path, errno: errno))
+        }
+    }
+
     /// Whether any process has locked a byte of the lock file.
     static func isLocked(byte: Int64, of file: HealthFile) throws(HealthStoreError) -> Bool {
         let descriptor = Glibc.open(file.lockPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)

@@ -12,6 +12,9 @@ struct UploadPass {
     static let breakLimit = 2
     /// How often a batch may lose the connection before it is blamed for that.
     static let interruptionLimit = 5
+    /// The most requests at once. A route that does not deduplicate gets one: what is under way
+    /// when the machine fails counts as possibly sent there.
+    static let mostAtOnce = 4
 
     private let context: WorkContext
     private let batchSize: Int
@@ -27,6 +30,15 @@ struct UploadPass {
     private var mostFailures = Int64(OutboxState.failureLimit)
     private var done: Int64 = 0
     private var total: Int64 = 0
+    /// The batches that are being sent, by id.
+    private var underWay: [Int64: OutboxBatch] = [:]
+    /// How many may be sent at once now: one at first and after each refusal or failure, so that a
+    /// backend in trouble is not pressed.
+    private var width = 1
+    /// The bytes of bodies that were sent before the last batch was.
+    private var bytesBefore: Int64 = 0
+    /// The first error, after which nothing more is sent.
+    private var failure: (any Error)?
 
     init(
         _ context: WorkContext, batchSize: Int, rules: [BatchRules], meteredBudget: Int64? = nil
@@ -58,19 +70,70 @@ struct UploadPass {
         total = try context.store.outbox.counts().waiting
         guard total > 0 else { return }
         let user = try await context.client.session().userID
-        while true {
+        await withTaskGroup(of: Answer.self) { answers in
+            repeat {
+                while failure == nil, hasRoom, let batch = next(of: user) {
+                    underWay[batch.id] = batch
+                    bytesBefore = bodyBytes
+                    let (client, upload) = (context.client, UploadBatch(batch, of: user))
+                    answers.addTask { Answer(batch: batch.id, end: await client.send(upload)) }
+                }
+                guard let answer = await answers.next() else { return }
+                take(answer)
+            } while true
+        }
+        try context.store.outbox.endSending()
+        if let failure { throw failure }
+    }
+
+    /// Whether one more batch may be sent now.
+    private var hasRoom: Bool {
+        underWay.count < width && !underWay.values.contains { isDoubled($0) }
+    }
+
+    /// The end of one request.
+    private struct Answer: Sendable {
+        let batch: Int64
+        let end: UploadEnd
+    }
+
+    /// Returns the next batch to send; `nil` if there is none now, or after an error.
+    ///
+    /// While others are under way, they end first: what they leave may go into another batch.
+    private mutating func next(of user: String) -> OutboxBatch? {
+        do {
             try context.checkTime()
             let draw = try context.store.outbox.nextBatch(
                 limit: batchSize, rules: rules, at: context.clock.now, of: user,
-                mostFailures: mostFailures, metered: meteredBudget)
+                mostFailures: mostFailures, metered: meteredBudget, besides: Set(underWay.keys))
             count(draw.refused)
+            if let batch = draw.batch { return batch }
+            guard underWay.isEmpty else { return nil }
             if let wait = draw.wait { throw SendLater.budget(wait) }
             if let wait = draw.meteredWait, let meteredBudget {
                 throw UploadLimits.budgetUsed(meteredBudget, wait)
             }
-            guard let batch = draw.batch else { return leave(draw.sentElsewhere) }
-            try await send(batch, of: user)
+            leave(draw.sentElsewhere)
+        } catch {
+            failure = error
+        }
+        return nil
+    }
+
+    /// Settles the batch that an answer is about. After an error the others that are under way are
+    /// still settled.
+    private mutating func take(_ answer: Answer) {
+        guard let batch = underWay.removeValue(forKey: answer.batch) else { return }
+        do {
+            width = 1
+            try noteBytes(of: batch)
+            switch answer.end.result {
+            case .success(let receipt): try settled(batch, receipt)
+            case .failure(let error): try failed(batch, error, answer.end.words)
+            }
             context.report(.progress(done: min(done, total), total: total))
+        } catch {
+            failure = failure ?? error
         }
     }
 
@@ -115,33 +178,14 @@ struct UploadPass {
         isDoubled(batch) && rules(of: batch).map { !$0.resends } ?? false
     }
 
-    private mutating func send(_ batch: OutboxBatch, of user: String) async throws {
-        let metrics = batch.samples.map {
-            UploadMetric(id: MetricID(userID: user, sample: $0).description, sample: $0)
-        }
-        let upload = UploadBatch(
-            id: String(batch.id), userID: user, clientTimestamp: batch.clientTimestamp,
-            metrics: metrics, route: batch.route)
-        let receipt: UploadReceipt
-        let before = bodyBytes
-        do throws(APIError) {
-            receipt = try await context.client.upload(upload)
-        } catch {
-            try noteBytes(of: batch, since: before)
-            let words = await context.client.refusalWords
-            return try failed(batch, error, words)
-        }
-        try noteBytes(of: batch, since: before)
-        try settled(batch, receipt)
+    /// Records the bytes that sending a batch has taken on a metered connection, where one batch is
+    /// sent at a time.
+    private mutating func noteBytes(of batch: OutboxBatch) throws {
+        try context.store.outbox.sentMetered(batch, bytes: bodyBytes - bytesBefore)
     }
 
-    /// The bytes of bodies that were sent so far; `nil` if the transport does not count them.
-    private var bodyBytes: Int64? { (context.transport as? MeasuredTransport)?.bodyBytes }
-
-    private func noteBytes(of batch: OutboxBatch, since before: Int64?) throws {
-        guard let before, let now = bodyBytes else { return }
-        try context.store.outbox.sentMetered(batch, bytes: now - before)
-    }
+    /// The bytes of bodies that were sent so far.
+    private var bodyBytes: Int64 { (context.transport as? MeasuredTransport)?.bodyBytes ?? 0 }
 
     private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
         let sent = batch.samples.count
@@ -154,6 +198,8 @@ struct UploadPass {
         let isTaken = receipt.accepted > 0 || !receipt.duplicates.isEmpty
         refusals = isTaken ? 0 : refusals + 1
         breaks = 0
+        // The bytes of one batch can be told apart only if it is sent alone.
+        if isTaken, receipt.unexplained == 0, meteredBudget == nil { width = UploadPass.mostAtOnce }
         counts.add(sent, to: "samples_sent")
         if receipt.unexplained == 0 {
             count(
@@ -287,5 +333,16 @@ struct UploadPass {
             reason: error.ruling.sentence, at: context.clock.now)
         counts.add(setAside, to: "samples_set_aside")
         done += setAside
+    }
+}
+
+extension UploadBatch {
+    fileprivate init(_ batch: OutboxBatch, of user: String) {
+        self.init(
+            id: String(batch.id), userID: user, clientTimestamp: batch.clientTimestamp,
+            metrics: batch.samples.map {
+                UploadMetric(id: MetricID(userID: user, sample: $0).description, sample: $0)
+            },
+            route: batch.route)
     }
 }

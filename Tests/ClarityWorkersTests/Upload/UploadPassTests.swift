@@ -343,7 +343,7 @@ import Testing
 
     @Test func `a warning stops the work between two batches`() async throws {
         let bench = try bench()
-        try bench.enqueue(0..<300)
+        try bench.enqueue(0..<900)
         let backend = bench.backend
 
         let (outcome, reports) = await bench.attempt(
@@ -353,8 +353,10 @@ import Testing
             outcome
                 == .retry(
                     after: nil, Failure(.work, "its time ended before everything was done")))
-        #expect(reports.tally["samples_accepted"] == 200)
-        #expect(try bench.states() == [.accepted: 200, .queued: 100])
+        // The batches that were under way are settled.
+        let accepted = reports.tally["samples_accepted"]
+        #expect((200...500).contains(accepted))
+        #expect(try bench.states() == [.accepted: accepted, .queued: 900 - accepted])
     }
 
     @Test func `the batch size of the job is kept`() async throws {
