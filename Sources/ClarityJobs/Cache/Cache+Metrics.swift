@@ -13,12 +13,13 @@ extension Cache {
         try store.access { connection in
             let pulled = try connection.all(
                 """
-                SELECT type, count(*), min(timestamp_ms), max(timestamp_ms) FROM metrics
-                GROUP BY type
+                SELECT type, count(*) - sum(is_packed), min(timestamp_ms), max(timestamp_ms)
+                FROM metrics GROUP BY type
                 """
             ) { row in
                 let type = row.text(0)
                 let group = MetricGroup(type: type)
+                // Those whose own sample is packed are counted with the packed ones.
                 return MetricStock(
                     name: group?.rawValue ?? type, group: group, count: row.integer(1),
                     first: row.instant(2),
@@ -38,8 +39,18 @@ extension Cache {
                     first: Instant(secondsSince1970: row.integer(2)),
                     last: Instant(secondsSince1970: row.integer(3)))
             }
+            let packed = try PackedSamples(sealer: sealer, connection: connection).totals()
+                .filter { $0.value.count > $0.value.withoutValue }
+                .map { kind, totals in
+                    let group = MetricGroup(kind: kind)
+                    return MetricStock(
+                        name: group?.rawValue ?? kind.rawValue, group: group,
+                        count: totals.count - totals.withoutValue,
+                        first: Instant(secondsSince1970: totals.firstStart),
+                        last: Instant(secondsSince1970: totals.lastStart))
+                }
             var stocks: [String: MetricStock] = [:]
-            for stock in pulled + own {
+            for stock in pulled + own + packed {
                 if stocks[stock.name]?.add(stock) == nil { stocks[stock.name] = stock }
             }
             return stocks.values.sorted { $0.name < $1.name }
@@ -69,8 +80,17 @@ extension Cache {
                 let user = try AuditLog(connection: connection, sealer: sealer).user()
                 let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
                 for kind in group.kinds {
+                    let isListed = { (sample: Sample) in
+                        try ids.map { try isPulled($0(sample), connection) } ?? false
+                    }
+                    damaged += try readPacked(kind, in: span, isListed, connection) {
+                        each(
+                            MetricRecord(
+                                start: $0.start, end: $0.end, origin: .source,
+                                numbers: MetricNumbers($0)))
+                    }
                     damaged += try readOwn(kind, in: span, connection) { sample, asOf in
-                        if let ids, try isPulled(ids(sample), connection) { return }
+                        if try isListed(sample) { return }
                         each(
                             MetricRecord(
                                 start: sample.start, end: sample.end, origin: .source, asOf: asOf,
@@ -136,6 +156,21 @@ extension Cache {
                     numbers: numbers))
         }
         return damaged
+    }
+
+    /// Reads the packed samples of a kind that are in no pulled row.
+    ///
+    /// - Parameter isListed: whether the backend listed a sample.
+    private func readPacked(
+        _ kind: SampleKind, in span: Range<Instant>, _ isListed: (Sample) throws -> Bool,
+        _ connection: Connection, each: (Sample) -> Void
+    ) throws -> [SealingError] {
+        let starts =
+            span.lowerBound
+            .secondsSince1970..<max(span.lowerBound, span.upperBound).secondsSince1970
+        return try PackedSamples(sealer: sealer, connection: connection).forEach(kind, starts) {
+            if try !isListed($0) { each($0) }
+        }
     }
 
     /// Reads the outbox's samples of a kind that have a value, were not rejected, and are in no
@@ -231,9 +266,11 @@ public struct MetricStock: Hashable, Sendable {
 ///
 /// The backend knows a sample by an id derived from its user and its content (`MetricID`). A metric
 /// begins at the same instant as its sample, so only a few samples must be decrypted.
-struct SampleTwins {
+final class SampleTwins {
     private let sealer: Sealer
     private let ids: MetricIDs
+    /// The packed samples of the months that were looked at, by their starts.
+    private var packed: [TypeMonth: [Int64: [Sample]]] = [:]
 
     /// Returns `nil` before the first login.
     init?(_ sealer: Sealer, _ connection: Connection) throws {
@@ -248,7 +285,7 @@ struct SampleTwins {
     func link(_ row: CachedRow, _ connection: Connection) throws {
         let name = sealer.metricTag(row.id)
         let isOpen = try connection.first(
-            "SELECT sample IS NULL FROM metrics WHERE id = ?", .text(name)
+            "SELECT sample IS NULL AND is_packed = 0 FROM metrics WHERE id = ?", .text(name)
         ) { $0.integer(0) == 1 }
         guard isOpen == true, let group = MetricGroup(type: row.type) else { return }
         let start = (row.numbers?.span?.lowerBound ?? row.timestamp).secondsSince1970
@@ -267,6 +304,26 @@ struct SampleTwins {
                     "UPDATE metrics SET sample = ? WHERE id = ?", .integer(row.id), .text(name))
                 return
             }
+            for sample in try packed(kind, start, connection)
+            where ids(sample).description == wanted {
+                try connection.run("UPDATE metrics SET is_packed = 1 WHERE id = ?", .text(name))
+                return
+            }
         }
+    }
+
+    /// Returns the packed samples of a kind that begin at an instant.
+    private func packed(
+        _ kind: SampleKind, _ start: Int64, _ connection: Connection
+    ) throws -> [Sample] {
+        let month = TypeMonth(type: kind.rawValue, month: TypeMonth.month(of: start))
+        if packed[month] == nil {
+            let found = try PackedSamples(sealer: sealer, connection: connection)
+                .samples(of: kind, in: month.month)
+            packed[month] = Dictionary(
+                grouping: found.sound.compactMap { $0.sample(kind) }
+            ) { $0.start.secondsSince1970 }
+        }
+        return packed[month]?[start] ?? []
     }
 }

@@ -30,11 +30,12 @@ extension HealthStore {
     public func arrivedSubjects() throws(HealthStoreError) -> [FreshnessGoal.Subject] {
         try access { connection in
             var subjects: [FreshnessGoal.Subject] = []
+            let packed = try PackedSamples(sealer: sealer, connection: connection).totals()
             for kind in SampleKind.allCases {
                 let row = try connection.integer(
                     "SELECT 1 FROM outbox INDEXED BY outbox_sample WHERE kind = ? LIMIT 1",
                     .text(kind.rawValue))
-                if row != nil { subjects.append(.samples(kind)) }
+                if row != nil || packed[kind] != nil { subjects.append(.samples(kind)) }
             }
             let pulled = [("insights", FreshnessGoal.Subject.insights), ("profile", .profile)]
             for (table, subject) in pulled {
@@ -101,6 +102,11 @@ extension HealthStore {
             } else {
                 taken = max(taken ?? instant, instant)
             }
+        }
+        let packed = PackedSamples(sealer: sealer, connection: connection)
+        if let last = try packed.totals(of: kind)?.lastEnd {
+            let instant = Instant(secondsSince1970: last)
+            taken = max(taken ?? instant, instant)
         }
         if taken == nil {
             taken = try connection.first(

@@ -8,7 +8,8 @@ import SQLite
 /// more rows in that range than the portion, as with a source without order, each sample is looked
 /// up by itself.
 ///
-/// The answer is only as current as the read. The unique index decides when the rows are written.
+/// The answer is only as current as the read. When the rows are written, the unique index decides,
+/// and whether anything was packed since.
 struct KnownSamples {
     /// The plain-text columns of a sample. The tag is a keyed hash over all of them.
     private struct Key: Hashable {
@@ -33,11 +34,15 @@ struct KnownSamples {
     }
 
     private var keys: Set<Key> = []
+    private let packed: PackedLookup
     /// The kinds that have too many rows to read at once.
     private var crowded: Set<SampleKind> = []
 
     /// Reads what the outbox has in the ranges of `rows`.
-    init(_ rows: [OutboxPortion.Row], _ connection: Connection) throws(SQLiteError) {
+    init(
+        _ rows: [OutboxPortion.Row], _ packed: PackedLookup, _ connection: Connection
+    ) throws(SQLiteError) {
+        self.packed = packed
         var stretches: [SampleKind: Stretch] = [:]
         for row in rows {
             stretches[row.kind, default: Stretch(start: row.start, end: row.start, count: 0)]
@@ -73,14 +78,15 @@ struct KnownSamples {
         if found.count > limit { crowded.insert(kind) } else { keys.formUnion(found) }
     }
 
-    /// Adds a sample, and returns whether it is new: neither in the outbox nor earlier in the
-    /// portion.
+    /// Adds a sample, and returns whether it is new: neither in the outbox nor packed nor earlier
+    /// in the portion.
     mutating func isNew(
-        _ row: OutboxPortion.Row, _ connection: Connection
+        _ row: inout OutboxPortion.Row, _ connection: Connection
     ) throws -> Bool {
         let key = Key(kind: row.kind, start: row.start, end: row.end, tag: row.tag)
         guard keys.insert(key).inserted else { return false }
-        return try !crowded.contains(row.kind) || !isThere(row, connection)
+        if crowded.contains(row.kind), try isThere(row, connection) { return false }
+        return try packed.isNew(&row)
     }
 
     private func isThere(

@@ -22,9 +22,15 @@ extension Outbox {
         _ connection: Connection
     ) throws -> Int64 {
         let row = aggregate.row
-        let formers = try formers(
+        var formers = try formers(
             at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
             source: aggregate.source, connection)
+        if !formers.contains(where: \.isSame), try isPacked(row, connection) {
+            // Comes after all rows, and is never changed.
+            formers.append(
+                AggregateRuling.Former(
+                    id: .max, isSame: true, state: .confirmed, possibleSends: 0, asOf: nil))
+        }
         let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
         for id in ruling.removed { try remove(id, connection) }
         for id in ruling.possiblySent { try keepBack(id, Outbox.followed, connection) }
@@ -47,13 +53,14 @@ extension Outbox {
             // These words were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
-            let duplicates = try RestoredDuplicates(connection)
+            let until = try Outbox.doubtfulUntil(connection) ?? .min
             try connection.run(
                 """
-                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s\(duplicates.column))
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6\(duplicates.value))
+                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s, doubts)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
-                .blob(row.tagBytes), sealed, .integer(aggregate.asOf))
+                .blob(row.tagBytes), sealed, .integer(aggregate.asOf),
+                .integer(row.end < until ? 1 : 0))
         }
         switch ruling.fate {
         case .queued: counts.metricsQueued += 1
@@ -139,6 +146,12 @@ extension Outbox {
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
                 possibleSends: found.integer(5), asOf: asOf)
         }
+    }
+
+    /// Whether a measurement with this time and value is packed.
+    private func isPacked(_ row: OutboxPortion.Row, _ connection: Connection) throws -> Bool {
+        var row = row
+        return try !PackedLookup(sealer, connection).isNew(&row)
     }
 
     private func remove(_ id: Int64, _ connection: Connection) throws {

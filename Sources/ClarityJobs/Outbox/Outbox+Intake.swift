@@ -48,11 +48,13 @@ extension Outbox {
     ) throws(HealthStoreError) -> OutboxPortion {
         var portion = OutboxPortion()
         var sealing = PortionSealing(sealer)
-        let rows = samples.map(sealing.row)
+        var rows = samples.map(sealing.row)
         for sample in samples { portion.read[sample.kind, default: 0] += 1 }
         let news = try store.look { connection in
-            var known = try KnownSamples(rows, connection)
-            return try rows.indices.filter { try known.isNew(rows[$0], connection) }
+            let packed = try PackedLookup(sealer, connection)
+            portion.packedVersion = packed.version
+            var known = try KnownSamples(rows, packed, connection)
+            return try rows.indices.filter { try known.isNew(&rows[$0], connection) }
         }
         portion.known = Int64(rows.count - news.count)
         portion.rows.reserveCapacity(news.count)
@@ -108,20 +110,28 @@ extension Outbox {
     private func insert(
         _ portion: OutboxPortion, _ connection: Connection
     ) throws -> Int64 {
-        guard !portion.rows.isEmpty else { return 0 }
+        var rows = portion.rows
+        guard !rows.isEmpty else { return 0 }
+        if try PackedLookup.version(connection) != portion.packedVersion {
+            // Some may have been packed since the portion was prepared.
+            let packed = try PackedLookup(sealer, connection)
+            let news = try rows.indices.filter { try packed.isNew(&rows[$0]) }
+            rows = news.map { rows[$0] }
+        }
         let before = connection.totalChanges
-        let duplicates = try RestoredDuplicates(connection)
+        let until = try Outbox.doubtfulUntil(connection) ?? .min
         try connection.withStatement(
             """
-            INSERT INTO outbox (kind, start_s, end_s, tag, sealed\(duplicates.column))
-            VALUES (?1, ?2, ?3, ?4, ?5\(duplicates.value))
+            INSERT INTO outbox (kind, start_s, end_s, tag, sealed, doubts)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
             ON CONFLICT DO NOTHING
             """
         ) { statement in
             try portion.bytes.withUnsafeBytes { bytes in
-                for row in portion.rows {
+                for row in rows {
                     try statement.bind(
                         blob: UnsafeRawBufferPointer(rebasing: bytes[row.sealed]), at: 5)
+                    try statement.bind(row.end < until || row.isDoubtful ? 1 : 0, at: 6)
                     try row.bind(to: statement) { _ = try statement.run() }
                 }
             }
@@ -189,23 +199,13 @@ extension OutboxPortion.Row {
     }
 }
 
-/// Marks samples that are read for the first time after a restore as possibly sent.
-///
-/// A sample that was measured before the restore may have been sent between the backup and the
-/// restore. This matters only if the backend does not deduplicate. The instant is read once per
-/// portion, so a store that was never restored has no cost per sample.
-struct RestoredDuplicates {
-    /// The instant before which a sample is possibly sent, in seconds since 1970; `nil` for none.
-    private let until: Int64?
-
-    init(_ connection: Connection) throws(SQLiteError) {
-        until =
-            try connection.integer(
-                "SELECT max(until_s) FROM restorations WHERE is_doubtful = 1")
+extension Outbox {
+    /// Returns the instant before which a sample that is read for the first time counts as possibly
+    /// sent, in seconds since 1970; `nil` if the store was never restored.
+    ///
+    /// A sample that was measured before the restore may have been sent between the backup and the
+    /// restore. This matters only if the backend does not deduplicate.
+    static func doubtfulUntil(_ connection: Connection) throws(SQLiteError) -> Int64? {
+        try connection.integer("SELECT max(until_s) FROM restorations WHERE is_doubtful = 1")
     }
-
-    /// The column to add at the end of an INSERT; empty if nothing is to be marked.
-    var column: String { until == nil ? "" : ", doubts" }
-    /// The value of that column; parameter 3 of the statement must be the end of the sample.
-    var value: String { until.map { ", ?3 < \($0)" } ?? "" }
 }

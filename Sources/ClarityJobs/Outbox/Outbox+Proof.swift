@@ -12,6 +12,8 @@ public struct OutboxFinding: Hashable, Sendable {
         case reasons
         /// The outbox has as many rows as the ledger counts.
         case rows
+        /// As many packed samples open as were packed.
+        case packed
         /// Every row is in a known state and has what that state requires.
         case states
         /// Every batch in progress has a sample in the same state.
@@ -76,10 +78,42 @@ extension Outbox {
                 sum(reasons.madeRefused))
         }
         proof.rows = try connection.integer("SELECT count(*) FROM outbox") ?? 0
+        proof.rows += try provePacked(&proof, connection)
         guard proof.rows != all.rows else { return }
         proof.add(
             .rows,
             "the outbox has \(proof.rows) samples, and the ledger tells of \(all.rows)")
+    }
+
+    /// Compares the totals of packed samples with the segments, and returns how many there are by
+    /// the totals.
+    private func provePacked(
+        _ proof: inout OutboxProof, _ connection: Connection
+    ) throws -> Int64 {
+        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let totals: [SampleKind: PackedTotals]
+        do {
+            totals = try packed.totals()
+        } catch let error as SealingError {
+            proof.add(.packed, "the number of packed samples is damaged: \(error)")
+            return 0
+        }
+        for kind in SampleKind.allCases {
+            var count: Int64 = 0
+            for month in try packed.months(of: kind) {
+                let found = try packed.samples(of: kind, in: month)
+                count += Int64(found.sound.count)
+                if found.isDamaged {
+                    let month = TypeMonth(type: kind.rawValue, month: month)
+                    proof.add(.packed, "packed samples of \(month) are damaged")
+                }
+            }
+            let wanted = totals[kind]?.count ?? 0
+            guard count != wanted else { continue }
+            proof.add(
+                .packed, "\(count) packed samples of \(kind.rawValue) open, of \(wanted)")
+        }
+        return totals.values.reduce(0) { $0 + $1.count }
     }
 
     private func proveStates(_ proof: inout OutboxProof, _ connection: Connection) throws {

@@ -12,22 +12,34 @@ public struct Outbox: Sendable {
         try store.access { connection in try counts(connection) }
     }
 
+    /// Counts all samples, packed ones too.
+    func counts(_ connection: Connection) throws -> OutboxCounts {
+        var counts = try stateCounts(connection)
+        for totals in try PackedSamples(sealer: sealer, connection: connection).totals().values {
+            counts[OutboxState.confirmed.rawValue, default: 0] += totals.confirmed
+            counts[OutboxState.stored.rawValue, default: 0] += totals.stored
+        }
+        return OutboxCounts(counts)
+    }
+
     /// Returns the number of samples in each state in which the backend has not confirmed them; the
     /// time grows with that number alone.
     public func backlog() throws(HealthStoreError) -> OutboxCounts {
         try store.access { connection in
-            try counts(
-                connection,
-                where: """
-                    state IN ('queued', 'sending', 'accepted', 'unconfirmed', 'rejected', 'setAside')
-                    """)
+            OutboxCounts(
+                try stateCounts(
+                    connection,
+                    where: """
+                        state IN ('queued', 'sending', 'accepted', 'unconfirmed', 'rejected',
+                            'setAside')
+                        """))
         }
     }
 
-    /// Counts the samples that meet a condition.
-    func counts(
+    /// Counts the rows that meet a condition, by state.
+    private func stateCounts(
         _ connection: Connection, where condition: String = "true"
-    ) throws -> OutboxCounts {
+    ) throws -> [String: Int64] {
         var counts = try connection.counts(
             "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state")
         // Asked apart: the reasons of all rows are in no index.
@@ -42,7 +54,7 @@ public struct Outbox: Sendable {
             counts[OutboxState.rejected.rawValue, default: 0] -= discarded
             counts[OutboxCounts.discarded] = discarded
         }
-        return OutboxCounts(counts)
+        return counts
     }
 
     /// Returns the number of samples that are queued or being sent, by kind.

@@ -14,6 +14,8 @@ public struct OutboxPortion: Sendable {
         let tag: UInt64
         /// The range of the encrypted value in `bytes`.
         var sealed = 0..<0
+        /// Whether it may be one of the packed samples that are damaged.
+        var isDoubtful = false
     }
 
     /// An aggregate: its row, and what decides whether it replaces another.
@@ -30,6 +32,8 @@ public struct OutboxPortion: Sendable {
     var aggregates: [Aggregate] = []
     /// The encrypted values.
     var bytes: [UInt8] = []
+    /// `PackedLookup.version` when the measurements were compared with what is packed.
+    var packedVersion: Int64 = 0
     /// The number of measurements that were known.
     var known: Int64 = 0
     /// The number of all samples that came, by kind, for the audit log.

@@ -4,29 +4,33 @@ import CSodium
 
 extension Sealer {
     /// Returns `tag(bytes, count: 8)` as the number with these bytes in memory.
-    func shortTag(_ bytes: [UInt8]) -> UInt64 {
+    func shortTag(_ bytes: [UInt8]) -> UInt64 { shortTag(following: firstTag(bytes)) }
+
+    /// Returns the tag of 8 bytes under the first tagging key. A change of the master key leaves it
+    /// as it is.
+    func firstTag(_ bytes: [UInt8]) -> UInt64 {
+        bytes.withUnsafeBytes { Sealer.shortHash($0, under: taggingKeys[0]) }
+    }
+
+    /// Returns the tag to which `firstTag` belongs: each further key hashes the 8 bytes that the key
+    /// before it made.
+    func shortTag(following first: UInt64) -> UInt64 {
+        taggingKeys.dropFirst().reduce(first) { former, key in
+            withUnsafeBytes(of: former) { Sealer.shortHash($0, under: key) }
+        }
+    }
+
+    private static func shortHash(_ bytes: UnsafeRawBufferPointer, under key: [UInt8]) -> UInt64 {
+        // The shortest hash has 16 bytes.
         var hash: (UInt64, UInt64) = (0, 0)
-        var isFirst = true
         withUnsafeMutableBytes(of: &hash) { buffer in
             // Never `nil`: the tuple is not empty.
             guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return
             }
-            for key in taggingKeys {
-                if isFirst {
-                    crypto_generichash(
-                        start, buffer.count, bytes, UInt64(bytes.count), key, key.count)
-                    isFirst = false
-                } else {
-                    // Each key hashes the 8-byte tag that the key before it made.
-                    withUnsafeBytes(of: buffer.loadUnaligned(as: UInt64.self)) { former in
-                        _ = crypto_generichash(
-                            start, buffer.count,
-                            former.baseAddress?.assumingMemoryBound(to: UInt8.self), 8, key,
-                            key.count)
-                    }
-                }
-            }
+            crypto_generichash(
+                start, buffer.count, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                UInt64(bytes.count), key, key.count)
         }
         return hash.0
     }

@@ -22,7 +22,7 @@ enum HealthSchema {
             steps: [
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
                 analyses, knownInsights, restorations, sending, form, contributions,
-                named, NoticeSchema.tables, ArchiveSchema.tables, ArchiveSchema.days,
+                named, NoticeSchema.tables, ArchiveSchema.tables, ArchiveSchema.days, packed,
             ])
     }
 

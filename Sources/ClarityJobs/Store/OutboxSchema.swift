@@ -155,4 +155,31 @@ extension HealthSchema {
             is_doubtful INTEGER NOT NULL CHECK (is_doubtful IN (0, 1))
         ) STRICT;
         """
+
+    /// The measurements that the backend has and that need nothing more, packed by kind and month.
+    static let packed = """
+        -- As in `segments`. Ids are used once, so that the largest one tells whether anything was
+        -- packed.
+        CREATE TABLE packed_samples (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind TEXT NOT NULL,
+            month INTEGER NOT NULL,
+            generation INTEGER NOT NULL
+                CONSTRAINT packed_samples_generation CHECK (generation > 0),
+            sealed BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX packed_samples_month ON packed_samples (kind, month, generation);
+
+        -- How many samples of a kind are packed, and from when to when, sealed.
+        CREATE TABLE packed_totals (
+            id INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL,
+            sealed BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX packed_totals_kind ON packed_totals (kind);
+
+        -- Whether the metric's own sample is packed; `sample` is NULL then.
+        ALTER TABLE metrics ADD COLUMN is_packed INTEGER NOT NULL DEFAULT 0
+            CONSTRAINT metrics_is_packed CHECK (is_packed = 0 OR is_packed = 1);
+        """
 }

@@ -62,6 +62,10 @@ struct SealedTable: Sendable {
             identity: [.text("type"), .integer("month"), .integer("generation")], label: 0),
         SealedTable(
             name: "segment_days", identity: [.text("type"), .integer("month")], label: 0),
+        SealedTable(
+            name: "packed_samples",
+            identity: [.text("kind"), .integer("month"), .integer("generation")], label: 0),
+        SealedTable(name: "packed_totals", identity: [.text("kind")], label: 0),
         SealedTable(name: "segment_marks", identity: [.tag], tag: "tag"),
         SealedTable(name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),
     ]

@@ -33,6 +33,7 @@ struct BulkUploadWorker: KindWorker {
             return .awaits(
                 .source, Failure(broken.category, "waits for a source: \(broken.reason)"))
         }
+        try context.packSamples()
         try context.noteAccount()
         return .success
     }
@@ -62,6 +63,11 @@ struct BulkUploadWorker: KindWorker {
 }
 
 extension WorkContext {
+    /// Packs the samples that need nothing more, once enough have gathered.
+    func packSamples() throws(HealthStoreError) {
+        if !isRehearsal { try store.outbox.pack() }
+    }
+
     /// Notes the number of samples in each state, and of those that the backend may have more than
     /// once.
     ///

@@ -13,6 +13,7 @@ struct ProcessingStatusWorker: KindWorker {
     ) async throws -> Outcome {
         var poll = StatusPoll(context, giveUpAfter: options.giveUpAfter, asksUploads: true)
         try await PollSchedule.run(context) { try await poll.round() }
+        try context.packSamples()
         if poll.hasSettledUploads { try context.noteAccount() }
         return .success
     }

@@ -11,6 +11,9 @@ struct FilledStore {
     let folder: StateFolder
     /// Samples that were sent, confirmed and pruned.
     let pruned = heartRates(0..<4)
+    /// Samples that were confirmed and packed, and some whose values were then removed.
+    let packed = heartRates(20..<24, source: "Invented watch")
+    let bare = heartRates(-60_000 ..< -59_997)
     /// Samples that still wait.
     let waiting = heartRates(4..<9, source: "Invented watch")
     let session = Session(
@@ -23,10 +26,18 @@ struct FilledStore {
         let store = try folder.open(environment)
         try store.sessions.save(session)
         try store.cache.storeProfile([7], syncedAt: noon)
+        func confirm() throws {
+            let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+            try store.outbox.settle(
+                batch, processingID: nil, duplicates: Array(batch.samples.indices), at: noon)
+        }
+        _ = try store.outbox.enqueue(packed + bare)
+        try confirm()
+        #expect(try store.outbox.pack(atLeast: 1) == 7)
+        #expect(
+            try store.outbox.removePackedValues(before: packed[0].start) == [.heartRate: 3])
         _ = try store.outbox.enqueue(pruned)
-        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
-        try store.outbox.settle(
-            batch, processingID: nil, duplicates: Array(batch.samples.indices), at: noon)
+        try confirm()
         _ = try store.prune(before: noon + .seconds(1))
         _ = try store.outbox.enqueue(waiting)
         for table in CachedTable.allCases {
@@ -124,8 +135,12 @@ struct FilledStore {
         #expect(
             try store.cache.pullRecord(of: .metrics).place == FilledStore.cursor,
             sourceLocation: sourceLocation)
-        let counts = try store.outbox.enqueue(pruned + waiting)
-        #expect(counts.duplicates == 9 && counts.queued == 0, sourceLocation: sourceLocation)
+        // A file of the former release has neither contributions nor packed samples.
+        let known = pruned + waiting + (hasContributions ? packed + bare : [])
+        let counts = try store.outbox.enqueue(known)
+        #expect(
+            counts.duplicates == Int64(known.count) && counts.queued == 0,
+            sourceLocation: sourceLocation)
         #expect(
             try store.outbox.nextBatch(limit: 99, at: noon)?.samples == waiting,
             sourceLocation: sourceLocation)

@@ -70,6 +70,9 @@ import Testing
             DROP TABLE segments;
             DROP TABLE segment_marks;
             DROP TABLE segment_days;
+            DROP TABLE packed_samples;
+            DROP TABLE packed_totals;
+            ALTER TABLE metrics DROP COLUMN is_packed;
             PRAGMA user_version = \(HealthSchema.formVersion - 1);
             """)
     }

@@ -1,0 +1,198 @@
+public import ClarityScheduler
+import SQLite
+
+// How samples that need nothing more leave the outbox's rows.
+
+extension Outbox {
+    /// The fewest samples that are packed together. Fewer would write a month anew for each upload.
+    public static var packingPortion: Int { 1024 }
+    /// The most that are packed in one transaction.
+    private static let mostPacked: Int64 = 32_768
+
+    /// Selects the rows that need nothing more from the backend. Days, nights and other aggregates
+    /// stay, because a later value may follow; so do samples that the backend may have twice.
+    private static let isSpent = """
+        batch_id NOT NULL AND (state = 'confirmed' OR state = 'stored') AND as_of_s IS NULL
+            AND doubts = 0 AND kind <> '\(SampleKind.bloodPressure.rawValue)'
+        """
+
+    /// Packs the measurements that the backend confirmed or stored, if enough have gathered.
+    ///
+    /// It commits in portions; after a kill the packed ones are packed, and the next call packs the
+    /// rest.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    public func pack(
+        atLeast fewest: Int = packingPortion
+    ) throws(HealthStoreError) -> Int64 {
+        let count = try store.access { connection in
+            try connection.integer(
+                """
+                SELECT count(*) FROM (
+                    SELECT 1 FROM outbox INDEXED BY outbox_batch WHERE \(Outbox.isSpent) LIMIT ?)
+                """, .integer(Int64(fewest)))
+        }
+        guard let count, count >= max(1, fewest) else { return 0 }
+        return try store.change(inPortionsOf: Outbox.mostPacked) { connection in
+            try packPortion(connection)
+        }
+    }
+
+    private func packPortion(_ connection: Connection) throws -> Int64 {
+        var buckets: [SampleKind: [Int: [PackedSample]]] = [:]
+        var rows: [Int64] = []
+        let packed = PackedSamples(sealer: sealer, connection: connection)
+        var totals = try packed.totals()
+        try connection.forEach(
+            """
+            SELECT \(SampleRow.Column.list), state FROM outbox INDEXED BY outbox_batch
+            WHERE \(Outbox.isSpent) ORDER BY batch_id LIMIT \(Outbox.mostPacked)
+            """, []
+        ) { found in
+            let row = SampleRow(found)
+            // A damaged value stays where the proof names it.
+            guard let sample = row.opened(sealer), let packed = PackedSample(sample),
+                let state = OutboxState(rawValue: found.text(6))
+            else { return }
+            rows.append(row.id)
+            buckets[sample.kind, default: [:]][TypeMonth.month(of: row.start), default: []]
+                .append(packed)
+            totals[sample.kind, default: PackedTotals()].add(packed, state)
+        }
+        for (kind, months) in buckets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            for (month, samples) in months.sorted(by: { $0.key < $1.key }) {
+                try packed.add(samples, of: kind, to: month)
+            }
+            if let totals = totals[kind] { try packed.write(totals, of: kind) }
+        }
+        for row in rows {
+            try connection.run("UPDATE metrics SET is_packed = 1 WHERE sample = ?", .integer(row))
+            try connection.run("DELETE FROM outbox WHERE id = ?", .integer(row))
+        }
+        return Int64(rows.count)
+    }
+}
+
+extension Outbox {
+    /// Removes the values of the packed samples of each month that ended before an instant. The
+    /// samples are still recognised when a source brings them again.
+    ///
+    /// - Returns: how many values were removed, by kind.
+    public func removePackedValues(
+        before cutoff: Instant
+    ) throws(HealthStoreError) -> [SampleKind: Int64] {
+        try store.change { connection in
+            let packed = PackedSamples(sealer: sealer, connection: connection)
+            let last = TypeMonth.month(of: cutoff.secondsSince1970)
+            var removed: [SampleKind: Int64] = [:]
+            for (kind, old) in try packed.totals() where old.withoutValue < old.count {
+                var totals = old
+                let months = try packed.months(of: kind)
+                for month in months where month < last {
+                    let count = try packed.removeValues(of: kind, in: month)
+                    totals.withoutValue += count
+                    if count > 0 { removed[kind, default: 0] += count }
+                }
+                guard totals != old else { continue }
+                let first = try months.first { $0 >= last }.map {
+                    try packed.samples(of: kind, in: $0).sound.first?.start
+                }
+                totals.firstStart = (first ?? nil) ?? totals.lastStart
+                try packed.write(totals, of: kind)
+            }
+            return removed
+        }
+    }
+}
+
+/// Finds out whether samples are packed, month by month.
+///
+/// What was read of a month is kept in memory for the next portion, up to a limit.
+final class PackedLookup {
+    private struct Key: Hashable {
+        let kind: SampleKind
+        let month: Int
+    }
+
+    private struct Entry {
+        let start: Int64
+        let end: Int64
+        let tag: UInt64
+    }
+
+    private struct Month {
+        /// In the order of the starts.
+        var entries: [Entry] = []
+        var isDamaged = false
+    }
+
+    private enum Answer: Hashable {
+        case packed
+        case notPacked
+        /// The month has damaged samples, of which it may be one.
+        case uncertain
+    }
+
+    private let sealer: Sealer
+    private let packed: PackedSamples
+    private var months: [Key: Month] = [:]
+    /// Whether nothing is packed at all.
+    private let isEmpty: Bool
+    /// Changes whenever something is packed.
+    let version: Int64
+
+    init(_ sealer: Sealer, _ connection: Connection) throws {
+        self.sealer = sealer
+        packed = PackedSamples(sealer: sealer, connection: connection)
+        version = try PackedLookup.version(connection)
+        isEmpty = version == 0
+    }
+
+    static func version(_ connection: Connection) throws -> Int64 {
+        try connection.integer("SELECT coalesce(max(id), 0) FROM packed_samples") ?? 0
+    }
+
+    /// Whether a sample is not packed. If damage keeps that from being known, it counts as possibly
+    /// sent.
+    func isNew(_ row: inout OutboxPortion.Row) throws -> Bool {
+        let answer = try look(for: row)
+        row.isDoubtful = answer == .uncertain
+        return answer != .packed
+    }
+
+    private func look(for row: OutboxPortion.Row) throws -> Answer {
+        guard !isEmpty else { return .notPacked }
+        let month = try month(Key(kind: row.kind, month: TypeMonth.month(of: row.start)))
+        var index = month.entries.partitioningIndex { $0.start >= row.start }
+        while index < month.entries.count, month.entries[index].start == row.start {
+            let entry = month.entries[index]
+            if entry.tag == row.tag, entry.end == row.end { return .packed }
+            index += 1
+        }
+        return month.isDamaged ? .uncertain : .notPacked
+    }
+
+    private func month(_ key: Key) throws -> Month {
+        if let known = months[key] { return known }
+        let found = try packed.samples(of: key.kind, in: key.month)
+        let month = Month(
+            entries: found.sound.map {
+                Entry(start: $0.start, end: $0.end, tag: $0.tag(key.kind, sealer))
+            }, isDamaged: found.isDamaged)
+        months[key] = month
+        return month
+    }
+}
+
+extension Array {
+    /// Returns the first index whose element fulfils `isBehind`, which is so for all after it too.
+    fileprivate func partitioningIndex(_ isBehind: (Element) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

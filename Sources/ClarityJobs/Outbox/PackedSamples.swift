@@ -1,0 +1,334 @@
+import ClarityScheduler
+import SQLite
+
+/// The measurements that the backend has and that need nothing more, as segments by kind and month.
+///
+/// A sample takes some 8 bytes here, and about 280 in a row of the outbox. It is still recognised
+/// when a source brings it again, and is among the metrics that a person reads.
+struct PackedSamples {
+    let sealer: Sealer
+    let connection: Connection
+
+    /// Returns the months of a kind that have samples, ascending.
+    func months(of kind: SampleKind) throws -> [Int] {
+        try connection.all(
+            "SELECT DISTINCT month FROM packed_samples WHERE kind = ? ORDER BY month",
+            .text(kind.rawValue)
+        ) { Int($0.integer(0)) }
+    }
+
+    /// Returns the samples of a kind and month, in the order of their starts, and whether some are
+    /// damaged and left out.
+    func samples(
+        of kind: SampleKind, in month: Int
+    ) throws -> (sound: [PackedSample], isDamaged: Bool) {
+        let parts = try parts(of: kind, in: month)
+        var sound = parts.flatMap { $0.samples ?? [] }
+        if parts.count > 1 { sound.sort { $0.start < $1.start } }
+        return (sound, parts.contains { $0.samples == nil })
+    }
+
+    /// Calls `body` with each sample of a kind that starts in `starts` and has its value.
+    ///
+    /// - Returns: an error for each month with damaged samples.
+    func forEach(
+        _ kind: SampleKind, _ starts: Range<Int64>, _ body: (Sample) throws -> Void
+    ) throws -> [SealingError] {
+        var damaged: [SealingError] = []
+        for month in try months(of: kind)
+        where TypeMonth(type: kind.rawValue, month: month).overlaps(starts) {
+            let found = try samples(of: kind, in: month)
+            if found.isDamaged {
+                damaged.append(SealingError(table: "packed_samples", row: kind.rawValue))
+            }
+            for sample in found.sound where starts.contains(sample.start) {
+                if let sample = sample.sample(kind) { try body(sample) }
+            }
+        }
+        return damaged
+    }
+
+    /// Adds samples that are not packed yet. A damaged segment of the month stays as it is.
+    func add(_ samples: [PackedSample], of kind: SampleKind, to month: Int) throws {
+        let parts = try parts(of: kind, in: month)
+        let isSound = !parts.contains { $0.samples == nil }
+        let all = isSound ? parts.flatMap { $0.samples ?? [] } + samples : samples
+        try write(all, of: kind, to: month, after: parts, replacing: isSound)
+    }
+
+    /// Removes the values of a month, so that its samples are still recognised. A damaged segment
+    /// stays as it is.
+    ///
+    /// - Returns: how many values there were.
+    func removeValues(of kind: SampleKind, in month: Int) throws -> Int64 {
+        let parts = try parts(of: kind, in: month)
+        guard !parts.contains(where: { $0.samples == nil }) else { return 0 }
+        let all = parts.flatMap { $0.samples ?? [] }
+        let bare = all.map { packed in
+            var bare = packed
+            if let sample = packed.sample(kind) {
+                bare.content = .tag(sealer.firstTag(sample.identity))
+            }
+            return bare
+        }
+        let count = zip(all, bare).count { $0 != $1 }
+        if count > 0 { try write(bare, of: kind, to: month, after: parts, replacing: true) }
+        return Int64(count)
+    }
+
+    private func write(
+        _ samples: [PackedSample], of kind: SampleKind, to month: Int, after parts: [Part],
+        replacing: Bool
+    ) throws {
+        if replacing {
+            try connection.run(
+                "DELETE FROM packed_samples WHERE kind = ? AND month = ?", .text(kind.rawValue),
+                .integer(Int64(month)))
+        }
+        // Never one that the month had, so that no older content passes for the present one.
+        let generation = (parts.last?.generation ?? 0) + 1
+        let bytes = try Segment(packing: samples).encoded(Compressor(level: 3))
+        try connection.run(
+            "INSERT INTO packed_samples (kind, month, generation, sealed) VALUES (?, ?, ?, ?)",
+            .text(kind.rawValue), .integer(Int64(month)), .integer(generation),
+            .blob(sealer.seal(bytes, for: identity(kind, month, generation))))
+    }
+
+    /// A segment of a month; its samples are `nil` if it is damaged.
+    private struct Part {
+        var generation: Int64
+        var samples: [PackedSample]?
+    }
+
+    private func parts(of kind: SampleKind, in month: Int) throws -> [Part] {
+        let decompressor = try Decompressor()
+        return try connection.all(
+            """
+            SELECT generation, sealed FROM packed_samples WHERE kind = ? AND month = ?
+            ORDER BY generation
+            """, .text(kind.rawValue), .integer(Int64(month))
+        ) { row in
+            let generation = row.integer(0)
+            let plain = sealer.opened(row.blob(1), for: identity(kind, month, generation))
+            var samples: [PackedSample]?
+            do throws(ArchiveError) {
+                if let plain { samples = try Segment(plain, decompressor).unpacked() }
+            } catch {
+                // Counts as damaged.
+            }
+            return Part(generation: generation, samples: samples)
+        }
+    }
+
+    private func identity(_ kind: SampleKind, _ month: Int, _ generation: Int64) -> RowIdentity {
+        var row = RowIdentity("packed_samples", label: kind.rawValue)
+        row.append(kind.rawValue)
+        row.append(Int64(month))
+        row.append(generation)
+        return row
+    }
+}
+
+/// A packed measurement of some kind.
+struct PackedSample: Hashable, Sendable, PrivateValue {
+    enum Content: Hashable, Sendable, PrivateValue {
+        case value(Double, source: String?)
+        /// The value was removed; what is left is `Sealer.firstTag` of the sample.
+        case tag(UInt64)
+    }
+
+    /// Instants in seconds since 1970.
+    var start: Int64
+    var end: Int64
+    var content: Content
+
+    /// Returns `nil` for a sample that cannot be packed.
+    init?(_ sample: Sample) {
+        guard case .single(let number) = sample.value else { return nil }
+        self.init(
+            start: sample.start.secondsSince1970, end: sample.end.secondsSince1970,
+            content: .value(number, source: sample.source))
+    }
+
+    init(start: Int64, end: Int64, content: Content) {
+        self.start = start
+        self.end = end
+        self.content = content
+    }
+
+    /// The whole sample; `nil` if its value was removed.
+    func sample(_ kind: SampleKind) -> Sample? {
+        guard case .value(let number, let source) = content else { return nil }
+        return Sample(
+            kind: kind, start: Instant(secondsSince1970: start),
+            end: Instant(secondsSince1970: end), value: .single(number), source: source)
+    }
+
+    /// The tag that the sample has in the outbox.
+    func tag(_ kind: SampleKind, _ sealer: Sealer) -> UInt64 {
+        switch content {
+        case .value: sample(kind).map { sealer.shortTag($0.identity) } ?? 0
+        case .tag(let first): sealer.shortTag(following: first)
+        }
+    }
+}
+
+/// How many samples of a kind are packed, and from when to when.
+struct PackedTotals: Hashable {
+    var confirmed: Int64 = 0
+    var stored: Int64 = 0
+    /// How many of them have no value any more.
+    var withoutValue: Int64 = 0
+    /// When the first and the last with a value begin, and when the last of all to end ends, in
+    /// seconds since 1970.
+    var firstStart: Int64 = .max
+    var lastStart: Int64 = .min
+    var lastEnd: Int64 = .min
+
+    var count: Int64 { confirmed + stored }
+
+    mutating func add(_ sample: PackedSample, _ state: OutboxState) {
+        if state == .stored { stored += 1 } else { confirmed += 1 }
+        firstStart = min(firstStart, sample.start)
+        lastStart = max(lastStart, sample.start)
+        lastEnd = max(lastEnd, sample.end)
+    }
+}
+
+extension PackedSamples {
+    /// Returns the totals of each kind that has any.
+    ///
+    /// - Throws: `SealingError` if one is damaged: without it no sum is certain.
+    func totals() throws -> [SampleKind: PackedTotals] {
+        let rows = try connection.all("SELECT kind, sealed FROM packed_totals") { row in
+            (kind: SampleKind(rawValue: row.text(0)), sealed: row.blob(1))
+        }
+        var all: [SampleKind: PackedTotals] = [:]
+        for row in rows {
+            if let kind = row.kind { all[kind] = try totals(of: kind, row.sealed) }
+        }
+        return all
+    }
+
+    func totals(of kind: SampleKind) throws -> PackedTotals? {
+        try connection.blob(
+            "SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue)
+        ).map { try totals(of: kind, $0) }
+    }
+
+    private func totals(of kind: SampleKind, _ sealed: [UInt8]) throws -> PackedTotals {
+        var reader = ByteReader(try sealer.open(sealed, for: identity(kind)))
+        var numbers: [Int64] = []
+        while let number = reader.number(Int64.self) { numbers.append(number) }
+        guard numbers.count == 6 else {
+            throw SealingError(table: "packed_totals", row: kind.rawValue)
+        }
+        return PackedTotals(
+            confirmed: numbers[0], stored: numbers[1], withoutValue: numbers[2],
+            firstStart: numbers[3], lastStart: numbers[4], lastEnd: numbers[5])
+    }
+
+    func write(_ totals: PackedTotals, of kind: SampleKind) throws {
+        var plain: [UInt8] = []
+        for number in [
+            totals.confirmed, totals.stored, totals.withoutValue, totals.firstStart,
+            totals.lastStart, totals.lastEnd,
+        ] {
+            plain.append(littleEndian: number)
+        }
+        try connection.run(
+            """
+            INSERT INTO packed_totals (kind, sealed) VALUES (?1, ?2)
+            ON CONFLICT (kind) DO UPDATE SET sealed = ?2
+            """, .text(kind.rawValue), .blob(sealer.seal(plain, for: identity(kind))))
+    }
+
+    private func identity(_ kind: SampleKind) -> RowIdentity {
+        var row = RowIdentity("packed_totals", label: kind.rawValue)
+        row.append(kind.rawValue)
+        return row
+    }
+}
+
+extension Segment {
+    fileprivate init(packing samples: [PackedSample]) {
+        self.init()
+        for sample in samples {
+            var source: String?
+            let value: ArchivedRecord.Value
+            switch sample.content {
+            case .value(let number, let name):
+                source = name
+                value = self.value(of: number)
+            case .tag(let first):
+                value = .text(texts.index(of: Segment.tagMark + Segment.bytes(of: first)))
+            }
+            records.append(
+                ArchivedRecord(
+                    start: sample.start, end: sample.end, created: nil, offsets: ClockOffsets(),
+                    origin: texts.index(of: RecordOrigin(source: source).bytes), value: value))
+        }
+        sort()
+    }
+
+    /// Stands before a tag, so that it differs from the bits of a number.
+    private static let tagMark: [UInt8] = [0]
+
+    private static func bytes(of number: UInt64) -> [UInt8] {
+        withUnsafeBytes(of: number.littleEndian) { Array($0) }
+    }
+
+    /// Returns a number as a decimal one, or by its bits if it has none of 18 digits.
+    private mutating func value(of number: Double) -> ArchivedRecord.Value {
+        var text = number.description
+        if text.hasSuffix(".0") { text.removeLast(2) }
+        let found = text.withUTF8 { RecordNumber.parse($0) }
+        if let (mantissa, decimals) = found, Double(mantissa, decimals: decimals) == number {
+            return .number(mantissa: mantissa, decimals: decimals)
+        }
+        return .text(texts.index(of: Segment.bytes(of: number.bitPattern)))
+    }
+
+    /// - Throws: `malformed` for a record that `init(packing:)` does not make.
+    fileprivate func unpacked() throws(ArchiveError) -> [PackedSample] {
+        let sources = texts.texts.map { RecordOrigin($0).source }
+        var samples: [PackedSample] = []
+        samples.reserveCapacity(records.count)
+        for record in records {
+            let source = sources[Int(record.origin)]
+            let content: PackedSample.Content
+            switch record.value {
+            case .number(let mantissa, let decimals):
+                content = .value(Double(mantissa, decimals: decimals), source: source)
+            case .text(let index):
+                var reader = ByteReader(texts[index])
+                let isTag = texts[index].count > 8
+                if isTag { _ = reader.number(UInt8.self) }
+                guard let bits = reader.number(UInt64.self), reader.isAtEnd else {
+                    throw .malformed
+                }
+                content = isTag ? .tag(bits) : .value(Double(bitPattern: bits), source: source)
+            case .none: throw .malformed
+            }
+            samples.append(
+                PackedSample(start: record.start, end: record.end, content: content))
+        }
+        return samples
+    }
+}
+
+extension Double {
+    /// The number nearest to a decimal one.
+    fileprivate init(_ mantissa: Int64, decimals: UInt8) {
+        // Both are exact below 2^53 and 10^22, so that the quotient is rounded once.
+        if mantissa.magnitude < 1 << 53, decimals < Double.powers.count {
+            self = Double(mantissa) / Double.powers[Int(decimals)]
+        } else {
+            self = Double(RecordNumber.text(mantissa: mantissa, decimals: decimals)) ?? .nan
+        }
+    }
+
+    private static let powers: [Double] = (0...18).reduce(into: [1]) { powers, _ in
+        powers.append((powers.last ?? 1) * 10)
+    }
+}
