@@ -5,10 +5,11 @@ import ClarityScheduler
 /// Returns a collector with a heart rate for each second of the range after noon, twice measured by
 /// an invented watch.
 func archived(
-    _ seconds: Range<Int64>, source: String = "Invented watch", mostOpen: Int? = nil
+    _ seconds: Range<Int64>, source: String = "Invented watch", mostOpen: Int? = nil,
+    value: Int64? = nil
 ) -> ArchiveCollector {
     var collector = ArchiveCollector(mostOpen: mostOpen)
-    for second in seconds { collector.add(second, source: source) }
+    for second in seconds { collector.add(second, source: source, value: value) }
     return collector
 }
 
@@ -16,7 +17,7 @@ extension ArchiveCollector {
     /// Adds a heart rate that follows from the second.
     mutating func add(
         _ second: Int64, source: String = "Invented watch", type: String = "HeartRate",
-        offset: Int16 = 60
+        offset: Int16 = 60, value: Int64? = nil
     ) {
         let start = noon.secondsSince1970 + second
         let origin = RecordOrigin(source: source, version: "5.1", unit: "count/min")
@@ -24,7 +25,7 @@ extension ArchiveCollector {
             start: start, end: start + 1, created: start + 2,
             offsets: ClockOffsets(start: offset, end: offset, created: offset),
             origin: texts.index(of: origin.bytes),
-            value: .number(mantissa: 60 + second % 40, decimals: 0))
+            value: .number(mantissa: value ?? 60 + second % 40, decimals: 0))
         add(record, type: self.type(type) ?? ArchiveCollector.otherType)
     }
 }

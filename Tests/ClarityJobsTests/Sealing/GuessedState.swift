@@ -52,7 +52,7 @@ struct GuessedState {
     enum Part: CaseIterable {
         case metric, archivedMetric, metricWithFewerFields, insight, fullInsight, profile, minutes
         case analysis, insightRequest, serverWords, meteredBytes
-        case contribution
+        case contribution, packed, packedMonth, records
 
         func write(_ isFirst: Bool, into store: HealthStore) throws {
             let number = isFirst ? "7" : "161.12500000001"
@@ -113,6 +113,22 @@ struct GuessedState {
                 try store.outbox.contribute([key], of: isFirst ? "/a" : "/export/a.xml") { _, _ in
                     [UInt8](repeating: 7, count: isFirst ? 7 : 900)
                 }
+            case .packed, .packedMonth:
+                let samples = heartRates(0..<(self == .packed ? 1 : 300)).map { sample in
+                    var sample = sample
+                    if isFirst { sample.value = .single(7) }
+                    return sample
+                }
+                _ = try store.outbox.enqueue(samples)
+                while let batch = try store.outbox.nextBatch(limit: 100, at: noon) {
+                    try store.outbox.settle(
+                        batch, processingID: nil, duplicates: Array(batch.samples.indices),
+                        at: noon)
+                }
+                try store.outbox.pack(atLeast: 1)
+            case .records:
+                _ = try store.archive.keep(
+                    archived(0..<300, value: isFirst ? 7 : nil), of: "/a", zone: .utc)
             case .meteredBytes:
                 _ = try store.outbox.enqueue(heartRates(0..<1))
                 let draw = try store.outbox.nextBatch(

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Foundation
 @testable import ProgramTestSupport
 import SQLite
 import Testing
@@ -18,6 +19,44 @@ struct OutboxProgramTests {
 
     private func audit(_ playground: Playground) async throws -> ProgramResult {
         try await playground.run("audit")
+    }
+
+    @Test func `packed samples are accounted for, and are not sent when they come again`()
+        async throws
+    {
+        let playground = try await Playground.quick()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 2500)
+        #expect(try await playground.run("run", "upload").status == 0)
+        let outbox = try await playground.run("outbox")
+        let uploads = try await sandbox.count("uploads")
+
+        // Another export of the same phone, with its records in another order and five more.
+        try playground.writeExport(heartRates: 2505)
+        let path = "\(playground.folder.path)/export.xml"
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        let records = lines.filter { $0.contains("<Record ") }.reversed()
+        try playground.folder.write(
+            "export.xml",
+            Array((lines.prefix(4) + records + ["</HealthData>"]).joined(separator: "\n").utf8))
+        #expect(try await playground.run("run", "upload").status == 0)
+        let health = try Connection(path: "\(playground.statePath)/health.db", access: .readOnly)
+
+        let rows = try ["packed_samples", "outbox"].map { table in
+            try health.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
+        }
+        #expect(rows == [1, 5])
+        #expect(
+            outbox.outputLines[3]
+                == "2500 samples = 2500 confirmed + 0 accepted + 0 unconfirmed + 0 rejected + "
+                + "0 set aside + 0 waiting")
+        #expect(try await sandbox.count("distinct_metric_ids") == 2505)
+        #expect(try await sandbox.count("uploads") == uploads + 1)
+        let audit = try await audit(playground)
+        #expect(audit.status == 0, "\(audit.output)")
+        let metrics = try await playground.run("metrics")
+        #expect(metrics.output.contains("2505"), "\(metrics.output)")
     }
 
     @Test func `the outbox of the example accounts for every record`() async throws {
