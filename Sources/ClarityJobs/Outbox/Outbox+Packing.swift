@@ -75,6 +75,24 @@ extension Outbox {
 }
 
 extension Outbox {
+    /// Returns how many of the samples that a selection by state and kind means are packed, and so
+    /// in no list.
+    public func packedCount(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
+        guard selection.reason == nil else { return 0 }
+        return try store.access { connection in
+            let totals = try PackedSamples(sealer: sealer, connection: connection).totals()
+            return totals.reduce(into: 0) { count, entry in
+                guard selection.kind == nil || selection.kind == entry.key else { return }
+                switch selection.state {
+                case nil: count += entry.value.count
+                case .confirmed: count += entry.value.confirmed
+                case .stored: count += entry.value.stored
+                default: break
+                }
+            }
+        }
+    }
+
     /// Removes the values of the packed samples of each month that ended before an instant. The
     /// samples are still recognised when a source brings them again.
     ///

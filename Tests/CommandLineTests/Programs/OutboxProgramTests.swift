@@ -55,6 +55,8 @@ struct OutboxProgramTests {
         #expect(try await sandbox.count("uploads") == uploads + 1)
         let audit = try await audit(playground)
         #expect(audit.status == 0, "\(audit.output)")
+        let list = try await playground.run("outbox", "list", "--in-state", "confirmed")
+        #expect(list.errors.contains("2500 more need nothing and are packed"), "\(list.errors)")
         let metrics = try await playground.run("metrics")
         #expect(metrics.output.contains("2505"), "\(metrics.output)")
     }
