@@ -1,0 +1,120 @@
+// The results of the commands on the outbox.
+
+extension ResultSchema {
+    private static func integers(_ fields: KeyValuePairs<String, String>) -> ResultType {
+        .object(fields.map { ResultField($0.key, .integer, $0.value) })
+    }
+
+    static var outbox: [ResultField] {
+        [
+            .init("balanced", .boolean, "whether the sums hold"),
+            .init(
+                "records",
+                integers([
+                    "read": "records that were read",
+                    "queued": "of them queued as samples",
+                    "known": "of them known before",
+                    "paired": "of them second halves of a blood pressure",
+                    "folded": "of them part of days and nights",
+                    "repeated": "of them repeated",
+                    "unmapped": "of them without a field at the backend, kept here alone",
+                    "refused": "of them refused",
+                    "before_since": "of them before `since`",
+                ]), "what became of the records"),
+            .init(
+                "days_and_nights",
+                integers([
+                    "made": "days and nights that were made",
+                    "queued": "of them queued",
+                    "known": "of them known before",
+                    "replaced": "of them in place of unsent ones",
+                    "corrected": "of them corrections of sent ones",
+                    "refused": "of them refused",
+                    "before_since": "of them before `since`",
+                ]), "what became of the days and nights"),
+            .init(
+                "ledger",
+                integers([
+                    "readings": "readings of sources",
+                    "open": "readings under way",
+                    "interrupted": "readings that were cut short",
+                    "samples": "samples by the ledger",
+                    "from_before": "samples from before there was a ledger",
+                    "removed": "samples that were removed",
+                ]), "the readings"),
+            .init(
+                "outbox",
+                integers([
+                    "samples": "samples in the outbox",
+                    "confirmed": "samples that the backend confirmed",
+                    "stored": "samples that the backend stored",
+                    "accepted": "samples that the backend processes",
+                    "unconfirmed": "samples that the backend never confirmed",
+                    "rejected": "samples that the backend refused",
+                    "discarded": "samples that a person discarded",
+                    "set_aside": "samples that need a person",
+                    "waiting": "samples that wait to be sent",
+                ]), "the samples by state"),
+            .init("unmapped", .map(.integer), "records without a field, by type"),
+            .init("refused", .map(.integer), "refused records by reason"),
+            .init("refused_days_and_nights", .map(.integer), "refused days and nights by reason"),
+            .init(
+                "possibly_doubled",
+                integers([
+                    "samples": "samples that the backend may have twice",
+                    "copies": "copies at most",
+                ]), "samples that the backend may have twice"),
+            .init(
+                "for_a_person",
+                .list(
+                    .object([
+                        .init("type", .text, "type of the samples"),
+                        .init("state", .text, "their state"),
+                        .init("reason", .text, "why they need a person"),
+                        .init("count", .integer, "number of samples"),
+                    ])), "the samples that need a person"),
+        ]
+    }
+
+    static var outboxSample: [ResultField] {
+        [
+            .init("id", .integer, "number of the sample"),
+            .init("type", .text, "its type"),
+            .init("start", .instant, "start of the sample"),
+            .init("end", .instant, "end of the sample"),
+            .init("state", .text, "its state"),
+            .init("failures", .integer, "number of failed sends"),
+            .init(maybe: "hold", .text, "the rule that keeps it back"),
+            .init(maybe: "reason", .text, "why it is in this state"),
+            .init("possible_sends", .integer, "number of sends without an answer"),
+            .init(maybe: "as_of", .instant, "when a day's value was true"),
+        ]
+    }
+
+    static var batchNumber: ResultField {
+        .init(maybe: "batch", .integer, "number of its batch")
+    }
+
+    static var outboxShow: [ResultField] {
+        outboxSample + [
+            .init(maybe: "server_words", .text, "what the backend said"),
+            .init(
+                maybe: "batch",
+                .either([
+                    .integer,
+                    .object([
+                        .init("id", .integer, "number of the batch"),
+                        .init("state", .text, "its state"),
+                        .init("route", .text, "the route by which it is sent"),
+                        .init("made_at", .instant, "when it was made"),
+                        .init("attempts", .integer, "number of sends"),
+                        .init(maybe: "processing_id", .text, "the backend's id of the upload"),
+                        .init(maybe: "accepted_at", .instant, "when the backend accepted it"),
+                        .init(maybe: "finished_at", .instant, "when it ended"),
+                        .init(maybe: "reason", .text, "why it ended so"),
+                    ]),
+                ]), "its batch; only the number if the batch was removed"),
+            .init(maybe: "value", .list(.text), "the values; only with --values at a terminal"),
+        ]
+    }
+}
