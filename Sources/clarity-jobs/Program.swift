@@ -108,6 +108,7 @@ enum Program {
         case ["records"]: try ReadingCommands(composition).records()
         case ["export-data"]: try ExportDataCommand(composition).run()
         case ["insights"]: try ReadingCommands(composition).insights()
+        case ["analyses"]: try ReadingCommands(composition).analyses()
         case ["profile"]: try ReadingCommands(composition).profile()
         case ["summary"]: try ReadingCommands(composition).summary()
         case ["archive", "list"]: try ReadingCommands(composition).archiveList()

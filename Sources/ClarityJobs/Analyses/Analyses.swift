@@ -163,11 +163,7 @@ public struct Analyses: Sendable {
                 }
             }
             guard let (analysis, sealed) = found else { return nil }
-            let identity = Analyses.identity(of: analysis)
-            return (
-                analysis,
-                try sealer.open(sealed, for: identity, as: AnalysisResult.init(sealedForm:))
-            )
+            return (analysis, try open(sealed, of: analysis))
         }
     }
 
@@ -202,6 +198,14 @@ public struct Analyses: Sendable {
         try store.audit.record(
             .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
             connection)
+    }
+
+    /// Decrypts the result of an analysis.
+    func open(
+        _ sealed: [UInt8], of analysis: StoredAnalysis
+    ) throws(SealingError) -> AnalysisResult {
+        try sealer.open(
+            sealed, for: Analyses.identity(of: analysis), as: AnalysisResult.init(sealedForm:))
     }
 
     private static func identity(of analysis: StoredAnalysis) -> RowIdentity {

@@ -195,10 +195,7 @@ extension CommandSyntax {
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
             .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records,
-            .insights,
-            .profile,
-            .archive, .outbox, .auth,
-            .key, .backup, .restore,
+            .insights, .analyses, .profile, .archive, .outbox, .auth, .key, .backup, .restore,
             CommandSyntax(
                 name: "completion", summary: "Print the completion script of a shell.",
                 details: [

@@ -61,6 +61,27 @@ extension CommandSyntax {
         details: offline + ["ID is an insight's id, or an unambiguous beginning of it."],
         operands: "[ID]", options: [output, .now])
 
+    static let analyses = CommandSyntax(
+        name: "analyses", summary: "List the weeks that were analysed, or show one analysis.",
+        details: [
+            "Reads the data on this machine, without the backend. A job of kind `pat-analysis` sends a",
+            "week of steps to be analysed. NUMBER is the number of an analysis in the list; then you see",
+            "all numbers that the backend found, and with --output json its whole answer.",
+        ],
+        operands: "[NUMBER]",
+        options: [
+            OptionSyntax(
+                "since", value: "SINCE",
+                summary: "only weeks that end since then: days such as 30d, or a date"),
+            OptionSyntax(
+                "until", value: "DATE", summary: "only weeks that end on this day or before"),
+            output, .now,
+        ],
+        examples: [
+            "clarity-jobs analyses --since 90d",
+            "clarity-jobs analyses 3 --output json",
+        ])
+
     static let profile = CommandSyntax(
         name: "profile", summary: "Show your profile, as the backend has it.",
         details: offline, options: [output, .now])

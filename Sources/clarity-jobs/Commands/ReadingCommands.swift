@@ -5,7 +5,8 @@ import ClarityScheduler
 import ClaritySystem
 import Glibc
 
-/// `metrics`, `records`, `insights`, `profile`, `summary` and `archive`: show the data on this machine.
+/// `metrics`, `records`, `insights`, `analyses`, `profile`, `summary` and `archive`: show the data on
+/// this machine.
 ///
 /// None of them contacts the backend. They change only the audit log, which records the reading.
 struct ReadingCommands {
@@ -17,9 +18,7 @@ struct ReadingCommands {
 
     func metrics() throws(CommandFailure) -> ExitStatus {
         let name = try operand("metrics", "type")
-        guard let since = SheetReader.Since(arguments["since"] ?? "30d") else {
-            throw refusedSince
-        }
+        let since = try since() ?? .days(30)
         guard let name else {
             guard arguments["since"] == nil else {
                 throw CommandFailure(.usage, "--since wants a type: `metrics heart_rate`")
@@ -45,19 +44,8 @@ struct ReadingCommands {
             }
         }
         let period = arguments["by"].flatMap { RecordPeriod(rawValue: $0) } ?? .day
-        var since = period == .month ? nil : SheetReader.Since("30d")
-        if let text = arguments["since"] {
-            since = SheetReader.Since(text)
-            guard since != nil else { throw refusedSince }
-        }
-        var until: CivilDay?
-        if let text = arguments["until"] {
-            guard case .date(let day)? = SheetReader.Since(text) else {
-                throw CommandFailure(
-                    .usage, "--until is a date such as `2026-01-31`, got `\(text)`")
-            }
-            until = day
-        }
+        let since = try since() ?? (period == .month ? nil : SheetReader.Since("30d"))
+        let until = try until()
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "records") else {
             throw CommandFailure(
@@ -80,6 +68,25 @@ struct ReadingCommands {
         return try show("insights", orElse: "no single insight whose id is or begins with `\(id)`")
         {
             reader throws(HealthStoreError) in try reader.insight(id)
+        }
+    }
+
+    func analyses() throws(CommandFailure) -> ExitStatus {
+        guard let text = try operand("analyses", "number") else {
+            let (since, until) = (try since(), try until())
+            return try show("analyses") { reader throws(HealthStoreError) in
+                try reader.analyses(since: since, until: until)
+            }
+        }
+        for option in ["since", "until"] where arguments[option] != nil {
+            throw CommandFailure(.usage, "--\(option) wants no number of an analysis")
+        }
+        guard let number = Int64(text), number > 0 else {
+            throw CommandFailure(
+                .usage, "`analyses` wants the number of one analysis, got `\(text)`")
+        }
+        return try show("analyses", orElse: "no analysis `\(number)`") {
+            reader throws(HealthStoreError) in try reader.analysis(number)
         }
     }
 
@@ -118,11 +125,24 @@ struct ReadingCommands {
         }
     }
 
-    private var refusedSince: CommandFailure {
-        CommandFailure(
-            .usage,
-            "--since is a span such as `30d` or a date such as `2026-01-31`, "
-                + "got `\(arguments["since"] ?? "")`")
+    /// Returns the first day, if one is given.
+    private func since() throws(CommandFailure) -> SheetReader.Since? {
+        guard let text = arguments["since"] else { return nil }
+        guard let since = SheetReader.Since(text) else {
+            throw CommandFailure(
+                .usage,
+                "--since is a span such as `30d` or a date such as `2026-01-31`, got `\(text)`")
+        }
+        return since
+    }
+
+    /// Returns the last day, if one is given.
+    private func until() throws(CommandFailure) -> CivilDay? {
+        guard let text = arguments["until"] else { return nil }
+        guard case .date(let day)? = SheetReader.Since(text) else {
+            throw CommandFailure(.usage, "--until is a date such as `2026-01-31`, got `\(text)`")
+        }
+        return day
     }
 
     /// Returns the only operand; `nil` if there is none or it is empty.

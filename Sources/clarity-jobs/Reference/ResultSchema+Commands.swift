@@ -49,6 +49,9 @@ extension ResultSchema {
             CommandResult(
                 "insights", .either([.list(.shared("insight")), .shared("insight")]),
                 line: .shared("insight")),
+            CommandResult(
+                "analyses", .either([.list(.shared("analysis")), .shared("analysis")]),
+                line: .shared("analysis")),
             CommandResult("profile", .object(profile)),
             CommandResult("archive list", .list(.object(archive))),
             CommandResult("archive show", .object(archiveShow)),
@@ -97,6 +100,7 @@ extension ResultSchema {
         [
             ("run", run), ("attempt", attempt), ("deferral", deferral),
             ("deferral_span", deferralSpan), ("pause", pauseFields), ("insight", insight),
+            ("analysis", analysis),
         ]
     }
 

@@ -1,3 +1,5 @@
+import ClarityJobs
+
 // The results of the commands that read the health data.
 
 extension ResultSchema {
@@ -141,6 +143,27 @@ extension ResultSchema {
             .init("key_insights_count", .integer, "number of key points at the backend"),
             .init("recommendations_count", .integer, "number of recommendations at the backend"),
             .init(maybe: "synced_at", .instant, "when it was fetched"),
+        ]
+    }
+
+    static var analysis: [ResultField] {
+        [
+            .init("number", .integer, "number of the analysis"),
+            .init("first_day", .day, "first day of the week"),
+            .init("last_day", .day, "last day of the week"),
+            .init("form", .text, "what was sent: \(words(AnalysisForm.self))"),
+            .init("state", .text, words(AnalysisState.self)),
+            .init("known_minutes", .integer, "number of minutes of the week that are known"),
+            .init("made_at", .instant, "when it was queued"),
+            .init(maybe: "accepted_at", .instant, "when the backend accepted it"),
+            .init(maybe: "finished_at", .instant, "when it ended"),
+            .init(maybe: "reason", .text, "why it ended without a result"),
+            .init(maybe: "insight", .text, "id of the insight about it"),
+            .init("numbers", .map(.number), "the numbers of the result by name"),
+            .init("embedding", .list(.number), "the movement as a point in the model's space"),
+            .init(
+                maybe: "answer", .any,
+                "the backend's whole answer; only with a number, and if it was stored"),
         ]
     }
 

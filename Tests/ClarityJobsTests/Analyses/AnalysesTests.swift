@@ -106,6 +106,40 @@ import Testing
         #expect(try store.analyses.latestResult()?.result.numbers == ["newest": 1])
     }
 
+    @Test func `the analyses are listed by week, without those that are damaged`() throws {
+        let store = try folder.open()
+        for day in [20_001, 20_008, 20_015] {
+            let analysis = try store.analyses.queue(
+                of: CivilDay(daysSince1970: day), as: .steps, knownMinutes: 9000, at: noon)
+            try store.analyses.sending(analysis)
+            try store.analyses.complete(
+                analysis, processingID: "p-\(day)", result, at: noon + .seconds(1))
+        }
+        let last = try store.analyses.queue(
+            of: CivilDay(daysSince1970: 20_022), as: .steps, knownMinutes: 9000, at: noon)
+        try store.analyses.fail(last, reason: "too few", at: noon)
+        try store.access { try $0.execute("UPDATE analyses SET sealed = x'00' WHERE id = 2") }
+        func days(_ first: Int, _ last: Int) -> ClosedRange<CivilDay> {
+            CivilDay(daysSince1970: first)...CivilDay(daysSince1970: last)
+        }
+
+        let all = try store.analyses.entries(ofWeeksEndingIn: days(20_001, 20_022), limit: 9)
+        let some = try store.analyses.entries(ofWeeksEndingIn: days(20_002, 20_021), limit: 9)
+        let one = try store.analyses.entries(
+            ofWeeksEndingIn: days(0, 30_000), number: 1, limit: 9)
+        let newest = try store.analyses.entries(ofWeeksEndingIn: days(0, 30_000), limit: 1)
+
+        #expect(all.entries.map(\.analysis.id) == [4, 3, 1])
+        #expect(all.damaged.map(\.row) == ["2"])
+        #expect(all.entries.map(\.reason) == ["too few", nil, nil])
+        #expect(all.entries.map(\.result) == [nil, result, result])
+        #expect(all.entries.map(\.finishedAt) == [noon, noon + .seconds(1), noon + .seconds(1)])
+        #expect(all.entries.allSatisfy { $0.madeAt == noon && $0.insightID == nil })
+        #expect(some.entries.map(\.analysis.id) == [3] && some.damaged.count == 1)
+        #expect(one.entries.map(\.analysis.id) == [1] && one.damaged.isEmpty)
+        #expect(newest.entries.map(\.analysis.id) == [4])
+    }
+
     @Test func `a result opens in no other row`() throws {
         let store = try folder.open()
         let analysis = try store.analyses.queue(

@@ -81,6 +81,56 @@ struct AnalysisProgramTests {
         #expect(try playground.rows("SELECT count(*) FROM archive") == ["0"])
     }
 
+    @Test(arguments: [["--processing-steps", "1"], AnalysisProgramTests.loop])
+    func `what an analysis found is shown, and the audit log has who read it`(options: [String])
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: options) { Self.jobFile($0, $1) }
+        try playground.writeSteps(days: 7)
+        try await playground.logIn()
+        for job in ["upload", "analysis", "insight"] {
+            let run = try await playground.run("run", job)
+            #expect(run.status == 0, "\(run.errors)")
+        }
+        let insight = try playground.rows("SELECT insight_id FROM insight_requests")
+
+        let list = try await playground.run("analyses")
+        let one = try await playground.run("analyses", "1")
+        let json = try await playground.json("analyses", "1")
+        let csv = try await playground.run("analyses", "-o", "csv")
+        let before = try await playground.json("analyses", "--until", "2026-10-06")
+        let after = try await playground.json("analyses", "--since", "2026-10-08")
+        let on = try await playground.json(
+            "analyses", "--since", "2026-10-07", "--until", "2026-10-07")
+        let missing = try await playground.run("analyses", "2")
+
+        let isLoop = options == Self.loop
+        let name = isLoop ? "sleep_efficiency" : "relative_amplitude"
+        let answered = json["answer"][isLoop ? "analysis" : "pat_features"][name]
+        #expect(answered != .null && json["numbers"][name] == answered, "\(json)")
+        #expect(json["first_day"] == .string("2026-10-01"))
+        #expect(json["last_day"] == .string("2026-10-07"))
+        #expect(json["state"] == .string("completed") && json["known_minutes"].number == 10080)
+        #expect([json["insight"].text] == insight.map(Optional.some))
+        #expect(json["embedding"].elements.count > 0)
+        #expect(list.outputLines.count == 2, "\(list.output)")
+        let line = try #require(list.outputLines.last)
+        #expect(line.hasPrefix("     1  2026-10-07  completed  100 %  "), "\(line)")
+        #expect(line.contains(isLoop ? "activity_fragmentation " : "intradaily_variability "))
+        #expect(one.outputLines.first == "analysis 1, 2026-10-01 to 2026-10-07")
+        #expect(one.outputLines.contains { $0.hasPrefix("state: completed ") })
+        #expect(one.outputLines.contains { $0.hasPrefix("\(name) ") })
+        #expect(
+            csv.output.contains("\r\n1,2026-10-01,2026-10-07,completed,10080,\(name),"),
+            "\(csv.output)")
+        #expect(before.elements.isEmpty && after.elements.isEmpty && on.elements.count == 1)
+        #expect(missing.isRefusal(66, "clarity-jobs: no analysis `2`"), "\(missing)")
+        let log = try await playground.run("audit", "log", "-o", "ndjson")
+        for detail in ["shown: analyses", "as json: analyses", "as csv: analyses"] {
+            #expect(log.output.contains(detail), "\(detail)")
+        }
+    }
+
     @Test func `the deployed backend returns the result at once, and its insight later`()
         async throws
     {
@@ -264,7 +314,7 @@ struct AnalysisProgramTests {
 extension Playground {
     /// Writes an export whose last whole day is 2026-10-07, with steps on that day and the days
     /// before.
-    fileprivate func writeSteps(days: Int) throws {
+    func writeSteps(days: Int) throws {
         var text = """
             <?xml version="1.0" encoding="UTF-8"?>
             <!DOCTYPE HealthData [

@@ -14,7 +14,7 @@ struct ClosedMemoryProgramTests {
             ["status"], ["audit"], ["audit", "log"], ["audit", "log", "--verify"], ["outbox"],
             ["outbox", "list"], ["outbox", "show", "1"], ["outbox", "retry", "--all"],
             ["outbox", "discard", "--all"], ["key", "rotate"], ["backup"],
-            ["metrics"], ["insights"], ["profile"], ["summary"], ["archive", "list"],
+            ["metrics"], ["insights"], ["analyses"], ["profile"], ["summary"], ["archive", "list"],
             ["archive", "show", "1"], ["auth", "status"], ["auth", "logout", "--keep-data"],
             ["sources"], ["import", "export.xml"], ["dry-run", "upload"], ["run", "upload"],
         ])

@@ -158,6 +158,11 @@ struct ReadingProgramTests {
             "--since is a span such as `30d` or a date such as `2026-01-31`, got `yesterday`"
         ),
         (["insights", "a", "b"], "`insights` wants one id at most, got 2"),
+        (["analyses", "x"], "`analyses` wants the number of one analysis, got `x`"),
+        (["analyses", "1", "--since", "7d"], "--since wants no number of an analysis"),
+        (
+            ["analyses", "--until", "7d"], "--until is a date such as `2026-01-31`, got `7d`"
+        ),
         (["archive", "list", "--since", "x"], "--since is a span such as `7d`, got `x`"),
         (
             ["archive", "show", "x"],
@@ -185,7 +190,9 @@ struct ReadingProgramTests {
                 "help: clarity-jobs --help"))
     }
 
-    @Test(arguments: [["metrics"], ["insights"], ["profile"], ["summary"], ["archive", "list"]])
+    @Test(arguments: [
+        ["metrics"], ["insights"], ["analyses"], ["profile"], ["summary"], ["archive", "list"],
+    ])
     func `without data, a reading command says so and creates nothing`(words: [String]) async throws
     {
         let playground = try await Playground(sandboxOptions: nil)
@@ -233,7 +240,7 @@ struct ReadingProgramTests {
         }
 
         let both = try await counts()
-        let commands = [["insights"], ["profile"], ["summary"], ["archive", "list"]]
+        let commands = [["insights"], ["analyses"], ["profile"], ["summary"], ["archive", "list"]]
         for command in commands {
             let result = try await playground.start(command, environment: Self.clock).finish()
             #expect(result.status == 0 && result.errors == "", "\(result.errors)")

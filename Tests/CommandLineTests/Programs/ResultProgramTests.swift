@@ -107,6 +107,7 @@ struct ResultProgramTests {
     private func jobFile(url: String, folder: String) -> String {
         Playground.standardJobFile(url: url, folder: folder)
             + """
+              - { id: analysis, kind: pat-analysis }
               - id: waits
                 kind: command
                 constraints: { storage_free: 900TiB }
@@ -237,6 +238,10 @@ struct ResultProgramTests {
                 "records", ["HeartRate", "--by", period, "--since", "2026-01-01"], to: &outputs,
                 playground)
         }
+        try playground.writeSteps(days: 7)
+        for job in ["upload", "analysis"] { _ = try await playground.run("run", job, "--force") }
+        try await add("analyses", to: &outputs, playground)
+        try await add("analyses", ["1"], to: &outputs, playground)
         try await add("insights", to: &outputs, playground)
         let insight = try #require(try await playground.json("insights").elements.first?["id"].text)
         try await add("insights", [insight], to: &outputs, playground)

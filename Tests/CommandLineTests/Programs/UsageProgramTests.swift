@@ -79,6 +79,7 @@ struct UsageProgramTests {
         ["auth", "login"],
         ["auth", "status"], ["audit"], ["audit", "log"], ["key"], ["key", "rotate"],
         ["key", "status"], ["import"], ["sources"], ["summary"], ["metrics"], ["insights"],
+        ["analyses"],
         ["profile"], ["archive"], ["archive", "list"], ["archive", "show"],
     ])
     func `every command has a help page`(words: [String]) async throws {

@@ -6,6 +6,7 @@ import Testing
 struct CompletionTests {
     @Test(arguments: [
         (["re"], ["receive", "resume", "retry", "records", "restore"]),
+        (["an"], ["analyses"]),
         (["--config", "a.yaml", "outb"], ["outbox"]),
         (["outbox", "l"], ["list"]),
         (["outbox", "list", "--in"], ["--in-state"]),
