@@ -89,6 +89,11 @@ extension Dialect {
             .sleep: Field(
                 "sleep_analysis", UploadEndpoint.Payload("sleep_data"), in: [1...1440]),
             .activity: Field("activity_level", activity),
+            .mood: Field("mood_assessment", mind),
+            .stress: Field("stress_indicators", mind),
+            .cognitive: Field("cognitive_metrics", mind),
+            // No payload has this type's name; the contract's client puts it with the body's values.
+            .environmental: Field("environmental", biometric),
         ]
     }
 }

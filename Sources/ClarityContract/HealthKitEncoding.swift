@@ -21,7 +21,8 @@ extension HealthKitEncoding {
     /// A blood pressure is one correlation, not two quantities. So each sample is one object with
     /// one identifier, its two halves stay together, and the counts in the answer are counts of
     /// samples. For the same reason a night and a day are one object each, with names that state
-    /// the units. The day goes with the correlations, which also combine several quantities.
+    /// the units. The day goes with the correlations, which also combine several quantities. So do
+    /// the assessments, for which HealthKit has no type: they have the backend's own names.
     package init(of kind: SampleKind) {
         self =
             switch kind {
@@ -49,6 +50,10 @@ extension HealthKitEncoding {
             case .sleep: .category("HKCategoryTypeIdentifierSleepAnalysis")
             case .activity:
                 HealthKitEncoding(type: "HKActivitySummaryTypeIdentifier", list: .correlations)
+            case .mood: HealthKitEncoding(type: "mood_assessment", list: .correlations)
+            case .stress: HealthKitEncoding(type: "stress_indicators", list: .correlations)
+            case .cognitive: HealthKitEncoding(type: "cognitive_metrics", list: .correlations)
+            case .environmental: HealthKitEncoding(type: "environmental", list: .correlations)
             }
     }
 

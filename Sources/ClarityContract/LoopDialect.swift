@@ -109,6 +109,7 @@ extension Dialect {
             .meditationMinutes: Field(
                 "mood_assessment", mind, "meditation_minutes", in: [0...480], isWhole: true),
             .activity: Field("activity_level", activity),
+            .mood: Field("mood_assessment", mind),
         ]
     }
 

@@ -20,7 +20,7 @@ package struct UploadEndpoint: Hashable, Sendable {
         package var payload: Payload
         /// The names of the sample's numbers: one, or systolic and diastolic. A night uses the
         /// names of `JSONWriter.fields(of:)`. A day has none, because each of its values goes under
-        /// the field of its own kind.
+        /// the field of its own kind, and several measures have none, because each has its own name.
         package var names: [String]
         /// The accepted numbers, one range for each name; empty if every number is accepted.
         package var ranges: [ClosedRange<Double>]

@@ -53,6 +53,7 @@ public struct UploadRules: Hashable, Sendable {
                 kind.allows([Double(systolic), Double(diastolic)])
             case .sleep(let night): kind.allows([Double(night.totalMinutes)])
             case .activity(let day): !sendable(day).isEmpty
+            case .values(let values): isSendable(values)
             }
         guard isInRange else { return .outOfRange }
         if !takesFuture, max(sample.start, sample.end) > now { return .inFuture }
@@ -74,6 +75,15 @@ extension UploadRules {
     }
 }
 
+extension UploadRules {
+    /// Whether each value is within the range of the kind of the same name, if that has one.
+    private func isSendable(_ values: MeasuredValues) -> Bool {
+        values.numbers.allSatisfy { measure, number in
+            SampleKind(rawValue: measure.rawValue).flatMap { kinds[$0] }?.allows([number]) ?? true
+        }
+    }
+}
+
 extension Sample {
     /// Whether the value fits its kind, and each part of it can be written as a JSON number.
     package var hasValueOfItsKind: Bool {
@@ -82,8 +92,14 @@ extension Sample {
         case (.sleep, .sleep(let night)): night.efficiency.isFinite
         case (.activity, .activity(let day)):
             !day.isEmpty && ActivityDay.kinds.allSatisfy { day[$0]?.isFinite ?? true }
+        case (_, .values(let values)):
+            !values.numbers.isEmpty
+                && values.numbers.allSatisfy { measure, number in
+                    kind.measures.contains(measure) && number.isFinite
+                        && (measure != .mood || IntakeCheck.range(of: measure).contains(number))
+                }
         case (.bloodPressure, _), (.sleep, _), (.activity, _): false
-        case (_, .single(let number)): number.isFinite
+        case (_, .single(let number)): number.isFinite && kind.measures.isEmpty
         case (_, _): false
         }
     }

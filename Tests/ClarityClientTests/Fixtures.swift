@@ -54,6 +54,9 @@ func testValue(_ kind: SampleKind, _ number: Double = 1) -> Sample.Value {
     case .bloodPressure: .pressure(systolic: 118, diastolic: 76)
     case .sleep: .sleep(testNight)
     case .activity: .activity(testDay)
+    case .mood, .stress, .cognitive:
+        .values(MeasuredValues([.mood: 4, .stress: 3.5, .socialMinutes: 45], text: "calm"))
+    case .environmental: .values(MeasuredValues([.bodyTemperature: 30.5]))
     default: .single(number)
     }
 }

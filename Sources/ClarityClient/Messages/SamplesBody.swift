@@ -47,6 +47,7 @@ extension UploadEndpoint {
                 }
             case .sleep(let night): json.object("value") { $0.fields(of: night) }
             case .activity(let day): json.object("value") { $0.fields(of: day) }
+            case .values(let values): json.object("value") { $0.fields(of: values, sample.kind) }
             }
             if let unit = encoding.unit { json.field("unit", unit) }
             json.field("start_date", sample.start)

@@ -61,6 +61,7 @@ extension UploadEndpoint {
                     json.field("sleep_end", sample.end)
                 case .activity(let day):
                     for (value, field) in written(day, fields) { json.write(value, field) }
+                case .values(let values): json.fields(of: values, sample.kind)
                 }
                 if let timestamp = field.payload.timestamp { json.field(timestamp, sample.start) }
             }
@@ -80,7 +81,7 @@ extension UploadEndpoint {
         guard let field = fields[sample.kind] else { return false }
         switch sample.value {
         case .single(let value): return field.canWrite(value)
-        case .pressure, .sleep: return true
+        case .pressure, .sleep, .values: return true
         case .activity(let day): return !written(day, fields).isEmpty
         }
     }
@@ -118,6 +119,19 @@ extension JSONWriter {
     /// Writes an instant as RFC 3339 in UTC; as an element if `key` is `nil`.
     mutating func field(_ key: String?, _ instant: Instant) {
         plain(key) { instant.append(to: &$0) }
+    }
+
+    /// Writes the known values under the contract's names, a mood as a word.
+    mutating func fields(of values: MeasuredValues, _ kind: SampleKind) {
+        for measure in kind.measures {
+            guard let number = values.numbers[measure] else { continue }
+            switch measure {
+            case .mood: field(measure.rawValue, Measure.moods[Int(number.rounded()) - 1])
+            case _ where measure.isWhole: field(measure.rawValue, number: Int(number.rounded()))
+            default: field(measure.rawValue, number: number)
+            }
+        }
+        if let text = values.text { field("notes", text) }
     }
 
     /// Writes a night without its start and end, and without its unknown values.

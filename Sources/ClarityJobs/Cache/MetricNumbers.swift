@@ -58,6 +58,8 @@ extension MetricNumbers {
             for kind in ActivityDay.kinds {
                 if let measure = Measure(kind) { self[measure] = day[kind] }
             }
+        case .values(let values):
+            for measure in sample.kind.measures { self[measure] = values.numbers[measure] }
         }
     }
 }

@@ -38,8 +38,7 @@ extension MetricNumbers {
             if let number = payload[measure.rawValue]?.double { self[measure] = number }
         }
         if case .string(let word)? = payload[Measure.mood.rawValue] {
-            self[.mood] = ["very_low", "low", "neutral", "good", "excellent"].firstIndex(of: word)
-                .map { Double($0 + 1) }
+            self[.mood] = Measure.moods.firstIndex(of: word).map { Double($0 + 1) }
         }
         guard let stages = payload["sleep_stages"] else { return }
         for (name, measure) in [

@@ -17,6 +17,8 @@ extension SampleKind {
     public var decimals: Int {
         switch self {
         case .steps, .flightsClimbed, .bloodPressure, .bloodGlucose, .sleep, .activity: 0
+        // `MeasuredValues` has decimals of its own.
+        case .mood, .stress, .cognitive, .environmental: 0
         case .heartRate, .restingHeartRate, .respiratoryRate, .oxygenSaturation, .exerciseMinutes,
             .bodyTemperature:
             1
@@ -50,7 +52,24 @@ extension Sample {
             bytes.append(contentsOf: String(diastolic).utf8)
         case .sleep(let night): night.appendCanonicalValue(to: &bytes)
         case .activity(let day): day.appendCanonicalValue(to: &bytes)
+        case .values(let values): values.appendCanonicalValue(kind, to: &bytes)
         }
+    }
+}
+
+extension MeasuredValues {
+    /// Appends the values in the order of the kind's measures, with three decimals and `-` for
+    /// unknown ones, and the text: `4.000/-/-/7.000/-/-/-/a long day`.
+    fileprivate func appendCanonicalValue(_ kind: SampleKind, to bytes: inout [UInt8]) {
+        for measure in kind.measures {
+            if let number = numbers[measure] {
+                appendFixed(number, decimals: 3, to: &bytes)
+            } else {
+                bytes.append(UInt8(ascii: "-"))
+            }
+            bytes.append(UInt8(ascii: "/"))
+        }
+        bytes.append(contentsOf: (text ?? "").utf8)
     }
 }
 

@@ -27,7 +27,7 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
     public var kinds: [SampleKind] {
         switch self {
         case .activity: [.activity] + ActivityDay.kinds
-        case .mentalHealth: [.meditationMinutes]
+        case .mentalHealth: [.meditationMinutes, .mood, .stress, .cognitive]
         // Every other group has the name of its only kind.
         default: SampleKind(rawValue: rawValue).map { [$0] } ?? []
         }

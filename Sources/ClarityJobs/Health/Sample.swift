@@ -9,6 +9,7 @@ public struct Sample: Hashable, Sendable, PrivateValue {
         // Indirect, because otherwise every measurement would have the size of these cases.
         indirect case sleep(SleepNight)
         indirect case activity(ActivityDay)
+        indirect case values(MeasuredValues)
     }
 
     public var kind: SampleKind
@@ -69,6 +70,11 @@ public enum SampleKind: String, CaseIterable, Hashable, Sendable {
     case sleep
     /// One local day, as an `ActivityDay`.
     case activity
+    /// A mood, as `MeasuredValues`; so are the next three.
+    case mood
+    case stress
+    case cognitive
+    case environmental
 }
 
 extension Sample {

@@ -30,8 +30,10 @@ public struct UnitConversion: Hashable, Sendable {
             case .exerciseMinutes, .meditationMinutes: UnitConversion.minutes
             case .vo2Max: UnitConversion.oxygenUptake
             case .bloodGlucose: UnitConversion.milligramsPerDecilitre
-            // No record has these kinds; they are computed from many records.
-            case .oxygenSaturation, .bodyTemperature, .sleep, .activity: [:]
+            // No record has the last kinds: they are made of many records, or have fixed units.
+            case .oxygenSaturation, .bodyTemperature, .sleep, .activity, .mood, .stress, .cognitive,
+                .environmental:
+                [:]
             }
         if kind == .oxygenSaturation, unit == "%" {
             rule = .percent

@@ -143,6 +143,7 @@ extension Sample {
             switch value {
             case .single, .pressure: 768
             case .sleep, .activity: 1280
+            case .values(let values): 1280 + 6 * (values.text?.utf8.count ?? 0)
             }
         return own + 6 * (source?.utf8.count ?? 0)
     }

@@ -43,6 +43,20 @@ public enum IntakeCheck {
         case .sleep: 0...2880
         // The values of a day are checked against the ranges of their own kinds.
         case .activity: 0...100_000_000
+        // Each of their measures has a range of its own.
+        case .mood, .stress, .cognitive, .environmental: 0...5000
+        }
+    }
+
+    /// Returns the values that are possible at all for a measure in `MeasuredValues`.
+    public static func range(of measure: Measure) -> ClosedRange<Double> {
+        switch measure {
+        case .systolic, .diastolic: range(of: .bloodPressure)
+        case .mood: 1...5
+        case .stress, .anxiety, .energy, .focus: 1...10
+        case .socialMinutes: 0...1440
+        case .meditationMinutes: 0...480
+        default: SampleKind(rawValue: measure.rawValue).map(range) ?? 0...1_000_000
         }
     }
 
@@ -61,6 +75,8 @@ public enum IntakeCheck {
             guard night.efficiency.isFinite else { throw .notFinite }
             guard (0...1).contains(night.efficiency) else { throw .impossible }
             try check(Double(night.totalMinutes), sample.kind)
+        case .values(let values):
+            for (measure, number) in values.numbers { try check(number, range(of: measure)) }
         case .activity(let day):
             var sample = sample
             sample.value = .activity(try accepted(day))
@@ -86,7 +102,13 @@ public enum IntakeCheck {
     }
 
     private static func check(_ number: Double, _ kind: SampleKind) throws(Refusal) {
+        try check(number, range(of: kind))
+    }
+
+    private static func check(
+        _ number: Double, _ range: ClosedRange<Double>
+    ) throws(Refusal) {
         guard number.isFinite else { throw .notFinite }
-        guard range(of: kind).contains(number) else { throw .impossible }
+        guard range.contains(number) else { throw .impossible }
     }
 }

@@ -24,6 +24,7 @@ extension Sample {
                 bytes.append(day[kind] == nil ? 0 : 1)
                 if let value = day[kind] { bytes.append(littleEndian: value.bitPattern) }
             }
+        case .values(let values): values.append(to: &bytes)
         }
         if let source { bytes.append(field: source) }
         return bytes
@@ -48,6 +49,9 @@ extension Sample {
         case 4:
             guard let day = ActivityDay(sealed: &reader) else { return nil }
             value = .activity(day)
+        case 5:
+            guard let values = MeasuredValues(sealed: &reader) else { return nil }
+            value = .values(values)
         default: return nil
         }
         let hasSource = !reader.isAtEnd
@@ -78,6 +82,38 @@ extension SleepNight {
             wakeCount: numbers[1], awakeMinutes: numbers[2], lightMinutes: numbers[3],
             deepMinutes: numbers[4], remMinutes: numbers[5],
             minutesToSleep: numbers[6] < 0 ? nil : numbers[6])
+    }
+}
+
+extension MeasuredValues {
+    /// Appends the numbers by code, and the text.
+    fileprivate func append(to bytes: inout [UInt8]) {
+        bytes.append(5)
+        bytes.append(UInt8(numbers.count))
+        for (measure, number) in numbers.sorted(by: { $0.key.code < $1.key.code }) {
+            bytes.append(measure.code)
+            bytes.append(littleEndian: number.bitPattern)
+        }
+        bytes.append(text == nil ? 0 : 1)
+        if let text { bytes.append(field: text) }
+    }
+
+    fileprivate init?(sealed reader: inout ByteReader) {
+        self.init()
+        guard let count = reader.number(UInt8.self) else { return nil }
+        for _ in 0..<count {
+            guard let measure = reader.number(UInt8.self).flatMap({ Measure(code: $0) }),
+                let bits = reader.number(UInt64.self)
+            else { return nil }
+            numbers[measure] = Double(bitPattern: bits)
+        }
+        switch reader.number(UInt8.self) {
+        case 0: break
+        case 1:
+            guard let text = reader.field() else { return nil }
+            self.text = text
+        default: return nil
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 /// | table | floor in bytes | what fits |
 /// |---|---|---|
 /// | outbox, one number or two | 64 | a source's name up to 50 bytes |
-/// | outbox, a day or a night | 128 | all fields and a name up to 50 bytes |
+/// | outbox, other values | 128 | all fields without notes, and a name up to 50 bytes |
 /// | metrics | 512 | a metric of one group of fields as JSON |
 /// | insights, insight_requests, profile | 4096 | a text of about 600 words |
 /// | minutes | 8192 | always |

@@ -97,6 +97,10 @@ extension Sample {
                 ActivityDay.kinds.compactMap { kind in
                     day[kind].map { "\(kind.rawValue): \($0)" }
                 }
+            case .values(let values):
+                kind.measures.compactMap { measure in
+                    values.numbers[measure].map { "\(measure.rawValue): \($0)" }
+                } + (values.text.map { ["notes: \($0)"] } ?? [])
             }
         if let source { lines.append("source: \(source)") }
         return lines

@@ -50,10 +50,23 @@ struct SpoolObject {
         }
     }
 
+    /// Returns one of the words, by its place among them.
+    func place(_ name: String, in words: [String]) throws(FieldFault) -> Int {
+        let word = try text(name) ?? ""
+        guard let place = words.firstIndex(of: word) else {
+            throw fault(name, "a text", "one of \(words.joined(separator: ", "))")
+        }
+        return place
+    }
+
     /// Returns a number of at least 0.
-    func number(_ name: String, atMost limit: Double = .infinity) throws(FieldFault) -> Double {
+    func number(
+        _ name: String, in range: ClosedRange<Double> = 0...(.infinity)
+    ) throws(FieldFault) -> Double {
         let wanted =
-            limit == .infinity ? "a number of at least 0" : "a number from 0 to \(Int(limit))"
+            range.upperBound == .infinity
+            ? "a number of at least 0"
+            : "a number from \(Int(range.lowerBound)) to \(Int(range.upperBound))"
         let number: Double
         switch json[name] {
         case .integer(let value): number = Double(value)
@@ -61,7 +74,8 @@ struct SpoolObject {
         case let other: throw fault(name, other?.sort ?? "nothing", wanted)
         }
         guard number >= 0 else { throw fault(name, "a negative number", wanted) }
-        guard number <= limit else { throw fault(name, "a larger number", wanted) }
+        guard number >= range.lowerBound else { throw fault(name, "a smaller number", wanted) }
+        guard number <= range.upperBound else { throw fault(name, "a larger number", wanted) }
         // Turns a negative zero into zero.
         return number + 0
     }

@@ -93,6 +93,7 @@ struct SpoolSample: Hashable {
             }
             return .pressure(
                 systolic: try pressure("systolic"), diastolic: try pressure("diastolic"))
+        case .mood, .stress, .cognitive, .environmental: return .values(try values(object, kind))
         default:
             let value = try conversion(object, kind)(try object.number("value"))
             guard value.isFinite, value >= 0 else { throw object.tooLarge("value") }
@@ -120,7 +121,7 @@ struct SpoolSample: Hashable {
     private static func night(_ object: SpoolObject) throws(FieldFault) -> SleepNight {
         SleepNight(
             totalMinutes: try object.whole("total_minutes", 1...2880),
-            efficiency: try object.number("efficiency", atMost: 1),
+            efficiency: try object.number("efficiency", in: 0...1),
             wakeCount: try object.whole("wake_count", 0...1000, else: 0),
             awakeMinutes: try object.whole("awake_minutes", 0...2880, else: 0),
             lightMinutes: try object.whole("light_minutes", 0...2880, else: 0),
@@ -128,6 +129,37 @@ struct SpoolSample: Hashable {
             remMinutes: try object.whole("rem_minutes", 0...2880, else: 0),
             minutesToSleep: object.has("minutes_to_sleep")
                 ? try object.whole("minutes_to_sleep", 0...2880) : nil)
+    }
+
+    private static func values(
+        _ object: SpoolObject, _ kind: SampleKind
+    ) throws(FieldFault) -> MeasuredValues {
+        let names = kind.measures.map(\.rawValue)
+        let hasNotes = kind != .environmental
+        let parts = try object.object("value", hasNotes ? names + ["notes"] : names)
+        var values = MeasuredValues()
+        for measure in kind.measures where parts.has(measure.rawValue) {
+            let (name, range) = (measure.rawValue, IntakeCheck.range(of: measure))
+            values.numbers[measure] =
+                if measure == .mood {
+                    Double(try parts.place(name, in: Measure.moods) + 1)
+                } else if measure.isWhole {
+                    Double(try parts.whole(name, Int(range.lowerBound)...Int(range.upperBound)))
+                } else {
+                    try parts.number(name, in: range)
+                }
+        }
+        guard !values.numbers.isEmpty else {
+            throw FieldFault(
+                field: "value", got: "an object without a value",
+                wanted: "at least one of \(names.joined(separator: ", "))")
+        }
+        values.text = try parts.text("notes")
+        guard values.text?.count ?? 0 <= MeasuredValues.longestText else {
+            throw parts.fault(
+                "notes", "a longer text", "at most \(MeasuredValues.longestText) characters")
+        }
+        return values
     }
 
     private static let dayFields = ActivityDay.kinds.map(\.rawValue)

@@ -38,8 +38,11 @@ struct UploadRulesTests {
         #expect(
             SampleKind.allCases.filter { loop.metricType(of: $0) == nil } == [
                 .heartRateVariability, .oxygenSaturation, .respiratoryRate, .bodyTemperature,
-                .bloodGlucose, .sleep,
+                .bloodGlucose, .sleep, .stress, .cognitive, .environmental,
             ])
+        #expect(loop.metricType(of: .mood) == "mood_assessment")
+        #expect(blueprint.metricType(of: .environmental) == "environmental")
+        #expect(samples.metricType(of: .cognitive) == "cognitive_metrics")
         #expect(loop.metricType(of: .activity) == "activity_level")
         #expect(blueprint.metricType(of: .sleep) == "sleep_analysis")
         #expect(samples.metricType(of: .sleep) == "HKCategoryTypeIdentifierSleepAnalysis")

@@ -93,13 +93,23 @@ struct SamplesBodyTests {
                 """))
     }
 
+    @Test func `an assessment is one object with the backend's own names`() throws {
+        #expect(
+            try body([testSample(.stress, testValue(.stress))]).contains(
+                """
+                "correlation_samples":[{"identifier":"metric-0","type":"stress_indicators",\
+                "value":{"mood_score":"good","stress_level":3.5,"social_interaction_minutes":45,\
+                "notes":"calm"},"start_date":
+                """))
+    }
+
     @Test func `each sample is one object under its own identifier`() throws {
         let text = try body(SampleKind.allCases.map { testSample($0, testValue($0)) })
 
         let identifiers = text.split(separator: "\"identifier\":\"").dropFirst().map {
             String($0.prefix { $0 != "\"" })
         }
-        #expect(identifiers.sorted() == (0..<17).map { "metric-\($0)" }.sorted())
+        #expect(identifiers.sorted() == (0..<21).map { "metric-\($0)" }.sorted())
     }
 
     @Test func `ids of users go in lower case where the backend compares them so`() throws {

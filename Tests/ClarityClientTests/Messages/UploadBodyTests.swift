@@ -95,6 +95,23 @@ struct UploadBodyTests {
                 + #""sleep_stages":{"awake":9,"light":360,"deep":71,"rem":0},"#
                 + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
         Row(
+            .mood, testValue(.mood),
+            #""mood_assessment","mental_health_data":{"mood_score":"good","stress_level":3.5,"#
+                + #""social_interaction_minutes":45,"notes":"calm","#
+                + #""timestamp":"2026-11-20T06:00:00Z"}"#),
+        Row(
+            .stress, .values(MeasuredValues([.stress: 3.5])),
+            #""stress_indicators","mental_health_data":{"stress_level":3.5,"#
+                + #""timestamp":"2026-11-20T06:00:00Z"}"#),
+        Row(
+            .cognitive, .values(MeasuredValues([.focus: 7])),
+            #""cognitive_metrics","mental_health_data":{"focus_rating":7.0,"#
+                + #""timestamp":"2026-11-20T06:00:00Z"}"#),
+        Row(
+            .environmental, .values(MeasuredValues([.bodyTemperature: 30.5, .systolic: 118])),
+            #""environmental","biometric_data":{"blood_pressure_systolic":118,"#
+                + #""body_temperature":30.5}"#),
+        Row(
             .activity, .activity(testDay),
             #""activity_level","activity_data":{"steps":8012,"distance":5.125,"#
                 + #""active_energy":310.25,"exercise_minutes":30,"flights_climbed":7,"#

@@ -20,6 +20,8 @@ import Testing
         (SampleKind.heartRate, Sample.Value.single(61.25)),
         (.bloodPressure, .pressure(systolic: 118, diastolic: 76)), (.sleep, .sleep(night)),
         (.activity, .activity(day)), (.activity, .activity(ActivityDay())),
+        (.mood, .values(MeasuredValues([.mood: 4, .energy: 6.5], text: "calm"))),
+        (.environmental, .values(MeasuredValues([.bodyTemperature: 30.5]))),
     ].flatMap { kind, value in
         ["Watch", nil].map { source in
             Sample(

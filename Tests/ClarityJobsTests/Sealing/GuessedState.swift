@@ -44,6 +44,12 @@ struct GuessedState {
             little[.steps] = 7
             for kind in ActivityDay.kinds { much[kind] = 12_345.678 }
             return (sample(.activity(little)), sample(.activity(much)))
+        case .mood, .stress, .cognitive, .environmental:
+            let all = kind.measures.map { ($0, IntakeCheck.range(of: $0).upperBound - 0.125) }
+            return (
+                sample(.values(MeasuredValues([kind.measures[0]: 2]))),
+                sample(.values(MeasuredValues(Dictionary(uniqueKeysWithValues: all))))
+            )
         default: return (sample(.single(7)), sample(.single(161.125)))
         }
     }

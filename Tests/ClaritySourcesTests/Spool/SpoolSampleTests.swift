@@ -45,6 +45,17 @@ import Testing
                 #"{"kind":"activity","start":"2026-01-02T03:04:05Z","end":"2026-01-02T04:04:05Z","value":{"steps":812,"distance":1.5},"aggregate":false}"#,
                 .activity, .activity(SpoolSampleTests.day), 3600, .measurement
             ),
+            (
+                #"{"kind":"mood","start":"2026-01-02T03:04:05Z","value":{"mood_score":"good","energy_level":6.5,"social_interaction_minutes":45,"notes":"calm"}}"#,
+                .mood,
+                .values(
+                    MeasuredValues([.mood: 4, .energy: 6.5, .socialMinutes: 45], text: "calm")),
+                0, .measurement
+            ),
+            (
+                #"{"kind":"environmental","start":"2026-01-02T03:04:05Z","value":{"body_temperature":30.5}}"#,
+                .environmental, .values(MeasuredValues([.bodyTemperature: 30.5])), 0, .measurement
+            ),
         ])
     func `a sample of each form is read`(
         text: String, kind: SampleKind, value: Sample.Value, seconds: Int64, nature: SampleNature
@@ -139,6 +150,27 @@ import Testing
                 "`value.total_minutes`: got another number, wanted a whole number from 1 to 2880"
             ),
             (
+                #"{"kind":"mood","start":"2026-01-02T00:00:00Z","value":{"mood_score":"fine"}}"#,
+                "`value.mood_score`: got a text, wanted one of very_low, low, neutral, good, excellent"
+            ),
+            (
+                #"{"kind":"stress","start":"2026-01-02T00:00:00Z","value":{"stress_level":0.5}}"#,
+                "`value.stress_level`: got a smaller number, wanted a number from 1 to 10"
+            ),
+            (
+                #"{"kind":"cognitive","start":"2026-01-02T00:00:00Z","value":{"notes":"x"}}"#,
+                "`value`: got an object without a value, wanted at least one of mood_score, stress_level, anxiety_level, energy_level, focus_rating, social_interaction_minutes, meditation_minutes"
+            ),
+            (
+                #"{"kind":"environmental","start":"2026-01-02T00:00:00Z","value":{"notes":"x"}}"#,
+                "`value.notes`: got a field of no meaning, wanted one of heart_rate, heart_rate_variability, blood_pressure_systolic, blood_pressure_diastolic, oxygen_saturation, respiratory_rate, body_temperature, blood_glucose"
+            ),
+            (
+                #"{"kind":"mood","start":"2026-01-02T00:00:00Z","value":{"stress_level":2,"notes":""#
+                    + String(repeating: "x", count: 1001) + #""}}"#,
+                "`value.notes`: got a longer text, wanted at most 1000 characters"
+            ),
+            (
                 #"{"kind":"activity","start":"2026-01-02T00:00:00Z","end":"2096-01-03T00:00:00Z","value":{"steps":1}}"#,
                 "`end`: got an instant to come, wanted one that has passed"
             ),
@@ -158,6 +190,8 @@ import Testing
 
         #expect(
             error?.description.hasPrefix("`kind`: got a text, wanted one of heart_rate, ") == true)
-        #expect(error?.description.hasSuffix(", sleep, activity") == true)
+        #expect(
+            error?.description.hasSuffix(", activity, mood, stress, cognitive, environmental")
+                == true)
     }
 }

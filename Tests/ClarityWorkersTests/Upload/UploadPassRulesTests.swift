@@ -382,6 +382,8 @@ import Testing
         return switch kind {
         case .sleep: .sleep(night)
         case .activity: .activity(day)
+        case .mood, .stress, .cognitive: .values(MeasuredValues([.stress: number]))
+        case .environmental: .values(MeasuredValues([.bodyTemperature: number]))
         case .bloodPressure: .pressure(systolic: 118, diastolic: 76)
         default: .single(number)
         }

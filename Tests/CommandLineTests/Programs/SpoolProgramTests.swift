@@ -1,6 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
+import SQLite
 import Testing
 
 @Suite("A spool folder and the other sources", .timeLimit(.minutes(5)))
@@ -62,6 +63,66 @@ struct SpoolProgramTests {
                 """)
         #expect(again.status == 0)
         #expect(try await playground.sandbox?.count("distinct_metric_ids") == 4)
+    }
+
+    @Test(arguments: [["--dialect", "blueprint"], ["--dialect", "loop", "--quirks", "measured"]])
+    func `moods, stress, cognition and the environment arrive as they were written`(
+        options: [String]
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: options) { url, folder in
+            """
+            version: 1
+            backend: { url: \(url), retry_wait: 1ms }
+            sources: [{ kind: spool, path: \(folder)/spool }]
+            jobs: [{ id: upload, kind: bulk-upload }]
+
+            """
+        }
+        mkdir("\(playground.folder.path)/spool", 0o700)
+        let mind = #"{"mood_score":"good","stress_level":3.5,"notes":"a \"calm\" day"}"#
+        let samples = [
+            ("mood", mind), ("stress", #"{"stress_level":8}"#),
+            ("cognitive", #"{"focus_rating":7,"meditation_minutes":12}"#),
+            ("environmental", #"{"body_temperature":30.5}"#),
+        ]
+        let lines = samples.map { kind, value in
+            #"{"kind":"\#(kind)","start":"2026-01-02T03:04:05Z","value":\#(value)}"#
+        }
+        try playground.folder.write(
+            "spool/a.ndjson", Array(lines.joined(separator: "\n").utf8))
+        try await playground.logIn()
+
+        let run = try await playground.run("run", "upload")
+        try playground.folder.write(
+            "spool/again.ndjson", Array(lines.joined(separator: "\n").utf8))
+        let again = try await playground.run("run", "upload")
+        let audit = try await playground.run("audit")
+
+        #expect(run.status == 0 && again.status == 0, "\(run.errors)\(again.errors)")
+        #expect(audit.status == 0, "\(audit.output)")
+        let database = try Connection(
+            path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly)
+        let isLoop = options.contains("loop")
+        let bodies = try database.all(
+            isLoop
+                ? "SELECT body FROM healthkit_samples"
+                : "SELECT body FROM metrics WHERE work_id IS NOT NULL"
+        ) { $0.text(0) }
+        let received = try Dictionary(
+            uniqueKeysWithValues: bodies.map { body -> (String, JSONValue) in
+                let json = try JSONValue(body)
+                let type = json[isLoop ? "type" : "metric_type"].text ?? ""
+                let payload =
+                    type == "environmental" ? "biometric_data" : "mental_health_data"
+                return (type, json[isLoop ? "value" : payload])
+            })
+        #expect(received.count == 4 && bodies.count == 4)
+        let types = ["mood_assessment", "stress_indicators", "cognitive_metrics", "environmental"]
+        for (type, (_, value)) in zip(types, samples) {
+            let (found, wanted) = (try #require(received[type]), try JSONValue(value))
+            #expect(wanted.keys.allSatisfy { found[$0] == wanted[$0] }, "\(found)")
+            #expect(found.keys.subtracting(wanted.keys).isSubset(of: ["timestamp"]))
+        }
     }
 
     @Test func `a dry run leaves the files where they are`() async throws {

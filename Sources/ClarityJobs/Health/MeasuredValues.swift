@@ -1,0 +1,47 @@
+/// Several measures that belong together, with a text: an assessment of a mood, or values of the
+/// environment.
+public struct MeasuredValues: Hashable, Sendable, PrivateValue {
+    /// The most characters of `text`.
+    public static let longestText = 1000
+
+    /// The known numbers; those of `SampleKind.measures` count.
+    public var numbers: [Measure: Double]
+    /// Notes in the person's own words.
+    public var text: String?
+
+    /// Creates values.
+    public init(_ numbers: [Measure: Double] = [:], text: String? = nil) {
+        self.numbers = numbers
+        self.text = text
+    }
+}
+
+extension SampleKind {
+    /// The measures that a sample of this kind may have, in the order in which they are written;
+    /// empty for a kind whose value has another form.
+    public var measures: [Measure] {
+        switch self {
+        case .mood, .stress, .cognitive:
+            [.mood, .stress, .anxiety, .energy, .focus, .socialMinutes, .meditationMinutes]
+        case .environmental:
+            [
+                .heartRate, .heartRateVariability, .systolic, .diastolic, .oxygenSaturation,
+                .respiratoryRate, .bodyTemperature, .bloodGlucose,
+            ]
+        default: []
+        }
+    }
+}
+
+extension Measure {
+    /// The words for the numbers 1 to 5 of `mood`.
+    public static let moods = ["very_low", "low", "neutral", "good", "excellent"]
+
+    /// Whether the contract has only whole numbers of it.
+    public var isWhole: Bool {
+        switch self {
+        case .systolic, .diastolic, .mood, .socialMinutes, .meditationMinutes: true
+        default: false
+        }
+    }
+}
