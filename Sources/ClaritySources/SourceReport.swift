@@ -84,7 +84,7 @@ public struct SourceReport: Hashable, Sendable {
     /// folded many readings.
     mutating func count(_ sample: Sample, _ nature: SampleNature) {
         switch nature {
-        case .measurement: samplesByKind[sample.kind, default: 0] += 1
+        case .measurement, .knownMeasurement: samplesByKind[sample.kind, default: 0] += 1
         case .aggregate:
             folded += 1
             made[sample.kind, default: 0] += 1
@@ -123,6 +123,13 @@ public struct SourceProgress: Hashable, Sendable {
     public var bytesTotal: Int64?
     /// The records read so far.
     public var recordsRead: Int64 = 0
+}
+
+/// The months of an export of which an earlier reading brought everything.
+package struct KnownMonths: Sendable {
+    /// The key of fingerprints; `nil` if nobody wants any.
+    var key: [UInt8]?
+    var months: Set<TypeMonth> = []
 }
 
 /// Receives a sample from a source, and how it relates to others of the same kind and times.

@@ -36,6 +36,8 @@ public struct Archive: Sendable {
         /// A sentence for each month that has a damaged segment. The segment stays as it is; its
         /// records count as new.
         package var damaged: [String] = []
+        /// Whether records of a month that counted as known are not: its file has changed meanwhile.
+        package var hasMissed = false
 
         package init() {}
     }
@@ -49,34 +51,49 @@ public struct Archive: Sendable {
     /// - Parameters:
     ///   - source: a name of a source that has everything each time, of which only a keyed hash is
     ///     stored; `nil` for one that has other records each time.
+    ///   - reader: what read the source, if its samples are in the outbox.
     ///   - zone: the time zone whose days are added up; `nil` if the source does not know it, and who
     ///     asks for its days adds them up.
     package func keep(
-        _ collected: ArchiveCollector, of source: String?, zone: Zone?
+        _ collected: ArchiveCollector, of source: String?, by reader: ArchiveMarks.Reader? = nil,
+        zone: Zone?
     ) throws(HealthStoreError) -> Kept {
         var kept = Kept()
         kept.records = collected.count
         let key = store.sealer.fingerprintKey
-        var marks =
-            try source.map { source throws(HealthStoreError) in try self.marks(of: source) }
-            ?? Marks(tag: [])
+        let former = try source.map { source throws(HealthStoreError) in try self.marks(of: source)
+        }
+        var marks = former
+        marks?.reader = reader
+        marks?.prints = [:]
         let tools = try HealthStore.describing(store.path) { try Tools() }
         var rest = collected.keys()[...]
         while !rest.isEmpty {
             try store.change { connection in
                 for (month, bucket) in rest.prefix(Archive.portion) {
-                    let found = try collected.segment(bucket, tools.decompressor)
-                    let tags = RecordTags(key, found.texts)
-                    let mark = tags.fingerprint(of: found.records)
-                    guard source == nil || marks.prints[month] != mark else { continue }
-                    let added = try add(found, tags, to: month, key, zone, tools, connection)
-                    kept.new += Int64(added.new)
-                    kept.segments += added.new > 0 ? 1 : 0
-                    if added.isDamaged { kept.damaged.append(month.damage) }
-                    marks.prints[month] = mark
+                    var found: Segment?
+                    var print = collected.print(bucket, key)
+                    if former != nil, print == nil {
+                        let segment = try collected.segment(bucket, tools.decompressor)
+                        print = RecordTags(key, segment.texts).fingerprint(of: segment.records)
+                        found = segment
+                    }
+                    if former == nil || former?.prints[month] != print {
+                        guard !collected.isKnown(bucket) else {
+                            kept.hasMissed = true
+                            continue
+                        }
+                        let added = try add(
+                            found ?? collected.segment(bucket, tools.decompressor), to: month, key,
+                            zone, tools, connection)
+                        kept.new += Int64(added.new)
+                        kept.segments += added.new > 0 ? 1 : 0
+                        if added.isDamaged { kept.damaged.append(month.damage) }
+                    }
+                    marks?.prints[month] = print
                 }
                 // Written last, so that a mark never says more than the segments have.
-                if source != nil, rest.count <= Archive.portion { try write(marks, connection) }
+                if let marks, rest.count <= Archive.portion { try write(marks, connection) }
             }
             rest = rest.dropFirst(Archive.portion)
         }
@@ -91,8 +108,8 @@ public struct Archive: Sendable {
     ///
     /// - Returns: how many were stored, and whether a segment of the month is damaged.
     private func add(
-        _ found: Segment, _ tags: RecordTags, to month: TypeMonth, _ key: [UInt8], _ zone: Zone?,
-        _ tools: Tools, _ connection: Connection
+        _ found: Segment, to month: TypeMonth, _ key: [UInt8], _ zone: Zone?, _ tools: Tools,
+        _ connection: Connection
     ) throws -> (new: Int, isDamaged: Bool) {
         let stored = try sealed(month, connection)
         var known: [UInt128: Int] = [:]
@@ -108,7 +125,9 @@ public struct Archive: Sendable {
             for record in part.records { known[tags.tag(of: record), default: 0] += 1 }
             parts.append(part)
         }
+        let tags = known.isEmpty ? nil : RecordTags(key, found.texts)
         let new = found.records.filter { record in
+            guard let tags else { return true }
             let tag = tags.tag(of: record)
             guard let count = known[tag], count > 0 else { return true }
             known[tag] = count - 1
@@ -207,53 +226,96 @@ public struct Archive: Sendable {
 
     // MARK: Marks
 
-    /// The fingerprints of everything that a source brought, by type and month.
-    private struct Marks {
-        var tag: [UInt8]
-        var prints: [TypeMonth: Fingerprint] = [:]
-    }
-
-    private func marks(of source: String) throws(HealthStoreError) -> Marks {
-        let tag = store.sealer.tag(of: source, in: "segment_marks")
+    /// Returns what the last whole reading of a source brought; nothing if there was none.
+    package func marks(of source: String) throws(HealthStoreError) -> ArchiveMarks {
+        let sealer = store.sealer
+        let tag = sealer.tag(of: source, in: "segment_marks")
         return try store.access { connection in
             let sealed = try connection.first(
                 "SELECT sealed FROM segment_marks WHERE tag = ?", .blob(tag)
             ) { $0.blob(0) }
-            var marks = Marks(tag: tag)
+            var marks = ArchiveMarks(tag: tag, key: sealer.fingerprintKey)
             // Damaged marks only mean that every month is compared once more.
-            guard let sealed, let plain = store.sealer.opened(sealed, for: identity(marks)) else {
-                return marks
-            }
-            var reader = ByteReader(plain)
-            while let type = reader.field(), let month = reader.number(Int32.self),
-                let count = reader.number(UInt64.self), let sum = reader.number(UInt128.self)
-            {
-                marks.prints[TypeMonth(type: type, month: Int(month))] = Fingerprint(
-                    count: count, sum: sum)
+            if let sealed, let plain = sealer.opened(sealed, for: identity(marks)) {
+                marks.read(plain)
             }
             return marks
         }
     }
 
-    private func write(_ marks: Marks, _ connection: Connection) throws {
-        var plain: [UInt8] = []
-        for (key, print) in marks.prints.sorted(by: { $0.key < $1.key }) {
-            plain.append(field: key.type)
-            plain.append(littleEndian: Int32(key.month))
-            plain.append(littleEndian: print.count)
-            plain.append(littleEndian: print.sum)
-        }
+    private func write(_ marks: ArchiveMarks, _ connection: Connection) throws {
         try connection.run(
             """
             INSERT INTO segment_marks (tag, sealed) VALUES (?1, ?2)
             ON CONFLICT (tag) DO UPDATE SET sealed = ?2
-            """, .blob(marks.tag), .blob(store.sealer.seal(plain, for: identity(marks))))
+            """, .blob(marks.tag), .blob(store.sealer.seal(marks.bytes, for: identity(marks))))
     }
 
-    private func identity(_ marks: Marks) -> RowIdentity {
+    private func identity(_ marks: ArchiveMarks) -> RowIdentity {
         var row = RowIdentity("segment_marks")
         row.append(marks.tag)
         return row
+    }
+}
+
+/// What the last whole reading of a source brought, by type and month.
+package struct ArchiveMarks: Hashable, Sendable {
+    /// What decides which samples are made of the records.
+    package struct Reader: Hashable, Sendable {
+        /// Its name with its version and rules.
+        package var name: String
+        /// When the same records bring more samples, because one was dated in the future.
+        package var dueAt: Instant?
+
+        package init(name: String, dueAt: Instant?) {
+            self.name = name
+            self.dueAt = dueAt
+        }
+    }
+
+    let tag: [UInt8]
+    /// The key of the fingerprints.
+    package let key: [UInt8]
+    /// What read it; `nil` if its samples may be missing in the outbox.
+    package var reader: Reader?
+    package var prints: [TypeMonth: Fingerprint] = [:]
+
+    fileprivate init(tag: [UInt8], key: [UInt8]) {
+        self.tag = tag
+        self.key = key
+    }
+
+    /// Whether a reading now would make the samples that the outbox has of the same records.
+    package func isCurrent(_ name: String, at now: Instant) -> Bool {
+        guard let reader, reader.name == name else { return false }
+        return reader.dueAt.map { $0 > now } ?? true
+    }
+
+    fileprivate var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(field: reader?.name ?? "")
+        bytes.append(littleEndian: reader?.dueAt?.millisecondsSince1970 ?? .max)
+        for (key, print) in prints.sorted(by: { $0.key < $1.key }) {
+            bytes.append(field: key.type)
+            bytes.append(littleEndian: Int32(key.month))
+            bytes.append(littleEndian: print.count)
+            bytes.append(littleEndian: print.sum)
+        }
+        return bytes
+    }
+
+    fileprivate mutating func read(_ bytes: [UInt8]) {
+        var form = ByteReader(bytes)
+        guard let name = form.field(), let due = form.number(Int64.self) else { return }
+        if !name.isEmpty {
+            reader = Reader(
+                name: name, dueAt: due == .max ? nil : Instant(millisecondsSince1970: due))
+        }
+        while let type = form.field(), let month = form.number(Int32.self),
+            let count = form.number(UInt64.self), let sum = form.number(UInt128.self)
+        {
+            prints[TypeMonth(type: type, month: Int(month))] = Fingerprint(count: count, sum: sum)
+        }
     }
 }
 

@@ -30,11 +30,22 @@ package struct TypeMonth: Hashable, Comparable, Sendable {
 /// Gathers the records of one reading by type and month, until `Archive.keep` stores them.
 ///
 /// The most recent records are values in memory; more than `mostOpen` of them are compressed, which
-/// leaves some 5 bytes of each.
+/// leaves some 5 bytes of each. Of the records that are known only the fingerprint is made.
 package struct ArchiveCollector: Hashable, Sendable {
+    /// The records that are known.
+    package enum Known: Hashable, Sendable {
+        case none
+        /// Those of these months.
+        case months(Set<TypeMonth>)
+        /// All, because only the fingerprints are wanted.
+        case all
+    }
+
     private struct Bucket: Hashable, Sendable {
         var type: Int
         var month: Int
+        let isKnown: Bool
+        var print = Fingerprint()
         var open: [ArchivedRecord] = []
         /// Encoded segments.
         var parts: [[UInt8]] = []
@@ -70,6 +81,12 @@ package struct ArchiveCollector: Hashable, Sendable {
     /// Rises when `texts` begins anew: indices from before mean nothing then.
     package private(set) var epoch = 0
     private var types = ["(other types)": ArchiveCollector.otherType]
+    private var names = ["(other types)"]
+    private let known: Known
+    /// Hashes the records for the fingerprints of months; `nil` if nobody wants these.
+    private var tags: RecordTags?
+    /// What belongs to the reading and is in no month.
+    private var rest = Fingerprint()
     private var buckets: [Bucket] = []
     private var places: [Place: Int] = [:]
     /// Neighbouring records nearly always have the same type and month.
@@ -81,37 +98,81 @@ package struct ArchiveCollector: Hashable, Sendable {
     /// The number of records.
     package private(set) var count: Int64 = 0
 
-    /// - Parameter mostOpen: the number of records that are not compressed, for tests.
-    package init(mostOpen: Int? = nil) { self.mostOpen = mostOpen ?? ArchiveCollector.mostOpen }
+    /// - Parameters:
+    ///   - key: the key of fingerprints, `Archive.marks` has it; `nil` if nobody wants any.
+    ///   - mostOpen: the number of records that are not compressed, for tests.
+    package init(key: [UInt8]? = nil, known: Known = .none, mostOpen: Int? = nil) {
+        self.mostOpen = mostOpen ?? ArchiveCollector.mostOpen
+        self.known = known
+        tags = key.map { RecordTags($0) }
+    }
 
     /// Returns the number of a type, for `add`; `nil` if there are too many types already.
     package mutating func type(_ name: String) -> Int? {
         if let known = types[name] { return known }
         guard types.count < ArchiveCollector.mostTypes else { return nil }
-        types[name] = types.count
-        return types.count - 1
+        types[name] = names.count
+        names.append(name)
+        return names.count - 1
+    }
+
+    /// Whether a record of a type that starts then is known.
+    @inline(__always)
+    package mutating func isKnown(_ start: Int64, type: Int) -> Bool {
+        buckets[bucket(of: start, type)].isKnown
     }
 
     /// Adds a record of a type.
     package mutating func add(_ record: ArchivedRecord, type: Int) {
-        let bucket: Int
-        if let last, last.type == type, record.start >= last.from, record.start < last.to {
-            bucket = last.bucket
-        } else {
-            bucket = self.bucket(of: record.start, type)
-        }
-        buckets[bucket].open.append(record)
+        let bucket = bucket(of: record.start, type)
         count += 1
-        openCount += 1
+        if let tag = tag(of: record) { buckets[bucket].print.add(tag) }
+        if !buckets[bucket].isKnown {
+            buckets[bucket].open.append(record)
+            openCount += 1
+        }
         if openCount > mostOpen || texts.size > ArchiveCollector.mostText { compress() }
     }
 
+    /// Adds a record to the digest that is part of another one.
+    package mutating func note(_ record: ArchivedRecord, type: Int) {
+        guard let tag = tag(of: record), let tags else { return }
+        rest.add(tags.hash([tag, tags.hash(Array(names[type].utf8))]))
+    }
+
+    /// Adds a record to the digest that cannot be kept.
+    package mutating func noteRefused() { rest.count &+= 1 }
+
+    /// Adds a number to the digest, after all records.
+    package mutating func note(_ number: Int64) {
+        guard let tags else { return }
+        rest.sum = tags.hash([rest.sum, UInt128(truncatingIfNeeded: number)])
+    }
+
+    private mutating func tag(of record: ArchivedRecord) -> UInt128? {
+        tags?.add(texts)
+        return tags?.tag(of: record)
+    }
+
+    @inline(__always)
     private mutating func bucket(of start: Int64, _ type: Int) -> Int {
+        if let last, last.type == type, start >= last.from, start < last.to { return last.bucket }
+        return newBucket(of: start, type)
+    }
+
+    private mutating func newBucket(of start: Int64, _ type: Int) -> Int {
         let place = Place(type: type, month: TypeMonth.month(of: start))
         let bucket = places[place] ?? buckets.count
         if bucket == buckets.count {
             places[place] = bucket
-            buckets.append(Bucket(type: type, month: place.month))
+            let isKnown =
+                switch known {
+                case .none: false
+                case .months(let months):
+                    months.contains(TypeMonth(type: names[type], month: place.month))
+                case .all: true
+                }
+            buckets.append(Bucket(type: type, month: place.month, isKnown: isKnown))
         }
         func first(ofMonth month: Int) -> Int64 {
             let (year, rest) = month.quotientAndRemainder(dividingBy: 12)
@@ -145,6 +206,7 @@ package struct ArchiveCollector: Hashable, Sendable {
             }
             if hasMuchText {
                 texts = TextTable()
+                tags = tags.map { RecordTags($0.key) }
                 epoch += 1
             }
         } catch {
@@ -154,10 +216,36 @@ package struct ArchiveCollector: Hashable, Sendable {
 
     /// Returns the types and months, in order.
     func keys() -> [(key: TypeMonth, bucket: Int)] {
-        let names = Dictionary(uniqueKeysWithValues: types.map { ($0.value, $0.key) })
-        return buckets.enumerated().map { index, bucket in
-            (TypeMonth(type: names[bucket.type] ?? "", month: bucket.month), index)
+        buckets.enumerated().map { index, bucket in
+            (TypeMonth(type: names[bucket.type], month: bucket.month), index)
         }.sorted { $0.0 < $1.0 }
+    }
+
+    /// Returns the fingerprint of a type and month; `nil` without this key.
+    func print(_ bucket: Int, _ key: [UInt8]) -> Fingerprint? {
+        tags?.key == key ? buckets[bucket].print : nil
+    }
+
+    /// Whether the records of a type and month are known, so that there is only their fingerprint.
+    func isKnown(_ bucket: Int) -> Bool { buckets[bucket].isKnown }
+
+    /// Returns the months that have the same fingerprints.
+    package func months(like prints: [TypeMonth: Fingerprint]) -> Set<TypeMonth> {
+        Set(keys().lazy.filter { prints[$0.key] == buckets[$0.bucket].print }.map(\.key))
+    }
+
+    /// What tells this reading from another one, without the order of its records; `nil` without a
+    /// key.
+    package var digest: UInt128? {
+        guard let tags else { return nil }
+        func tag(_ name: String, _ month: Int, _ print: Fingerprint) -> UInt128 {
+            tags.hash(
+                [tags.hash(Array(name.utf8)), UInt128(truncatingIfNeeded: month)]
+                    + [UInt128(print.count), print.sum])
+        }
+        return keys().reduce(tag("", 0, rest)) { sum, entry in
+            sum &+ tag(entry.key.type, entry.key.month, buckets[entry.bucket].print)
+        }
     }
 
     /// Returns all records of a type and month.

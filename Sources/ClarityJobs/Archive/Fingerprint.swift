@@ -2,7 +2,7 @@ import CSodium
 
 /// What tells two sets of records apart without their order: how many there are, and the sum of
 /// their keyed hashes.
-struct Fingerprint: Hashable, Sendable {
+package struct Fingerprint: Hashable, Sendable {
     var count: UInt64 = 0
     var sum: UInt128 = 0
 
@@ -14,15 +14,23 @@ struct Fingerprint: Hashable, Sendable {
 
 /// Hashes records under a key (SipHash-2-4 with 128 bits), so that nobody without the key can make
 /// two that collide.
-struct RecordTags {
-    private let key: [UInt8]
+struct RecordTags: Hashable, Sendable {
+    let key: [UInt8]
     private var textTags: [UInt64] = []
 
     /// - Parameter key: 16 bytes.
-    init(_ key: [UInt8], _ texts: TextTable) {
+    init(_ key: [UInt8], _ texts: TextTable = TextTable()) {
         self.key = key
         textTags.reserveCapacity(texts.count)
-        for text in texts.texts { textTags.append(UInt64(truncatingIfNeeded: hash(text))) }
+        add(texts)
+    }
+
+    /// Hashes the texts that a table has got since the last call.
+    mutating func add(_ texts: TextTable) {
+        while textTags.count < texts.count {
+            let text = texts[UInt32(textTags.count)]
+            textTags.append(UInt64(truncatingIfNeeded: hash(text)))
+        }
     }
 
     /// Returns the hash of everything in a record but where the clocks stood.
@@ -46,7 +54,9 @@ struct RecordTags {
         records.reduce(into: Fingerprint()) { $0.add(tag(of: $1)) }
     }
 
-    private func hash(_ bytes: [UInt8]) -> UInt128 { bytes.withUnsafeBytes { hash($0) } }
+    func hash(_ bytes: [UInt8]) -> UInt128 { bytes.withUnsafeBytes { hash($0) } }
+
+    func hash(_ numbers: [UInt128]) -> UInt128 { numbers.withUnsafeBytes { hash($0) } }
 
     private func hash(_ bytes: UnsafeRawBufferPointer) -> UInt128 {
         var out: UInt128 = 0

@@ -90,8 +90,17 @@ package struct Segment: Sendable {
 
 /// Texts, each once, in the order in which they came.
 package struct TextTable: Hashable, Sendable {
+    /// A text that is hashed as a whole: an array would hash each of its bytes by itself.
+    private struct Key: Hashable, Sendable {
+        let text: [UInt8]
+
+        func hash(into hasher: inout Hasher) {
+            text.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+    }
+
     private(set) var texts: [[UInt8]] = []
-    private var places: [[UInt8]: UInt32] = [:]
+    private var places: [Key: UInt32] = [:]
     /// The bytes of all texts.
     private(set) var size = 0
 
@@ -99,7 +108,7 @@ package struct TextTable: Hashable, Sendable {
 
     init(_ texts: [[UInt8]]) {
         self.texts = texts
-        for (index, text) in texts.enumerated() { places[text] = UInt32(index) }
+        for (index, text) in texts.enumerated() { places[Key(text: text)] = UInt32(index) }
     }
 
     package var count: Int { texts.count }
@@ -108,9 +117,10 @@ package struct TextTable: Hashable, Sendable {
 
     /// Returns the index of a text, which is added if it is new.
     package mutating func index(of text: [UInt8]) -> UInt32 {
-        if let known = places[text] { return known }
+        let key = Key(text: text)
+        if let known = places[key] { return known }
         let place = UInt32(texts.count)
-        places[text] = place
+        places[key] = place
         texts.append(text)
         size += text.count
         return place

@@ -107,6 +107,8 @@ public enum SampleNature: Hashable, Sendable {
     /// A measured value: two different values are two measurements, and no aggregate replaces
     /// either.
     case measurement
+    /// A measured value that an earlier reading of its source brought, with all others of its month.
+    case knownMeasurement
     /// A value that a source computes from everything that it knows of the time between start and
     /// end, such as a day's steps. Of two such values the one with the later `asOf` counts.
     ///
@@ -117,7 +119,7 @@ public enum SampleNature: Hashable, Sendable {
     /// Whether another sample of the same kind and time may replace this one.
     public var isAggregate: Bool {
         switch self {
-        case .measurement: false
+        case .measurement, .knownMeasurement: false
         case .aggregate: true
         }
     }

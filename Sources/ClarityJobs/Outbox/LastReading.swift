@@ -15,6 +15,9 @@ public struct LastReading: Hashable, Sendable {
     /// When a reading of the same content finds more, because something in it was dated in the
     /// future.
     public var dueAt: Instant?
+    /// What tells all that was read from what another reading finds, in any order; `nil` if the
+    /// source has none.
+    package var digest: UInt128?
 
     /// Creates a note of a reading.
     public init(
@@ -39,7 +42,9 @@ extension LastReading {
         form.append(mark == nil ? 0 : 1)
         if let mark { form += mark.key + mark.code }
         form.append(counts: counts)
-        if let dueAt { form.append(littleEndian: dueAt.millisecondsSince1970) }
+        guard dueAt != nil || digest != nil else { return form }
+        form.append(littleEndian: dueAt?.millisecondsSince1970 ?? .max)
+        if let digest { form.append(littleEndian: digest) }
         return form
     }
 
@@ -59,7 +64,10 @@ extension LastReading {
         guard let counts = form.counts() else { return nil }
         self.init(
             readAt: readAt, reader: reader, bytes: bytes, mark: mark, counts: counts,
-            // Earlier versions did not write it.
-            dueAt: form.number(Int64.self).map { Instant(millisecondsSince1970: $0) })
+            // Earlier versions wrote it only if there was one, and no digest.
+            dueAt: form.number(Int64.self).flatMap {
+                $0 == .max ? nil : Instant(millisecondsSince1970: $0)
+            })
+        digest = form.number(UInt128.self)
     }
 }

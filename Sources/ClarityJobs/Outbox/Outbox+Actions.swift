@@ -128,6 +128,7 @@ extension Outbox {
             // Done in each portion, so that the removed samples are read again even if this ends
             // early.
             try connection.run("DELETE FROM sources")
+            try connection.run("DELETE FROM segment_marks")
             // A reading does not merge a day again unless a source's contribution has changed.
             try mergeAllDaysAgain(connection)
             try connection.run("DELETE FROM outbox WHERE id IN (\(ids))")

@@ -78,7 +78,17 @@ extension Outbox {
         try store.change { connection in try write(portion, of: reading, connection) }
     }
 
-    /// Does the same within a transaction.
+    /// Counts measurements that a reading brought again, of which it was known without looking them
+    /// up that the outbox has them.
+    package func count(
+        known: Int64, of reading: Reading
+    ) throws(HealthStoreError) -> EnqueueCounts {
+        var portion = OutboxPortion()
+        portion.known = known
+        return try commit(portion, of: reading)
+    }
+
+    /// Does what `commit` does, within a transaction.
     func write(
         _ portion: OutboxPortion, of reading: Reading?, _ connection: Connection
     ) throws -> EnqueueCounts {

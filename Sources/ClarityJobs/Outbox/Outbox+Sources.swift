@@ -88,6 +88,29 @@ extension Outbox {
         }
     }
 
+    /// Returns the last reading of any file with the same digest by the same reader; `nil` if there
+    /// is none.
+    package func lastReading(
+        like digest: UInt128, by reader: String
+    ) throws(HealthStoreError) -> LastReading? {
+        try store.access { connection in
+            var last: LastReading?
+            try connection.forEach(
+                """
+                SELECT tag, sealed, read_at_ms FROM sources WHERE sealed IS NOT NULL
+                ORDER BY read_at_ms
+                """
+            ) { row in
+                guard let form = sealer.opened(row.blob(1), for: .source(row.blob(0))),
+                    let found = LastReading(sealedForm: form, readAt: row.instant(2)),
+                    found.digest == digest, found.reader == reader
+                else { return }
+                last = found
+            }
+            return last
+        }
+    }
+
     /// Returns when a source, one file or a set of files, was last read to its end, or `nil`.
     public func lastSourceReading() throws(HealthStoreError) -> Instant? {
         try store.access { connection in

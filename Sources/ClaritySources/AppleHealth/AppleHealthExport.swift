@@ -16,6 +16,8 @@ struct AppleHealthExport: Sendable {
     var rules = FoldingRules()
     /// The earliest start of a wanted sample; `nil` means any.
     var since: Instant?
+    /// The months that an earlier reading brought.
+    var known = KnownMonths()
 
     /// Returns the file that is read for the export at `path`: the one in the folder there,
     /// otherwise `path` itself, whatever it is.
@@ -35,9 +37,25 @@ struct AppleHealthExport: Sendable {
     ///   which stop the reading.
     func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
         var reading = ExportReading(
-            source: try ExportSource.open(path: path), mapper: RecordMapper(now: now, rules: rules),
+            source: try ExportSource.open(path: path),
+            mapper: RecordMapper(
+                now: now, rules: rules,
+                collector: ArchiveCollector(key: known.key, known: .months(known.months))),
             progress: progress)
         return try reading.run(each)
+    }
+
+    /// Makes the fingerprints of the records, and nothing else.
+    ///
+    /// - Parameter key: the key of the fingerprints.
+    /// - Returns: `nil` if the source breaks off.
+    /// - Throws: as `read`.
+    func lookThrough(_ key: [UInt8], progress: ProgressHandler?) throws -> ArchiveCollector? {
+        var reading = ExportReading(
+            source: try ExportSource.open(path: path),
+            mapper: ExportArchiving(ArchiveCollector(key: key, known: .all)), progress: progress)
+        let report = try reading.run { _, _ in }
+        return report.brokeAt == nil ? report.records : nil
     }
 }
 

@@ -12,7 +12,15 @@ struct RecordArchiving {
     /// The longest text of metadata that is kept of a record; no phone writes a tenth of it.
     private static let longestMetadata = 1 << 16
 
-    private(set) var collector = ArchiveCollector()
+    /// What became of a record.
+    enum Fate {
+        case kept
+        /// It is in a month of which everything is known.
+        case known
+        case refused(RecordRefusal)
+    }
+
+    private(set) var collector: ArchiveCollector
     /// By the attributes in front of the dates, which most records repeat byte for byte.
     private var origins = RecordArchiving.noOrigins
     /// The indices of values that are no numbers.
@@ -26,6 +34,8 @@ struct RecordArchiving {
     /// Its beats so far.
     private var beats: Heartbeats?
 
+    init(_ collector: ArchiveCollector = ArchiveCollector()) { self.collector = collector }
+
     private static var noOrigins: InternTable<Origin> {
         InternTable(capacity: 65_536, limit: 4096)
     }
@@ -35,12 +45,47 @@ struct RecordArchiving {
     /// Adds a record of the top level.
     ///
     /// - Parameter isOpen: whether its metadata may follow; `end` then follows too.
-    /// - Returns: why it cannot be kept; `nil` if it is.
-    mutating func add(_ bytes: Bytes, _ fields: RecordFields, isOpen: Bool) -> RecordRefusal? {
+    @inline(__always)
+    mutating func add(_ bytes: Bytes, _ fields: RecordFields, isOpen: Bool) -> Fate {
         end()
-        guard fields.has(.start), fields.has(.end) else { return .noDate }
+        guard fields.has(.type) else { return refuse(.noType) }
+        guard fields.has(.start), fields.has(.end) else { return refuse(.noDate) }
+        guard let (record, type) = record(bytes, fields) else { return refuse(.badDate) }
+        let isKnown = collector.isKnown(record.start, type: type)
+        if isOpen {
+            open = (record, type)
+        } else {
+            keep(record, type: type)
+        }
+        return isKnown ? .known : .kept
+    }
+
+    private mutating func refuse(_ refusal: RecordRefusal) -> Fate {
+        noteRefused()
+        return .refused(refusal)
+    }
+
+    /// Notes a record that cannot be kept.
+    mutating func noteRefused() { collector.noteRefused() }
+
+    /// Notes a record inside a correlation, which the top level repeats.
+    mutating func note(nested bytes: Bytes, _ fields: RecordFields) {
+        guard fields.has(.type), fields.has(.start), fields.has(.end),
+            let (record, type) = record(bytes, fields)
+        else { return noteRefused() }
+        collector.note(record, type: type)
+    }
+
+    /// Notes what else decides what a reading makes of the records.
+    mutating func note(_ number: Int64) { collector.note(number) }
+
+    /// Makes the record of a tag with a type and dates; `nil` if a date cannot be read.
+    @inline(__always)
+    private mutating func record(
+        _ bytes: Bytes, _ fields: RecordFields
+    ) -> (record: ArchivedRecord, type: Int)? {
         guard let start = date(bytes, fields.start), let end = date(bytes, fields.end) else {
-            return .badDate
+            return nil
         }
         let created = fields.has(.created) ? date(bytes, fields.created) : nil
         let origin = RecordArchiving.origin(bytes, fields, &origins, &collector)
@@ -51,12 +96,7 @@ struct RecordArchiving {
             origin: origin.text,
             value: fields.hasValue
                 ? RecordArchiving.value(bytes.slice(fields.value), &words, &collector) : .none)
-        if isOpen {
-            open = (record, origin.type)
-        } else {
-            keep(record, type: origin.type)
-        }
-        return nil
+        return (record, origin.type)
     }
 
     private mutating func keep(_ record: ArchivedRecord, type: Int) {

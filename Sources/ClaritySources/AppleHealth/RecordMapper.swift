@@ -36,8 +36,7 @@ struct RecordMapper: ExportHandler {
     private var sourceCounts = [Int64](repeating: 0, count: RecordMapper.noSource + 1)
     private var devices = InternTable<SourceSort?>(capacity: 1024)
     private var pairing: BloodPressurePairing
-    private var archiving = RecordArchiving()
-    private var elements = ElementArchiving()
+    private var archiving: ExportArchiving
     private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
 
     /// The counts so far, without those of `types`, `sourceCounts` and `refused`.
@@ -50,14 +49,17 @@ struct RecordMapper: ExportHandler {
 
     init(
         now: Instant, rules: FoldingRules = FoldingRules(),
-        pairing: BloodPressurePairing = BloodPressurePairing()
+        pairing: BloodPressurePairing = BloodPressurePairing(),
+        collector: ArchiveCollector = ArchiveCollector()
     ) {
+        archiving = ExportArchiving(collector)
         self.now = now.secondsSince1970
         self.pairing = pairing
         folding = RecordFolding(rules, now: now.secondsSince1970)
     }
 
     mutating func exportDate(_ value: Bytes) {
+        archiving.exportDate(value)
         if let seconds = Reference.decoded(value, HealthKitDate.seconds) {
             folding.setExportDate(seconds)
         }
@@ -68,13 +70,12 @@ struct RecordMapper: ExportHandler {
     ) throws {
         report.recordsRead += 1
         isStageOpen = false
-        if elements.isOpen { endElements() }
         let source = sourcePlace(bytes, fields)
         sourceCounts[source] += 1
         let result = interpret(bytes, fields, source)
         // A record that cannot be sent is kept all the same if its type and dates can be read.
-        let refusal = fields.has(.type) ? archiving.add(bytes, fields, isOpen: isOpen) : nil
-        if let refusal, case .unmapped = result {
+        let fate = archiving.add(bytes, fields, isOpen: isOpen)
+        if case .refused(let refusal) = fate, case .unmapped = result {
             refused[refusal, default: 0] += 1
             return
         }
@@ -90,7 +91,11 @@ struct RecordMapper: ExportHandler {
             if !pairing.add(reading) { refused[.tooManyWaiting, default: 0] += 1 }
         case .sample(let sample, let place):
             types.values[place].count += 1
-            try each(sample, .measurement)
+            if case .known = fate {
+                try each(sample, .knownMeasurement)
+            } else {
+                try each(sample, .measurement)
+            }
         case .activity(let value, let interval, let quantity):
             noteDevice(bytes, fields, source)
             count(
@@ -112,7 +117,7 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
-        archiving.add(bytes, key: key, value: value)
+        archiving.metadata(bytes, key: key, value: value)
         guard isStageOpen, bytes.matches("HKTimeZone", key.start, key.end),
             value.end - value.start <= InternTable<String>.longest
         else { return }
@@ -120,37 +125,38 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {
-        archiving.add(bytes, rate: rate, time: time)
+        archiving.beat(bytes, rate: rate, time: time)
     }
 
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
-        elements.begin(element, bytes, attributes)
+        archiving.begin(element, bytes, attributes)
     }
 
     mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
-        elements.addMetadata(bytes, key: key, value: value)
+        archiving.elementMetadata(bytes, key: key, value: value)
     }
 
-    mutating func end(_ element: ExportElement) { elements.end(element).map { archiving.add($0) } }
+    mutating func end(_ element: ExportElement) { archiving.end(element) }
 
-    mutating func endElements() { elements.endAll().map { archiving.add($0) } }
+    mutating func endElements() { archiving.endElements() }
 
     mutating func endRecord(_ each: SampleHandler) throws {
         isStageOpen = false
-        archiving.end()
+        archiving.endRecord(each)
     }
 
     mutating func refuse(_ refusal: RecordRefusal) {
         report.recordsRead += 1
         isStageOpen = false
         sourceCounts[RecordMapper.noSource] += 1
+        archiving.refuse(refusal)
         refused[refusal, default: 0] += 1
     }
 
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
         report.nestedSkipped += 1
+        archiving.nestedRecord(bytes, fields)
         guard let fields else { return }
-        elements.addRecord(bytes, fields)
         let source = sourcePlace(bytes, fields)
         guard case .reading(let reading) = interpret(bytes, fields, source) else { return }
         switch reading.half {
@@ -184,9 +190,8 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
-        archiving.end()
-        report.records = archiving.collector
-        report.elementsRefused = elements.refused
+        archiving.finish(isWhole: isWhole, each)
+        archiving.write(to: &report)
         let counts = try pairing.resolve(each)
         report.pairedPartners = counts.pairs
         report.nestedTaken = counts.takenFromCorrelations

@@ -110,6 +110,8 @@ public struct ImportAccount: Sendable {
     public internal(set) var unchanged = 0
     /// When the last of these files was read.
     public internal(set) var unchangedSince: Instant?
+    /// Whether one of these files has other bytes than when its records were read.
+    var hasOtherBytes = false
     /// Descriptions of the first 100 bad samples, one a line.
     public internal(set) var faults: [String] = []
     /// The number of bad samples.
@@ -119,6 +121,7 @@ public struct ImportAccount: Sendable {
         if let readAt = result.unchangedSince {
             unchanged += 1
             unchangedSince = max(unchangedSince ?? readAt, readAt)
+            hasOtherBytes = hasOtherBytes || result.same != nil
         }
         report.add(result.report)
         enqueued += result.enqueued

@@ -10,7 +10,8 @@ extension ImportAccount {
     /// One line for people.
     public var summary: String {
         if unchanged == files, let unchangedSince {
-            return "`\(name)`: unchanged since it was read at \(unchangedSince)".forReport
+            let what = hasOtherBytes ? "the same records were" : "unchanged since it was"
+            return "`\(name)`: \(what) read at \(unchangedSince)".forReport
         }
         var parts = [
             (enqueued.queued, "queued"), (enqueued.duplicates, "known"),

@@ -18,7 +18,7 @@ struct IntakeLine: Sendable {
 
         mutating func add(_ sample: Sample, _ nature: SampleNature) {
             switch nature {
-            case .measurement: samples.append(sample)
+            case .measurement, .knownMeasurement: samples.append(sample)
             case .aggregate(let asOf): aggregates.append((sample, asOf))
             }
         }

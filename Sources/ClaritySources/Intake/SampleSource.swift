@@ -19,12 +19,20 @@ package protocol SampleSource: Sendable {
 
     /// The name of the source when days are merged: all files of a folder have the same one.
     var entry: String { get }
-    /// Whether it has all of its records each time it is read.
-    var isComplete: Bool { get }
+    /// The name under which the archive marks what it brought, if it has all of its records each
+    /// time it is read; all files that may be copies of each other have the same one.
+    var archiveName: String? { get }
     /// The time zone of its days; `nil` for a source without days.
     var dayZone: Zone? { get }
     /// Whether its file is deleted once all of it is in the outbox.
     var isDeletedWhenRead: Bool { get }
+
+    /// Makes the fingerprints of its records, and nothing else; returns `nil` if it cannot, or if
+    /// it breaks off.
+    func lookThrough(_ key: [UInt8], progress: ProgressHandler?) throws -> ArchiveCollector?
+
+    /// Returns the source with a note of what is known, so that it does not bring it again.
+    func noting(_ known: KnownMonths) -> any SampleSource
 
     /// Passes on each sample and returns the report of all records; throws the errors of `progress`
     /// and `each`.
@@ -37,9 +45,15 @@ extension SampleSource {
     package var name: String { SourceEntry.name(of: entry) }
     package var file: String { path }
     package var entry: String { path }
-    package var isComplete: Bool { false }
+    package var archiveName: String? { nil }
     package var dayZone: Zone? { nil }
     package var isDeletedWhenRead: Bool { false }
+
+    package func lookThrough(
+        _ key: [UInt8], progress: ProgressHandler?
+    ) throws -> ArchiveCollector? { nil }
+
+    package func noting(_ known: KnownMonths) -> any SampleSource { self }
 
     /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
     /// an earlier one, there is more to find.
@@ -51,9 +65,15 @@ extension SampleSource {
 
 extension AppleHealthExport: SampleSource {
     var file: String { AppleHealthExport.file(at: path) }
-    var isComplete: Bool { true }
+    var archiveName: String? { "apple-health-export" }
     var dayZone: Zone? { rules.zone }
     var reader: String { "apple-health-export 4 \(programVersion) \(rules.text)" }
+
+    func noting(_ known: KnownMonths) -> any SampleSource {
+        var source = self
+        source.known = known
+        return source
+    }
 }
 
 extension HealthAutoExport: SampleSource {

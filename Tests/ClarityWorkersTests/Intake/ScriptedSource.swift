@@ -32,7 +32,7 @@ struct ScriptedSource: SampleSource {
         guard report.samplesByKind.isEmpty else { return report }
         for (sample, nature) in samples {
             switch nature {
-            case .measurement: report.samplesByKind[sample.kind, default: 0] += 1
+            case .measurement, .knownMeasurement: report.samplesByKind[sample.kind, default: 0] += 1
             case .aggregate:
                 report.folded += 1
                 report.made[sample.kind, default: 0] += 1
