@@ -13,7 +13,7 @@ extension Outbox {
     /// stay, because a later value may follow; so do samples that the backend may have twice.
     private static let isSpent = """
         batch_id NOT NULL AND (state = 'confirmed' OR state = 'stored') AND as_of_s IS NULL
-            AND doubts = 0 AND kind <> '\(SampleKind.bloodPressure.rawValue)'
+            AND doubts = 0 AND kind NOT IN (\(PackedSample.otherKinds))
         """
 
     /// Packs the measurements that the backend confirmed or stored, if enough have gathered.

@@ -142,7 +142,12 @@ struct PackedSample: Hashable, Sendable, PrivateValue {
     var end: Int64
     var content: Content
 
-    /// Returns `nil` for a sample that cannot be packed.
+    /// The kinds whose samples are not one number, and stay rows, as a list in SQL.
+    static let otherKinds = SampleKind.allCases.filter { kind in
+        [.bloodPressure, .sleep, .activity].contains(kind) || !kind.measures.isEmpty
+    }.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+
+    /// Returns `nil` for a sample that is not one number.
     init?(_ sample: Sample) {
         guard case .single(let number) = sample.value else { return nil }
         self.init(

@@ -36,16 +36,18 @@ struct OutboxCommand {
         guard let limit = Int(arguments["limit"] ?? "20"), (1...100_000).contains(limit) else {
             throw CommandFailure(.usage, "--limit is a number from 1 to 100000")
         }
-        let (entries, total, packed) =
+        let (entries, total) =
             try usingStore { store throws(HealthStoreError) in
-                let (entries, total) = try store.outbox.entries(selection, limit: limit)
-                return (entries, total, try store.outbox.packedCount(selection))
-            } ?? ([], 0, 0)
+                try store.outbox.entries(selection, limit: limit)
+            } ?? ([], 0)
+        let packed = try usingStore { store throws(HealthStoreError) in
+            try store.outbox.packedCount(selection)
+        }
         console.results(entries.map(\.object), lines: entries.map(\.line))
         if console.form == .table, total > Int64(entries.count) {
             console.note("\(total - Int64(entries.count)) more; see --limit")
         }
-        if console.form == .table, packed > 0 {
+        if console.form == .table, let packed, packed > 0 {
             console.note(
                 "\(packed) more need nothing and are packed; `clarity-jobs metrics` has them")
         }
