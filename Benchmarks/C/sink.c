@@ -1,15 +1,19 @@
-// sink PORTFILE: accepts uploads over HTTP/1.1 on 127.0.0.1, one connection at a time, and stores
-// nothing. It answers each as the backend would, and reports every metric in the body as accepted.
-// It writes its port to PORTFILE and serves until it is killed.
+// sink PORTFILE [LATENCY]: accepts uploads over HTTP/1.1 on 127.0.0.1, with a process for each
+// connection, and stores nothing. It answers each as the backend would, LATENCY milliseconds after
+// it came, and reports every metric in the body as accepted. It writes its port to PORTFILE and
+// serves until it is killed.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+static useconds_t latency;
 static char buffer[64 * 1024 * 1024];
 
 static size_t count(const char *body, size_t size, const char *mark) {
@@ -56,6 +60,7 @@ static void serve(int peer) {
             answer, sizeof answer,
             "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
             body_size, body);
+        if (latency) usleep(latency);
         if (write(peer, answer, answer_size) != answer_size) return;
         held -= head + size;
         memmove(buffer, buffer + head + size, held);
@@ -63,7 +68,9 @@ static void serve(int peer) {
 }
 
 int main(int words, char **word) {
-    if (words != 2) return 64;
+    if (words != 2 && words != 3) return 64;
+    if (words == 3) latency = 1000 * atoi(word[2]);
+    signal(SIGCHLD, SIG_IGN);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int door = socket(AF_INET, SOCK_STREAM, 0);
@@ -79,7 +86,11 @@ int main(int words, char **word) {
     for (;;) {
         int peer = accept(door, NULL, NULL);
         if (peer < 0) continue;
-        serve(peer);
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            serve(peer);
+            _exit(0);
+        }
         close(peer);
     }
 }

@@ -6,6 +6,8 @@ struct Uploading {
     private let metrics = 100_000
     private let batch = 100
     private let rounds = 9
+    /// What is sent to a server that answers after `latency` milliseconds, in fewer rounds.
+    private let distant = (metrics: 20_000, latency: 50, rounds: 3)
 
     init(_ surroundings: Surroundings) { self.surroundings = surroundings }
 
@@ -23,6 +25,14 @@ struct Uploading {
         }
         while access(port, 0) != 0 { pause(milliseconds: 5) }
         let base = "http://127.0.0.1:\(try text(of: port))"
+        let far = "\(folder)/far"
+        let farSink = try Child([surroundings.program("sink"), far, String(distant.latency)])
+        defer {
+            farSink.send(9)
+            farSink.wait()
+        }
+        while access(far, 0) != 0 { pause(milliseconds: 5) }
+        let farBase = "http://127.0.0.1:\(try text(of: far))"
         let url = "\(base)/health-data/upload"
         let counts = [String(metrics), String(batch)]
         var programs = [
@@ -32,19 +42,32 @@ struct Uploading {
         if let python = surroundings.python {
             programs.append([python, "\(surroundings.folder)/upload_peer.py", url] + counts)
         }
-        var times = programs.map { _ in [Double]() }
+        var taken = programs.map { _ in [Double]() }
         var jobs: [Double] = []
         for round in 0..<rounds {
             for (index, program) in programs.enumerated() {
-                times[index].append(try processorTime(program, folder))
+                taken[index].append(try times(of: program, folder).processor)
             }
             let state = try surroundings.makeFolder("upload/state-\(round)")
-            jobs.append(try processorTime([own, "job", base, String(metrics), state], folder))
+            jobs.append(
+                try times(of: [own, "job", base, String(metrics), state], folder).processor)
         }
-        return section(times.map { Measurement($0) }, Measurement(jobs))
+        var walls: (own: [Double], peer: [Double]) = ([], [])
+        let count = String(distant.metrics)
+        for round in 0..<distant.rounds {
+            let state = try surroundings.makeFolder("upload/far-\(round)")
+            walls.own.append(try times(of: [own, "job", farBase, count, state], folder).wall)
+            let words = [peer, "\(farBase)/health-data/upload", "make", count, String(batch)]
+            walls.peer.append(try times(of: words, folder).wall)
+        }
+        return section(
+            taken.map { Measurement($0) }, Measurement(jobs),
+            (Measurement(walls.own), Measurement(walls.peer)))
     }
 
-    private func section(_ times: [Measurement], _ job: Measurement) -> Section {
+    private func section(
+        _ times: [Measurement], _ job: Measurement, _ walls: (own: Measurement, peer: Measurement)
+    ) -> Section {
         let (prepared, transport, client, made) = (times[0], times[1], times[2], times[3])
         var section = Section(title: "A hundred thousand metrics uploaded")
         section.add(figure("processor time, bodies made on the way", client, prepared, limit: 1.3))
@@ -54,12 +77,22 @@ struct Uploading {
                 figure("the same, beside Python's httpx and json", client, times[4], "httpx"))
         }
         section.add(figure("the transport alone, bodies prepared", transport, prepared, "C"))
-        section.add(figure("the whole job, from the sealed outbox to its receipts", job, prepared))
+        section.add(
+            figure(
+                "the whole job, from the sealed outbox to its receipts", job, made,
+                "C, bodies made too", limit: 5))
+        section.add(
+            figure(
+                "the whole job, wall time, \(distant.latency) ms until each answer", walls.own,
+                walls.peer, "C, one request at a time", limit: 0.35))
         section.notes = [
-            "\(metrics) heart rates in requests of \(batch), one after the other, over plain HTTP to a "
+            "\(metrics) heart rates in requests of \(batch), over plain HTTP to a "
                 + "server on this machine (`C/sink.c`) that counts and keeps nothing; processor time of "
                 + "the client's process, user and system, \(rounds) rounds in turn, median "
                 + "(least..most).",
+            "With \(distant.latency) ms until each answer, \(distant.metrics) are sent, in "
+                + "\(distant.rounds) rounds. The job has up to four requests under way, everything "
+                + "else one.",
             "The C program (`C/upload.c`) posts bodies from memory with libcurl; with `make` it makes "
                 + "the same bodies itself, by libsodium, gmtime_r and snprintf.",
         ]
@@ -78,14 +111,14 @@ struct Uploading {
             isMet: limit.map { ratio <= $0 })
     }
 
-    private func processorTime(_ words: [String], _ folder: String) throws -> Double {
+    /// Returns the times that a program reports, in milliseconds.
+    private func times(
+        of words: [String], _ folder: String
+    ) throws -> (processor: Double, wall: Double) {
         let output = "\(folder)/time.txt"
         try Child.run(words, output: output)
-        guard
-            let microseconds = try text(of: output).split(separator: " ").first.flatMap({
-                Double($0)
-            })
-        else { throw Trouble("`\(words[0])` wrote something else") }
-        return microseconds / 1000
+        let numbers = try text(of: output).split { $0.isWhitespace }.compactMap { Double($0) }
+        guard numbers.count == 2 else { throw Trouble("`\(words[0])` wrote something else") }
+        return (numbers[0] / 1000, numbers[1] / 1000)
     }
 }

@@ -155,24 +155,34 @@ extension Outbox {
     /// Every commit in `body` is on the disk nevertheless.
     public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
         try store.setLookout(true)
-        try store.access { connection in
-            connection.logLimit = Outbox.bulk.log
-            try connection.execute("PRAGMA cache_size = \(Outbox.bulk.memory)")
-        }
+        try beginBulk()
         let result: Result
         do {
             result = try body()
         } catch {
             // The first error is the one that matters.
-            do { try endBulk() } catch _ {}
+            do { try endImport() } catch _ {}
             throw error
         }
-        try endBulk()
+        try endImport()
         return result
     }
 
-    private func endBulk() throws(HealthStoreError) {
+    private func endImport() throws(HealthStoreError) {
         try store.setLookout(false)
+        try endBulk()
+    }
+
+    /// Sets what `inBulk` sets, for work that is no closure; `endBulk` must follow.
+    public func beginBulk() throws(HealthStoreError) {
+        try store.access { connection in
+            connection.logLimit = Outbox.bulk.log
+            try connection.execute("PRAGMA cache_size = \(Outbox.bulk.memory)")
+        }
+    }
+
+    /// Ends what `beginBulk` began.
+    public func endBulk() throws(HealthStoreError) {
         try store.access { connection in
             connection.logLimit = Outbox.ordinary.log
             try connection.execute("PRAGMA cache_size = -\(Outbox.ordinary.memoryKiB)")

@@ -70,6 +70,8 @@ struct UploadPass {
         total = try context.store.outbox.counts().waiting
         guard total > 0 else { return }
         let user = try await context.client.session().userID
+        // A page that many batches change then goes into the file once.
+        try context.store.outbox.beginBulk()
         await withTaskGroup(of: Answer.self) { answers in
             repeat {
                 while failure == nil, hasRoom, let batch = next(of: user) {
@@ -82,6 +84,7 @@ struct UploadPass {
                 take(answer)
             } while true
         }
+        try context.store.outbox.endBulk()
         try context.store.outbox.endSending()
         if let failure { throw failure }
     }
