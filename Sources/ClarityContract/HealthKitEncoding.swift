@@ -4,7 +4,7 @@ package import ClarityJobs
 package struct HealthKitEncoding: Hashable, Sendable {
     /// The list of the body that a sample goes into.
     package enum List: Hashable, Sendable {
-        case quantities, categories, correlations
+        case quantities, categories, correlations, workouts
     }
 
     package var type: String
@@ -53,6 +53,7 @@ extension HealthKitEncoding {
             case .mood: HealthKitEncoding(type: "mood_assessment", list: .correlations)
             case .stress: HealthKitEncoding(type: "stress_indicators", list: .correlations)
             case .cognitive: HealthKitEncoding(type: "cognitive_metrics", list: .correlations)
+            case .workout: HealthKitEncoding(type: "HKWorkoutTypeIdentifier", list: .workouts)
             case .environmental: HealthKitEncoding(type: "environmental", list: .correlations)
             }
     }

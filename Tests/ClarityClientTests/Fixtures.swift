@@ -56,6 +56,11 @@ func testValue(_ kind: SampleKind, _ number: Double = 1) -> Sample.Value {
     case .activity: .activity(testDay)
     case .mood, .stress, .cognitive:
         .values(MeasuredValues([.mood: 4, .stress: 3.5, .socialMinutes: 45], text: "calm"))
+    case .workout:
+        .values(
+            MeasuredValues(
+                [.activeMinutes: 32.5, .distance: 5.25, .activeEnergy: 310],
+                text: "HKWorkoutActivityTypeRunning"))
     case .environmental: .values(MeasuredValues([.bodyTemperature: 30.5]))
     default: .single(number)
     }

@@ -11,7 +11,7 @@ extension UploadEndpoint {
             json.field("user_id", userID)
             json.array("quantity_samples") { write(batch, .quantities, into: &$0) }
             json.array("category_samples") { write(batch, .categories, into: &$0) }
-            json.array("workouts") { _ in }
+            json.array("workouts") { write(batch, .workouts, into: &$0) }
             json.array("correlation_samples") { write(batch, .correlations, into: &$0) }
             json.object("upload_metadata") { json in
                 json.field("upload_source", source)

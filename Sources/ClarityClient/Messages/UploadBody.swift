@@ -121,17 +121,18 @@ extension JSONWriter {
         plain(key) { instant.append(to: &$0) }
     }
 
-    /// Writes the known values under the contract's names, a mood as a word.
+    /// Writes the known values under their names, a mood as a word.
     mutating func fields(of values: MeasuredValues, _ kind: SampleKind) {
         for measure in kind.measures {
             guard let number = values.numbers[measure] else { continue }
+            let name = kind.fieldName(of: measure)
             switch measure {
-            case .mood: field(measure.rawValue, Measure.moods[Int(number.rounded()) - 1])
-            case _ where measure.isWhole: field(measure.rawValue, number: Int(number.rounded()))
-            default: field(measure.rawValue, number: number)
+            case .mood: field(name, Measure.moods[Int(number.rounded()) - 1])
+            case _ where measure.isWhole: field(name, number: Int(number.rounded()))
+            default: field(name, number: number)
             }
         }
-        if let text = values.text { field("notes", text) }
+        if let name = kind.textName, let text = values.text { field(name, text) }
     }
 
     /// Writes a night without its start and end, and without its unknown values.

@@ -18,7 +18,7 @@ extension SampleKind {
         switch self {
         case .steps, .flightsClimbed, .bloodPressure, .bloodGlucose, .sleep, .activity: 0
         // `MeasuredValues` has decimals of its own.
-        case .mood, .stress, .cognitive, .environmental: 0
+        case .mood, .stress, .cognitive, .environmental, .workout: 0
         case .heartRate, .restingHeartRate, .respiratoryRate, .oxygenSaturation, .exerciseMinutes,
             .bodyTemperature:
             1
@@ -60,10 +60,20 @@ extension Sample {
 extension MeasuredValues {
     /// Appends the values in the order of the kind's measures, with three decimals and `-` for
     /// unknown ones, and the text: `4.000/-/-/7.000/-/-/-/a long day`.
+    ///
+    /// The values of a workout may be sums, or be written in another unit later. So they have one
+    /// decimal for minutes, two for kilometres and none for kilocalories, as in a day.
     fileprivate func appendCanonicalValue(_ kind: SampleKind, to bytes: inout [UInt8]) {
         for measure in kind.measures {
             if let number = numbers[measure] {
-                appendFixed(number, decimals: 3, to: &bytes)
+                let decimals =
+                    switch (kind, measure) {
+                    case (.workout, .distance): 2
+                    case (.workout, .activeEnergy): 0
+                    case (.workout, _): 1
+                    default: 3
+                    }
+                appendFixed(number, decimals: decimals, to: &bytes)
             } else {
                 bytes.append(UInt8(ascii: "-"))
             }

@@ -1,12 +1,12 @@
-/// Several measures that belong together, with a text: an assessment of a mood, or values of the
-/// environment.
+/// Several measures that belong together, with a text: an assessment of a mood, values of the
+/// environment, or a workout.
 public struct MeasuredValues: Hashable, Sendable, PrivateValue {
     /// The most characters of `text`.
     public static let longestText = 1000
 
     /// The known numbers; those of `SampleKind.measures` count.
     public var numbers: [Measure: Double]
-    /// Notes in the person's own words.
+    /// Notes in the person's own words, or the type of a workout's activity.
     public var text: String?
 
     /// Creates values.
@@ -28,7 +28,30 @@ extension SampleKind {
                 .heartRate, .heartRateVariability, .systolic, .diastolic, .oxygenSaturation,
                 .respiratoryRate, .bodyTemperature, .bloodGlucose,
             ]
+        case .workout: [.activeMinutes, .distance, .activeEnergy]
         default: []
+        }
+    }
+}
+
+extension SampleKind {
+    /// Returns the name of a measure in a sample of this kind, in a spool file and at the backend:
+    /// the contract's own, or in a workout one that states the unit.
+    public func fieldName(of measure: Measure) -> String {
+        switch (self, measure) {
+        case (.workout, .activeMinutes): "duration_minutes"
+        case (.workout, .distance): "distance_km"
+        case (.workout, .activeEnergy): "active_energy_kcal"
+        default: measure.rawValue
+        }
+    }
+
+    /// The name of the text; `nil` if a sample of this kind has none.
+    public var textName: String? {
+        switch self {
+        case .mood, .stress, .cognitive: "notes"
+        case .workout: "activity_type"
+        default: nil
         }
     }
 }

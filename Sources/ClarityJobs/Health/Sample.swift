@@ -75,6 +75,8 @@ public enum SampleKind: String, CaseIterable, Hashable, Sendable {
     case stress
     case cognitive
     case environmental
+    /// One workout, as `MeasuredValues` with the type of its activity.
+    case workout
 }
 
 extension Sample {

@@ -32,7 +32,7 @@ public struct UnitConversion: Hashable, Sendable {
             case .bloodGlucose: UnitConversion.milligramsPerDecilitre
             // No record has the last kinds: they are made of many records, or have fixed units.
             case .oxygenSaturation, .bodyTemperature, .sleep, .activity, .mood, .stress, .cognitive,
-                .environmental:
+                .environmental, .workout:
                 [:]
             }
         if kind == .oxygenSaturation, unit == "%" {

@@ -44,7 +44,7 @@ public enum IntakeCheck {
         // The values of a day are checked against the ranges of their own kinds.
         case .activity: 0...100_000_000
         // Each of their measures has a range of its own.
-        case .mood, .stress, .cognitive, .environmental: 0...5000
+        case .mood, .stress, .cognitive, .environmental, .workout: 0...5000
         }
     }
 
@@ -56,6 +56,7 @@ public enum IntakeCheck {
         case .stress, .anxiety, .energy, .focus: 1...10
         case .socialMinutes: 0...1440
         case .meditationMinutes: 0...480
+        case .activeMinutes: range(of: SampleKind.exerciseMinutes)
         default: SampleKind(rawValue: measure.rawValue).map(range) ?? 0...1_000_000
         }
     }

@@ -99,8 +99,8 @@ extension Sample {
                 }
             case .values(let values):
                 kind.measures.compactMap { measure in
-                    values.numbers[measure].map { "\(measure.rawValue): \($0)" }
-                } + (values.text.map { ["notes: \($0)"] } ?? [])
+                    values.numbers[measure].map { "\(kind.fieldName(of: measure)): \($0)" }
+                } + (values.text.map { ["\(kind.textName ?? "text"): \($0)"] } ?? [])
             }
         if let source { lines.append("source: \(source)") }
         return lines

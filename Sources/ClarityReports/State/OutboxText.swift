@@ -17,7 +17,7 @@ extension OutboxArithmetic {
         lines.append(account.description)
         lines += list("no field for", reasons.unmapped)
         lines += list("refused", reasons.refused)
-        lines += list("refused days and nights", reasons.madeRefused)
+        lines += list("refused days, nights and workouts", reasons.madeRefused)
         if doubled.samples > 0 {
             lines.append(
                 "possibly doubled at the backend: \(doubled.samples) samples, by \(doubled.copies) "
@@ -41,8 +41,8 @@ extension OutboxArithmetic {
     private var recordsLine: String {
         var line =
             "\(counts[.read]) read = \(counts[.queued]) queued + \(counts[.known]) known + "
-            + "\(counts[.paired]) second halves of a blood pressure + \(counts[.folded]) of days and "
-            + "nights + \(counts[.repeated]) repeated + \(counts[.unmapped]) kept here + "
+            + "\(counts[.paired]) second halves of a blood pressure + \(counts[.folded]) of days, "
+            + "nights and workouts + \(counts[.repeated]) repeated + \(counts[.unmapped]) kept here + "
             + "\(counts[.refused]) refused"
         if counts[.beforeSince] > 0 { line += " + \(counts[.beforeSince]) before the time wanted" }
         return line
@@ -50,7 +50,7 @@ extension OutboxArithmetic {
 
     private var metricsLine: String {
         var line =
-            "\(counts[.made]) days and nights = \(counts[.madeQueued]) queued + "
+            "\(counts[.made]) days, nights and workouts = \(counts[.madeQueued]) queued + "
             + "\(counts[.madeKnown]) known"
         for (name, words) in [
             (ReadingCounts.Name.madeReplaced, "replaced"), (.madeCorrected, "corrected"),
@@ -61,8 +61,8 @@ extension OutboxArithmetic {
 
     private var rowsLine: String {
         var line =
-            "\(counted(account.total, "samples")) = \(counts[.queued]) queued + \(counts[.madeQueued]) days and "
-            + "nights"
+            "\(counted(account.total, "samples")) = \(counts[.queued]) queued + \(counts[.madeQueued]) days, "
+            + "nights and workouts"
         if counts[.madeCorrected] > 0 { line += " + \(counts[.madeCorrected]) corrections" }
         if counts[.rowsBefore] > 0 {
             line += " + \(counts[.rowsBefore]) from before there was a ledger"

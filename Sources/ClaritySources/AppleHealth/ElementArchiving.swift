@@ -106,18 +106,10 @@ struct ElementArchiving {
             refused["\(outermost.element.name)", default: 0] += 1
             return nil
         }
-        var metadata: [UInt8] = []
-        for member in outermost.attributes + outermost.metadata + outermost.lists {
-            metadata += member.name.utf8.filter { $0 != 0 } + [0]
-            if case .string(let text) = member.value {
-                metadata += Array(text.utf8) + [0]
-            } else {
-                metadata += Array(member.value.line.utf8) + [0]
-            }
-        }
         return UnplacedRecord(
             type: columns.type, record: columns.record, origin: columns.origin,
-            value: columns.value, metadata: metadata)
+            value: columns.value,
+            members: outermost.attributes + outermost.metadata + outermost.lists)
     }
 
     private mutating func member(_ name: String, _ value: Bytes) -> JSON.Member {
@@ -143,8 +135,22 @@ struct UnplacedRecord {
     var record: ArchivedRecord
     var origin: RecordOrigin
     var value: [UInt8]?
-    /// Names and values, each with a byte 0 behind it.
-    var metadata: [UInt8]
+    /// Its attributes that are in no column, its metadata, and the elements inside it.
+    var members: [JSON.Member]
+
+    /// The names and values of `members`, each with a byte 0 behind it.
+    var metadata: [UInt8] {
+        var metadata: [UInt8] = []
+        for member in members {
+            metadata += member.name.utf8.filter { $0 != 0 } + [0]
+            if case .string(let text) = member.value {
+                metadata += Array(text.utf8) + [0]
+            } else {
+                metadata += Array(member.value.line.utf8) + [0]
+            }
+        }
+        return metadata
+    }
 }
 
 /// What stands in columns of the record that an element becomes.

@@ -58,9 +58,23 @@ struct ExportArchiving: ExportHandler {
         elements.addMetadata(bytes, key: key, value: value)
     }
 
-    mutating func end(_ element: ExportElement) { elements.end(element).map { records.add($0) } }
+    mutating func end(_ element: ExportElement) { _ = ended(element) }
 
-    mutating func endElements() { elements.endAll().map { records.add($0) } }
+    mutating func endElements() { _ = endedElements() }
+
+    /// Whether an element beside the records is open.
+    var isInElement: Bool { elements.isOpen }
+
+    /// Ends an element and returns the record that it became.
+    mutating func ended(_ element: ExportElement) -> UnplacedRecord? { add(elements.end(element)) }
+
+    /// Ends the open elements and returns the record that they became.
+    mutating func endedElements() -> UnplacedRecord? { add(elements.endAll()) }
+
+    private mutating func add(_ record: UnplacedRecord?) -> UnplacedRecord? {
+        if let record { records.add(record) }
+        return record
+    }
 
     mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {}
 

@@ -1,4 +1,5 @@
 import ClarityJobs
+import JSON
 
 /// The beats that the watch measured for a heart rate variability: for each the seconds after the
 /// start of the record, and the beats a minute.
@@ -53,10 +54,10 @@ struct Heartbeats {
         var record = other
         record.value = .none
         record.metadata = nil
+        let list = "[\(String(decoding: pairs.dropLast(), as: UTF8.self))]"
         return UnplacedRecord(
             type: Heartbeats.type, record: record, origin: origin,
-            metadata: Array("beats".utf8) + [0, UInt8(ascii: "[")] + pairs.dropLast()
-                + [UInt8(ascii: "]"), 0])
+            members: [JSON.Member(name: "beats", value: .string(list))])
     }
 
     /// As HealthKit names a series of beats.

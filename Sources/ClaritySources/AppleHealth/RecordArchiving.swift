@@ -135,9 +135,8 @@ struct RecordArchiving {
         var record = unplaced.record
         record.origin = collector.texts.index(of: origin.bytes)
         if let value = unplaced.value { record.value = .text(collector.texts.index(of: value)) }
-        if !unplaced.metadata.isEmpty {
-            record.metadata = collector.texts.index(of: unplaced.metadata)
-        }
+        let metadata = unplaced.metadata
+        if !metadata.isEmpty { record.metadata = collector.texts.index(of: metadata) }
         keep(record, type: number ?? ArchiveCollector.otherType)
     }
 

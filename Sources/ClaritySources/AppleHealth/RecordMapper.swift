@@ -37,6 +37,7 @@ struct RecordMapper: ExportHandler {
     private var devices = InternTable<SourceSort?>(capacity: 1024)
     private var pairing: BloodPressurePairing
     private var archiving: ExportArchiving
+    private var workouts = WorkoutMapping()
     private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
 
     /// The counts so far, without those of `types`, `sourceCounts` and `refused`.
@@ -73,6 +74,7 @@ struct RecordMapper: ExportHandler {
         let source = sourcePlace(bytes, fields)
         sourceCounts[source] += 1
         let result = interpret(bytes, fields, source)
+        if archiving.isInElement { endElements() }
         // A record that cannot be sent is kept all the same if its type and dates can be read.
         let fate = archiving.add(bytes, fields, isOpen: isOpen)
         if case .refused(let refusal) = fate, case .unmapped = result {
@@ -136,9 +138,25 @@ struct RecordMapper: ExportHandler {
         archiving.elementMetadata(bytes, key: key, value: value)
     }
 
-    mutating func end(_ element: ExportElement) { archiving.end(element) }
+    mutating func end(_ element: ExportElement) { archiving.ended(element).map { note($0) } }
 
-    mutating func endElements() { archiving.endElements() }
+    mutating func endElements() { archiving.endedElements().map { note($0) } }
+
+    /// Makes a sample of an element that the archive has taken, if it is a workout.
+    private mutating func note(_ element: UnplacedRecord) {
+        guard element.type == "\(ExportElement.workout.name)" else { return }
+        report.recordsRead += 1
+        report.bySource.add(
+            to: element.origin.source ?? "(no source)", atMost: 512, else: "(other sources)")
+        do throws(RecordRefusal) {
+            try workouts.add(element, now: now)
+        } catch {
+            if error == .inFuture {
+                report.note(due: Instant(secondsSince1970: element.record.start))
+            }
+            refused[error, default: 0] += 1
+        }
+    }
 
     mutating func endRecord(_ each: SampleHandler) throws {
         isStageOpen = false
@@ -192,6 +210,10 @@ struct RecordMapper: ExportHandler {
     mutating func finish(isWhole: Bool, _ each: SampleHandler) throws {
         archiving.finish(isWhole: isWhole, each)
         archiving.write(to: &report)
+        if let count = report.elementsRefused["\(ExportElement.workout.name)"] {
+            report.recordsRead += count
+            refused[.unreadableWorkout] = count
+        }
         let counts = try pairing.resolve(each)
         report.pairedPartners = counts.pairs
         report.nestedTaken = counts.takenFromCorrelations
@@ -205,6 +227,11 @@ struct RecordMapper: ExportHandler {
         report.folded -= outcome.copies
         report.repeated = outcome.copies
         report.made = [SampleKind.sleep: outcome.nights.made].filter { $0.value > 0 }
+        for workout in workouts.samples {
+            let nature = SampleNature.aggregate(asOf: folding.asOf)
+            report.count(workout, nature)
+            try each(workout, nature)
+        }
         report.unfinished = [SampleKind.sleep: outcome.nights.unfinished].filter { $0.value > 0 }
         report.days = outcome.days
         report.endsNow = folding.endsNow

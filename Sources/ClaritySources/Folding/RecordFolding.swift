@@ -38,6 +38,9 @@ struct RecordFolding {
     /// When the records end: the date of the export, or now if it names none or a later one.
     private var until: Int64 { min(exportDate ?? now, now) }
 
+    /// The instant as of which days, nights and workouts are true.
+    var asOf: Instant { Instant(secondsSince1970: until) }
+
     /// Whether the records end now, because the export names no date or one in the future.
     var endsNow: Bool { exportDate.map { $0 > now } ?? true }
 
@@ -101,7 +104,7 @@ struct RecordFolding {
     mutating func finish(
         names: [String], isWhole: Bool = true, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> Outcome {
-        let nature = SampleNature.aggregate(asOf: Instant(secondsSince1970: self.until))
+        let nature = SampleNature.aggregate(asOf: asOf)
         let until = isWhole ? until : .min
         let sources = names.enumerated().map { index, name in
             DaySource(
@@ -164,5 +167,7 @@ enum RecordRefusal: String, Error {
     case tooLong = "longer than a record of its type can be"
     case tooManyDays = "too many records of days"
     case tooManyStages = "too many stages of sleep"
+    case unreadableWorkout = "workout without a date, or too long"
+    case tooManyWorkouts = "too many workouts"
     case unknownStage = "unknown stage of sleep"
 }

@@ -104,7 +104,7 @@ public struct ImportAccount: Sendable {
     public internal(set) var report = SourceReport()
     /// What happened to the samples in the outbox.
     public internal(set) var enqueued = EnqueueCounts()
-    /// The days, nights and sums that were refused, by reason.
+    /// The days, nights, sums and workouts that were refused, by reason.
     public internal(set) var madeRefused: [String: Int64] = [:]
     /// The number of files that were not read, because they are unchanged since the last time.
     public internal(set) var unchanged = 0

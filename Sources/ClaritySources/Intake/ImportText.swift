@@ -33,7 +33,7 @@ extension ImportAccount {
             (enqueued.metricsBeforeSince, "before the time asked for"),
         ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         if !metrics.isEmpty {
-            text += "; days, nights and sums: \(metrics.joined(separator: ", "))"
+            text += "; days, nights, sums and workouts: \(metrics.joined(separator: ", "))"
         }
         // A text that breaks off makes no day; the complaint says so.
         let unfinished = report.unfinished.values.reduce(0, +)
@@ -79,7 +79,7 @@ extension ImportAccount {
             list(title, counts.ranked.map { ($0.0.forReport, "\($0.1)") })
         }
         list("samples", kinds(report.samplesByKind))
-        list("days, nights and sums", kinds(report.made))
+        list("days, nights, sums and workouts", kinds(report.made))
         list("not over yet", kinds(report.unfinished))
         if report.nightsWithoutSleep > 0 {
             lines.append(
@@ -87,7 +87,7 @@ extension ImportAccount {
         }
         list("no field for", report.unmapped)
         list("refused", report.refused)
-        list("days, nights and sums refused", madeRefused)
+        list("days, nights, sums and workouts refused", madeRefused)
         list(
             "read in spite of",
             report.malformations.ranked.map { name, count in

@@ -50,7 +50,7 @@ struct SpoolSample: Hashable {
         guard start <= now else {
             throw object.fault("start", "an instant to come", "one that has passed")
         }
-        let isWhole = kind == .sleep || kind == .activity
+        let isWhole = kind == .sleep || kind == .activity || kind == .workout
         guard !isWhole || start < end else {
             throw object.fault("end", "nothing after `start`", "its end")
         }
@@ -93,7 +93,8 @@ struct SpoolSample: Hashable {
             }
             return .pressure(
                 systolic: try pressure("systolic"), diastolic: try pressure("diastolic"))
-        case .mood, .stress, .cognitive, .environmental: return .values(try values(object, kind))
+        case .mood, .stress, .cognitive, .environmental, .workout:
+            return .values(try values(object, kind))
         default:
             let value = try conversion(object, kind)(try object.number("value"))
             guard value.isFinite, value >= 0 else { throw object.tooLarge("value") }
@@ -134,12 +135,12 @@ struct SpoolSample: Hashable {
     private static func values(
         _ object: SpoolObject, _ kind: SampleKind
     ) throws(FieldFault) -> MeasuredValues {
-        let names = kind.measures.map(\.rawValue)
-        let hasNotes = kind != .environmental
-        let parts = try object.object("value", hasNotes ? names + ["notes"] : names)
+        let names = kind.measures.map(kind.fieldName)
+        let textName = kind.textName
+        let parts = try object.object("value", names + (textName.map { [$0] } ?? []))
         var values = MeasuredValues()
-        for measure in kind.measures where parts.has(measure.rawValue) {
-            let (name, range) = (measure.rawValue, IntakeCheck.range(of: measure))
+        for (measure, name) in zip(kind.measures, names) where parts.has(name) {
+            let range = IntakeCheck.range(of: measure)
             values.numbers[measure] =
                 if measure == .mood {
                     Double(try parts.place(name, in: Measure.moods) + 1)
@@ -154,10 +155,14 @@ struct SpoolSample: Hashable {
                 field: "value", got: "an object without a value",
                 wanted: "at least one of \(names.joined(separator: ", "))")
         }
-        values.text = try parts.text("notes")
+        guard let textName else { return values }
+        values.text = try parts.text(textName)
         guard values.text?.count ?? 0 <= MeasuredValues.longestText else {
             throw parts.fault(
-                "notes", "a longer text", "at most \(MeasuredValues.longestText) characters")
+                textName, "a longer text", "at most \(MeasuredValues.longestText) characters")
+        }
+        guard kind != .workout || values.text != nil else {
+            throw parts.fault(textName, "nothing", "a type of activity")
         }
         return values
     }

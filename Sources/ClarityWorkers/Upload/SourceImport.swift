@@ -167,7 +167,8 @@ struct SourceImport {
         self.pending = nil
         for (title, entries) in [
             ("not over yet", pending.unfinished), ("no field for", pending.unmapped),
-            ("refused", pending.refused), ("days, nights and sums refused", pending.madeRefused),
+            ("refused", pending.refused),
+            ("days, nights, sums and workouts refused", pending.madeRefused),
             ("read in spite of", pending.malformations),
         ] where !entries.isEmpty {
             for line in listed(entries) { context.note("`\(pending.name)`: \(title) \(line)") }

@@ -15,7 +15,7 @@ extension ResultSchema {
                     "queued": "of them queued as samples",
                     "known": "of them known before",
                     "paired": "of them second halves of a blood pressure",
-                    "folded": "of them part of days and nights",
+                    "folded": "of them part of days, nights and workouts",
                     "repeated": "of them repeated",
                     "unmapped": "of them without a field at the backend, kept here alone",
                     "refused": "of them refused",
@@ -24,14 +24,14 @@ extension ResultSchema {
             .init(
                 "days_and_nights",
                 integers([
-                    "made": "days and nights that were made",
+                    "made": "days, nights and workouts that were made",
                     "queued": "of them queued",
                     "known": "of them known before",
                     "replaced": "of them in place of unsent ones",
                     "corrected": "of them corrections of sent ones",
                     "refused": "of them refused",
                     "before_since": "of them before `since`",
-                ]), "what became of the days and nights"),
+                ]), "what became of the days, nights and workouts"),
             .init(
                 "ledger",
                 integers([
@@ -57,7 +57,9 @@ extension ResultSchema {
                 ]), "the samples by state"),
             .init("unmapped", .map(.integer), "records without a field, by type"),
             .init("refused", .map(.integer), "refused records by reason"),
-            .init("refused_days_and_nights", .map(.integer), "refused days and nights by reason"),
+            .init(
+                "refused_days_and_nights", .map(.integer),
+                "refused days, nights and workouts by reason"),
             .init(
                 "possibly_doubled",
                 integers([

@@ -32,13 +32,13 @@ struct UploadRulesTests {
 
         #expect(
             SampleKind.allCases.filter { blueprint.metricType(of: $0) == nil } == [
-                .bodyTemperature, .bloodGlucose,
+                .bodyTemperature, .bloodGlucose, .workout,
             ])
         #expect(SampleKind.allCases.allSatisfy { samples.metricType(of: $0) != nil })
         #expect(
             SampleKind.allCases.filter { loop.metricType(of: $0) == nil } == [
                 .heartRateVariability, .oxygenSaturation, .respiratoryRate, .bodyTemperature,
-                .bloodGlucose, .sleep, .stress, .cognitive, .environmental,
+                .bloodGlucose, .sleep, .stress, .cognitive, .environmental, .workout,
             ])
         #expect(loop.metricType(of: .mood) == "mood_assessment")
         #expect(blueprint.metricType(of: .environmental) == "environmental")

@@ -93,6 +93,16 @@ struct SamplesBodyTests {
                 """))
     }
 
+    @Test func `a workout goes into the list of workouts`() throws {
+        #expect(
+            try body([testSample(.workout, testValue(.workout))]).contains(
+                """
+                "workouts":[{"identifier":"metric-0","type":"HKWorkoutTypeIdentifier",\
+                "value":{"duration_minutes":32.5,"distance_km":5.25,"active_energy_kcal":310.0,\
+                "activity_type":"HKWorkoutActivityTypeRunning"},"start_date":
+                """))
+    }
+
     @Test func `an assessment is one object with the backend's own names`() throws {
         #expect(
             try body([testSample(.stress, testValue(.stress))]).contains(
@@ -109,7 +119,7 @@ struct SamplesBodyTests {
         let identifiers = text.split(separator: "\"identifier\":\"").dropFirst().map {
             String($0.prefix { $0 != "\"" })
         }
-        #expect(identifiers.sorted() == (0..<21).map { "metric-\($0)" }.sorted())
+        #expect(identifiers.sorted() == (0..<22).map { "metric-\($0)" }.sorted())
     }
 
     @Test func `ids of users go in lower case where the backend compares them so`() throws {

@@ -136,7 +136,7 @@ struct UploadBodyTests {
     @Test func `every kind that there is has a row above`() {
         let kinds = UploadBodyTests.rows.map(\.kind)
 
-        let without: Set<SampleKind> = [.bodyTemperature, .bloodGlucose]
+        let without: Set<SampleKind> = [.bodyTemperature, .bloodGlucose, .workout]
         #expect(Set(kinds) == Set(SampleKind.allCases).subtracting(without))
     }
 

@@ -33,8 +33,8 @@ import Testing
     }
 
     @Test func `every kind of samples and every measure has one group`() {
-        // What the backend has as `environmental` is no measure of its own.
-        let without: Set<SampleKind> = [.environmental]
+        // The backend returns neither as a metric.
+        let without: Set<SampleKind> = [.environmental, .workout]
         for kind in SampleKind.allCases {
             let count = MetricGroup.allCases.count { $0.kinds.contains(kind) }
             #expect(count == (without.contains(kind) ? 0 : 1), "\(kind)")

@@ -44,7 +44,7 @@ struct GuessedState {
             little[.steps] = 7
             for kind in ActivityDay.kinds { much[kind] = 12_345.678 }
             return (sample(.activity(little)), sample(.activity(much)))
-        case .mood, .stress, .cognitive, .environmental:
+        case .mood, .stress, .cognitive, .environmental, .workout:
             let all = kind.measures.map { ($0, IntakeCheck.range(of: $0).upperBound - 0.125) }
             return (
                 sample(.values(MeasuredValues([kind.measures[0]: 2]))),

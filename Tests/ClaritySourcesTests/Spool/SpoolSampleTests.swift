@@ -53,6 +53,12 @@ import Testing
                 0, .measurement
             ),
             (
+                #"{"kind":"workout","start":"2026-01-02T03:04:05Z","end":"2026-01-02T04:04:05Z","value":{"activity_type":"Rowing","duration_minutes":60,"distance_km":5.5}}"#,
+                .workout,
+                .values(MeasuredValues([.activeMinutes: 60, .distance: 5.5], text: "Rowing")),
+                3600, .aggregate(asOf: written)
+            ),
+            (
                 #"{"kind":"environmental","start":"2026-01-02T03:04:05Z","value":{"body_temperature":30.5}}"#,
                 .environmental, .values(MeasuredValues([.bodyTemperature: 30.5])), 0, .measurement
             ),
@@ -150,6 +156,10 @@ import Testing
                 "`value.total_minutes`: got another number, wanted a whole number from 1 to 2880"
             ),
             (
+                #"{"kind":"workout","start":"2026-01-02T00:00:00Z","end":"2026-01-02T01:00:00Z","value":{"distance_km":5}}"#,
+                "`value.activity_type`: got nothing, wanted a type of activity"
+            ),
+            (
                 #"{"kind":"mood","start":"2026-01-02T00:00:00Z","value":{"mood_score":"fine"}}"#,
                 "`value.mood_score`: got a text, wanted one of very_low, low, neutral, good, excellent"
             ),
@@ -191,7 +201,8 @@ import Testing
         #expect(
             error?.description.hasPrefix("`kind`: got a text, wanted one of heart_rate, ") == true)
         #expect(
-            error?.description.hasSuffix(", activity, mood, stress, cognitive, environmental")
+            error?.description.hasSuffix(
+                ", activity, mood, stress, cognitive, environmental, workout")
                 == true)
     }
 }

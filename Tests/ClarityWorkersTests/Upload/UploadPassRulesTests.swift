@@ -383,6 +383,7 @@ import Testing
         case .sleep: .sleep(night)
         case .activity: .activity(day)
         case .mood, .stress, .cognitive: .values(MeasuredValues([.stress: number]))
+        case .workout: .values(MeasuredValues([.activeMinutes: number], text: "x"))
         case .environmental: .values(MeasuredValues([.bodyTemperature: number]))
         case .bloodPressure: .pressure(systolic: 118, diastolic: 76)
         default: .single(number)

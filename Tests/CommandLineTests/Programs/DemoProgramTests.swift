@@ -23,18 +23,18 @@ struct DemoProgramTests {
         let first = try await demo()
         let second = try await demo()
 
-        let there = 834
-        let place = backend.count < 4 ? "834 confirmed" : "0 confirmed + 834 stored"
+        let there = 845
+        let place = backend.count < 4 ? "845 confirmed" : "0 confirmed + 845 stored"
         let account =
-            "834 samples = \(place) + 0 accepted + 0 unconfirmed + 0 rejected + 0 set aside"
+            "845 samples = \(place) + 0 accepted + 0 unconfirmed + 0 rejected + 0 set aside"
             + " + 0 waiting"
         let end = [account, "the backend has \(there) of them, each once"]
         #expect(first.status == 0, "\(first.errors) \(first.output)")
         #expect(
             first.outputLines.suffix(4) == [
-                "2133 read = 750 queued + 3 known + 22 second halves of a blood pressure "
-                    + "+ 1224 of days and nights + 7 repeated + 127 kept here + 0 refused",
-                "84 days and nights = 84 queued + 0 known",
+                "2144 read = 750 queued + 3 known + 22 second halves of a blood pressure "
+                    + "+ 1235 of days, nights and workouts + 7 repeated + 127 kept here + 0 refused",
+                "95 days, nights and workouts = 95 queued + 0 known",
             ] + end)
         #expect(second.status == 0, "\(second.errors) \(second.output)")
         // An unchanged export is not imported again.

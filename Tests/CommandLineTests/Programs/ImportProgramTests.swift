@@ -71,8 +71,9 @@ struct ImportProgramTests {
         #expect(
             lines.outputLines == [
                 "`auto.json`: 4 records read: 1 queued, 1 folded, 1 kept here, 1 refused; "
-                    + "days, nights and sums: 1 queued",
-                "days follow Europe/Zurich", "samples", "  heart_rate  1", "days, nights and sums",
+                    + "days, nights, sums and workouts: 1 queued",
+                "days follow Europe/Zurich", "samples", "  heart_rate  1",
+                "days, nights, sums and workouts",
                 "  heart_rate  1",
                 "no field for", "  workouts  1", "refused", "  bad date  1", "records by source",
                 "  Band of Eve  1",
@@ -138,10 +139,10 @@ struct ImportProgramTests {
 
         #expect(
             result.outputLines.first
-                == "`export.xml`: 4 records read: 1 queued, 3 folded; days, nights and sums: "
+                == "`export.xml`: 4 records read: 1 queued, 3 folded; days, nights, sums and workouts: "
                 + "1 queued, 1 refused; days follow UTC")
         #expect(
-            result.outputLines.contains("days, nights and sums refused")
+            result.outputLines.contains("days, nights, sums and workouts refused")
                 && result.outputLines.contains("  outside what is physically possible  1"),
             "\(result)")
         #expect(json["made_refused"]["outside what is physically possible"] == .number(1))
