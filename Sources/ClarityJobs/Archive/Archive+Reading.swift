@@ -50,7 +50,7 @@ extension Archive {
 
     /// Returns the records of a month in the order of time, and whether some of them are damaged,
     /// which are left out.
-    package func records(
+    public func records(
         of month: TypeMonth
     ) throws(HealthStoreError) -> (sound: Segment, isDamaged: Bool) {
         try store.access { connection in
@@ -106,7 +106,7 @@ extension TypeMonth: CustomStringConvertible {
     package var damage: String { "records of \(self) are damaged" }
 
     /// Such as `HKQuantityTypeIdentifierHeartRate in 2024-05`.
-    package var description: String {
+    public var description: String {
         let year = 1970 + (month >= 0 ? month / 12 : (month - 11) / 12)
         let number = month - (year - 1970) * 12 + 1
         return "\(type) in \(year)-\(number < 10 ? "0" : "")\(number)"

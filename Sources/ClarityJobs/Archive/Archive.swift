@@ -113,7 +113,8 @@ public struct Archive: Sendable {
     ) throws -> (new: Int, isDamaged: Bool) {
         let stored = try sealed(month, connection)
         var known: [UInt128: Int] = [:]
-        var parts: [Segment] = []
+        var all = Segment()
+        var sound = 0
         for sealed in stored {
             let part: Segment
             do {
@@ -123,44 +124,46 @@ public struct Archive: Sendable {
             }
             let tags = RecordTags(key, part.texts)
             for record in part.records { known[tags.tag(of: record), default: 0] += 1 }
-            parts.append(part)
+            all.add(part.records, textsIn: part.texts)
+            sound += 1
         }
-        let tags = known.isEmpty ? nil : RecordTags(key, found.texts)
-        let new = found.records.filter { record in
-            guard let tags else { return true }
-            let tag = tags.tag(of: record)
-            guard let count = known[tag], count > 0 else { return true }
-            known[tag] = count - 1
-            return false
+        let isDamaged = sound < stored.count
+        var new = found
+        if !known.isEmpty {
+            let tags = RecordTags(key, found.texts)
+            new.records.removeAll { record in
+                let tag = tags.tag(of: record)
+                guard let count = known[tag], count > 0 else { return false }
+                known[tag] = count - 1
+                return true
+            }
         }
-        let isDamaged = parts.count < stored.count
-        guard !new.isEmpty else { return (0, isDamaged) }
-        let count = parts.reduce(0) { $0 + $1.records.count }
-        var all = Segment()
-        for part in parts { all.add(part.records, textsIn: part.texts) }
-        all.add(new, textsIn: found.texts)
-        all.sort()
-        let isDue = stored.count >= Archive.mostParts || new.count * Archive.smallShare >= count
+        guard !new.records.isEmpty else { return (0, isDamaged) }
+        new.sort()
+        let isDue =
+            stored.count >= Archive.mostParts
+            || new.records.count * Archive.smallShare >= all.records.count
         let isWhole = isDue && !isDamaged
+        if all.records.isEmpty {
+            all = new
+        } else {
+            all.add(new.records, textsIn: new.texts)
+            all.sort()
+        }
         if isWhole {
             for part in stored {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
             }
         }
         let generation = (stored.last?.generation ?? 0) + 1
-        var segment = Segment()
-        if !isWhole {
-            segment.add(new, textsIn: found.texts)
-            segment.sort()
-        }
         try write(
-            isWhole ? all : segment, month, generation: generation, tools.compressor, connection)
+            isWhole ? all : new, month, generation: generation, tools.compressor, connection)
         // Sums without the records of a damaged segment would pass for those of all.
         if let zone, !isDamaged {
             try writeSums(
                 of: all, month, generation: generation, zone, tools.compressor, connection)
         }
-        return (new.count, isDamaged)
+        return (new.records.count, isDamaged)
     }
 
     // MARK: Segments

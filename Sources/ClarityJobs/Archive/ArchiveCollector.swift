@@ -1,11 +1,11 @@
 import ClarityScheduler
 
 /// A type and a month, counted from January 1970.
-package struct TypeMonth: Hashable, Comparable, Sendable {
+public struct TypeMonth: Hashable, Comparable, Sendable {
     package var type: String
     package var month: Int
 
-    package init(type: String, month: Int) {
+    public init(type: String, month: Int) {
         self.type = type
         self.month = month
     }
@@ -16,13 +16,26 @@ package struct TypeMonth: Hashable, Comparable, Sendable {
         return (time.year - 1970) * 12 + time.month - 1
     }
 
+    /// The month in seconds since 1970, in UTC.
+    public var seconds: Range<Int64> {
+        func first(of month: Int) -> Int64 {
+            let (year, rest) = month.quotientAndRemainder(dividingBy: 12)
+            let isBefore = rest < 0
+            return CivilTime(
+                year: 1970 + year - (isBefore ? 1 : 0), month: 1 + rest + (isBefore ? 12 : 0),
+                day: 1
+            ).millisecondsSince1970 / 1000
+        }
+        return first(of: month)..<first(of: month + 1)
+    }
+
     /// Whether an instant of a range is in the month, in UTC.
     package func overlaps(_ range: Range<Int64>) -> Bool {
         !range.isEmpty && TypeMonth.month(of: range.lowerBound) <= month
             && month <= TypeMonth.month(of: range.upperBound - 1)
     }
 
-    package static func < (one: TypeMonth, other: TypeMonth) -> Bool {
+    public static func < (one: TypeMonth, other: TypeMonth) -> Bool {
         (one.type, one.month) < (other.type, other.month)
     }
 }
@@ -64,8 +77,8 @@ package struct ArchiveCollector: Hashable, Sendable {
         var month: Int
     }
 
-    /// The records that are kept as they are: some 7 MB.
-    private static let mostOpen = 100_000
+    /// The records that are kept as they are: some 4 MB.
+    private static let mostOpen = 50_000
     /// The number of the type whose records have another name in their origin: no plain name, or one
     /// of too many.
     package static let otherType = 0
@@ -174,17 +187,9 @@ package struct ArchiveCollector: Hashable, Sendable {
                 }
             buckets.append(Bucket(type: type, month: place.month, isKnown: isKnown))
         }
-        func first(ofMonth month: Int) -> Int64 {
-            let (year, rest) = month.quotientAndRemainder(dividingBy: 12)
-            let isBefore = rest < 0
-            return CivilTime(
-                year: 1970 + year - (isBefore ? 1 : 0), month: 1 + rest + (isBefore ? 12 : 0),
-                day: 1
-            ).millisecondsSince1970 / 1000
-        }
+        let seconds = TypeMonth(type: names[type], month: place.month).seconds
         last = LastBucket(
-            type: type, bucket: bucket, from: first(ofMonth: place.month),
-            to: first(ofMonth: place.month + 1))
+            type: type, bucket: bucket, from: seconds.lowerBound, to: seconds.upperBound)
         return bucket
     }
 
@@ -254,7 +259,11 @@ package struct ArchiveCollector: Hashable, Sendable {
         var segment = Segment()
         for part in buckets[bucket].parts {
             let part = try Segment(part, decompressor)
-            segment.add(part.records, textsIn: part.texts)
+            if segment.records.isEmpty {
+                segment = part
+            } else {
+                segment.add(part.records, textsIn: part.texts)
+            }
         }
         segment.add(buckets[bucket].open, textsIn: texts)
         return segment

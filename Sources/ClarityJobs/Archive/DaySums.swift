@@ -92,12 +92,15 @@ struct MonthSums: Hashable, Sendable {
         var local = LocalDays(zone: zone)
         var units: [String?] = []
         var unitOf: [UInt32: Int] = [:]
+        var lastOrigin: (origin: UInt32, unit: Int)?
         var words: Set<UInt32> = []
         var places: [Place: Int] = [:]
         var recent: (place: Place, index: Int)?
         for record in segment.records {
             var place = Place(day: local.day(at: record.start).number, unit: 0)
-            if let known = unitOf[record.origin] {
+            if let lastOrigin, lastOrigin.origin == record.origin {
+                place.unit = lastOrigin.unit
+            } else if let known = unitOf[record.origin] {
                 place.unit = known
             } else {
                 let unit = RecordOrigin(segment.texts[record.origin]).unit
@@ -106,6 +109,7 @@ struct MonthSums: Hashable, Sendable {
                 unitOf[record.origin] = index
                 place.unit = index
             }
+            lastOrigin = (record.origin, place.unit)
             if case .text(let index) = record.value {
                 if words.count < MonthSums.mostWords { words.insert(index) }
                 place.word = words.contains(index) ? index : nil

@@ -1,8 +1,8 @@
 /// A record of the archive. Texts stand in a table beside it, so that a million records are a million
 /// small values without a reference.
-package struct ArchivedRecord: Hashable, Sendable {
+public struct ArchivedRecord: Hashable, Sendable {
     /// What the record's value is.
-    package enum Value: Hashable, Sendable {
+    public enum Value: Hashable, Sendable {
         case none
         /// A decimal number, as it was written: `mantissa` with `decimals` digits after the point.
         case number(mantissa: Int64, decimals: UInt8)
@@ -11,15 +11,15 @@ package struct ArchivedRecord: Hashable, Sendable {
     }
 
     /// Instants in seconds since 1970-01-01T00:00:00Z.
-    package var start: Int64
-    package var end: Int64
-    package var created: Int64?
+    public package(set) var start: Int64
+    public package(set) var end: Int64
+    public package(set) var created: Int64?
     /// Where the clocks stood that wrote the three instants. Another export of the same records has
     /// others, so they tell no two records apart.
     package var offsets: ClockOffsets
     /// The index of the text that `RecordOrigin` reads: source, version, device and unit.
     package var origin: UInt32
-    package var value: Value
+    public package(set) var value: Value
     /// The index of the text with names and values of metadata; `nil` for a record without any.
     package var metadata: UInt32?
 
@@ -51,29 +51,34 @@ package struct ClockOffsets: Hashable, Sendable {
 }
 
 /// The records of one type and month, and the texts that they refer to.
-package struct Segment: Sendable {
+public struct Segment: Sendable {
     /// The most records in a segment: more than a sensor that measures five times a second has in a
     /// month.
     static let mostRecords = 1 << 24
 
-    package var records: [ArchivedRecord] = []
+    public package(set) var records: [ArchivedRecord] = []
     package var texts = TextTable()
 
     package init() {}
 
+    private typealias LastPlace = (index: UInt32, place: UInt32)?
+
     /// Adds records whose texts are in another table.
     mutating func add(_ others: some Sequence<ArchivedRecord>, textsIn table: TextTable) {
         var places: [UInt32: UInt32] = [:]
-        func place(_ index: UInt32) -> UInt32 {
-            if let known = places[index] { return known }
-            let place = texts.index(of: table[index])
+        func place(_ index: UInt32, _ last: inout LastPlace) -> UInt32 {
+            if let last, last.index == index { return last.place }
+            let place = places[index] ?? texts.index(of: table[index])
             places[index] = place
+            last = (index, place)
             return place
         }
+        // Neighbouring records nearly always have the same texts.
+        var (origin, value, metadata): (LastPlace, LastPlace, LastPlace) = (nil, nil, nil)
         for var record in others {
-            record.origin = place(record.origin)
-            if case .text(let index) = record.value { record.value = .text(place(index)) }
-            record.metadata = record.metadata.map(place)
+            record.origin = place(record.origin, &origin)
+            if case .text(let index) = record.value { record.value = .text(place(index, &value)) }
+            record.metadata = record.metadata.map { place($0, &metadata) }
             records.append(record)
         }
     }

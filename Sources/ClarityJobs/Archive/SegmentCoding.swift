@@ -3,6 +3,8 @@
 
 extension Segment {
     private static let version: UInt8 = 1
+    /// The form of a value is a byte.
+    private static let mostForms = 256
 
     /// Returns the segment as bytes. Records in the order of time need the fewest.
     func encoded(_ compressor: Compressor) -> [UInt8] {
@@ -26,10 +28,15 @@ extension Segment {
         columns.put(records.map { used.place($0.origin) })
         columns.put(records.map { record in record.metadata.map { used.place($0) + 1 } ?? 0 })
         columns.put(records.map(\.value.form))
-        for decimals in Set(records.compactMap(\.value.decimals)).sorted() {
+        let forms = records.reduce(UInt32(0)) { $0 | 1 << UInt32($1.value.decimals ?? 31) }
+        for decimals in 0...RecordNumber.mostDecimals where forms & 1 << decimals != 0 {
             columns.put(
                 mantissas: records.compactMap {
-                    if case .number(let mantissa, decimals) = $0.value { mantissa } else { nil }
+                    if case .number(let mantissa, UInt8(decimals)) = $0.value {
+                        mantissa
+                    } else {
+                        nil
+                    }
                 })
         }
         columns.put(
@@ -52,15 +59,21 @@ extension Segment {
         let origins = try reader.column(count)
         let metadata = try reader.column(count)
         let forms = try reader.column(count)
-        var numbers: [UInt64: [Int64]] = [:]
-        for form in Set(forms).sorted() where form <= UInt64(RecordNumber.mostDecimals) {
-            numbers[form] = try reader.mantissas(forms.count { $0 == form })
+        // The number of records of each form, and how many of them were read so far.
+        var counts = [Int](repeating: 0, count: Segment.mostForms)
+        for form in forms {
+            guard form < Segment.mostForms else { throw .malformed }
+            counts[Int(form)] += 1
         }
-        let words = try reader.column(forms.count { $0 == ArchivedRecord.Value.textForm })
+        var numbers: [[Int64]] = []
+        for form in 0...RecordNumber.mostDecimals {
+            numbers.append(counts[form] > 0 ? try reader.mantissas(counts[form]) : [])
+        }
+        let words = try reader.column(counts[Int(ArchivedRecord.Value.textForm)])
         texts = TextTable(try reader.texts())
         guard reader.isAtEnd else { throw .malformed }
         let textCount = UInt64(texts.count)
-        var next: [UInt64: Int] = [:]
+        var next = [Int](repeating: 0, count: Segment.mostForms)
         records.reserveCapacity(count)
         // The start is relative to the record before: its start, or its end.
         var previous: Int64 = 0
@@ -68,18 +81,18 @@ extension Segment {
             let start = previous &+ Zigzag.signed(starts.deltas[index])
             let end = start &+ Zigzag.signed(spans[index])
             previous = starts.areFromEnds ? end : start
-            let form = forms[index]
-            let position = next[form, default: 0]
+            let form = Int(forms[index])
+            let position = next[form]
             next[form] = position + 1
             let value: ArchivedRecord.Value
-            switch form {
+            switch UInt64(form) {
             case ArchivedRecord.Value.noForm: value = .none
             case ArchivedRecord.Value.textForm:
                 guard words[position] < textCount else { throw .malformed }
                 value = .text(UInt32(words[position]))
             default:
-                guard let list = numbers[form], position < list.count else { throw .malformed }
-                value = .number(mantissa: list[position], decimals: UInt8(form))
+                guard form < numbers.count else { throw .malformed }
+                value = .number(mantissa: numbers[form][position], decimals: UInt8(form))
             }
             guard origins[index] < textCount, metadata[index] <= textCount else {
                 throw .malformed

@@ -19,15 +19,21 @@ struct ExportArchiving: ExportHandler {
 
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler
-    ) { _ = add(bytes, fields, isOpen: isOpen) }
+    ) { _ = add(bytes, fields, span(bytes, fields), isOpen: isOpen) }
+
+    /// Reads when a record began and ended; `nil` if it has no dates that can be read.
+    @inline(__always)
+    mutating func span(_ bytes: Bytes, _ fields: RecordFields) -> RecordArchiving.Span? {
+        records.span(bytes, fields)
+    }
 
     /// Adds a record of the top level.
     @inline(__always)
     mutating func add(
-        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool
+        _ bytes: Bytes, _ fields: RecordFields, _ span: RecordArchiving.Span?, isOpen: Bool
     ) -> RecordArchiving.Fate {
         if elements.isOpen { endElements() }
-        return records.add(bytes, fields, isOpen: isOpen)
+        return records.add(bytes, fields, span, isOpen: isOpen)
     }
 
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {

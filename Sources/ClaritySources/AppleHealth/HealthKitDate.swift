@@ -7,6 +7,11 @@ struct HealthKitDate {
     /// How far the clock that wrote it was ahead of UTC, in minutes.
     let offset: Int16
 
+    fileprivate init(seconds: Int64, offset: Int16) {
+        self.seconds = seconds
+        self.offset = offset
+    }
+
     /// Parses what `seconds(_:)` parses.
     init?(_ bytes: Bytes) {
         guard let seconds = HealthKitDate.seconds(bytes) else { return nil }
@@ -71,5 +76,47 @@ struct HealthKitDate {
         else { return nil }
         let shift = Int64(offset.0 * 3600 + offset.1 * 60)
         return time.millisecondsSince1970 / 1000 + (isEast ? -shift : shift)
+    }
+}
+
+/// Reads the dates of an export, of which neighbours nearly always have the same day and offset.
+struct DateReader {
+    /// The bytes of the last date's day, and those of its offset.
+    private var day: (UInt64, UInt16) = (0, 0)
+    private var zone: UInt64 = 0
+    /// That day's midnight on its clock.
+    private var midnight: Int64 = 0
+    private var offset: Int16 = 0
+
+    /// Reads what `HealthKitDate` reads, with references of XML in it if there are any.
+    @inline(__always)
+    mutating func date(_ bytes: Bytes) -> HealthKitDate? {
+        guard bytes.count == 25, let base = bytes.baseAddress.map({ UnsafeRawPointer($0) }) else {
+            return Reference.decoded(bytes, HealthKitDate.init)
+        }
+        let day = (
+            base.loadUnaligned(as: UInt64.self),
+            base.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
+        )
+        // The last eight bytes without the digits of the second.
+        let zone = base.loadUnaligned(fromByteOffset: 17, as: UInt64.self).littleEndian >> 16
+        var areDigits = true
+        func two(_ index: Int) -> Int64 {
+            let (tens, ones) = (bytes[index] &- 0x30, bytes[index + 1] &- 0x30)
+            areDigits = areDigits && tens <= 5 && ones <= 9
+            return Int64(tens) &* 10 &+ Int64(ones)
+        }
+        let (hour, minute, second) = (two(11), two(14), two(17))
+        if day == self.day, zone == self.zone, areDigits, hour < 24, bytes[10] == 0x20,
+            bytes[13] == UInt8(ascii: ":"), bytes[16] == UInt8(ascii: ":")
+        {
+            return HealthKitDate(
+                seconds: midnight + hour * 3600 + minute * 60 + second, offset: offset)
+        }
+        guard let date = Reference.decoded(bytes, HealthKitDate.init) else { return nil }
+        guard areDigits, hour < 24 else { return date }
+        (self.day, self.zone, offset) = (day, zone, date.offset)
+        midnight = date.seconds - (hour * 3600 + minute * 60 + second)
+        return date
     }
 }

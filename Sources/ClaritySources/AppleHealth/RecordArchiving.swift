@@ -12,6 +12,9 @@ struct RecordArchiving {
     /// The longest text of metadata that is kept of a record; no phone writes a tenth of it.
     private static let longestMetadata = 1 << 16
 
+    /// When a record began and ended.
+    typealias Span = (start: HealthKitDate, end: HealthKitDate)
+
     /// What became of a record.
     enum Fate {
         case kept
@@ -27,6 +30,7 @@ struct RecordArchiving {
     private var words = RecordArchiving.noWords
     /// The indices of metadata.
     private var metadata = RecordArchiving.noMetadata
+    private var dates = DateReader()
     /// The record whose metadata may follow.
     private var open: (record: ArchivedRecord, type: Int)?
     /// Its metadata so far, as in the text: names and values, each with a byte 0 behind it.
@@ -44,13 +48,18 @@ struct RecordArchiving {
 
     /// Adds a record of the top level.
     ///
-    /// - Parameter isOpen: whether its metadata may follow; `end` then follows too.
+    /// - Parameters:
+    ///   - span: when it began and ended, as `span` reads it.
+    ///   - isOpen: whether its metadata may follow; `end` then follows too.
     @inline(__always)
-    mutating func add(_ bytes: Bytes, _ fields: RecordFields, isOpen: Bool) -> Fate {
+    mutating func add(
+        _ bytes: Bytes, _ fields: RecordFields, _ span: Span?, isOpen: Bool
+    ) -> Fate {
         end()
         guard fields.has(.type) else { return refuse(.noType) }
         guard fields.has(.start), fields.has(.end) else { return refuse(.noDate) }
-        guard let (record, type) = record(bytes, fields) else { return refuse(.badDate) }
+        guard let span else { return refuse(.badDate) }
+        let (record, type) = record(bytes, fields, span)
         let isKnown = collector.isKnown(record.start, type: type)
         if isOpen {
             open = (record, type)
@@ -71,23 +80,32 @@ struct RecordArchiving {
     /// Notes a record inside a correlation, which the top level repeats.
     mutating func note(nested bytes: Bytes, _ fields: RecordFields) {
         guard fields.has(.type), fields.has(.start), fields.has(.end),
-            let (record, type) = record(bytes, fields)
+            let span = span(bytes, fields)
         else { return noteRefused() }
+        let (record, type) = record(bytes, fields, span)
         collector.note(record, type: type)
     }
 
     /// Notes what else decides what a reading makes of the records.
     mutating func note(_ number: Int64) { collector.note(number) }
 
-    /// Makes the record of a tag with a type and dates; `nil` if a date cannot be read.
+    /// Reads when a record began and ended; `nil` if it has no dates that can be read.
+    @inline(__always)
+    mutating func span(_ bytes: Bytes, _ fields: RecordFields) -> Span? {
+        guard fields.has(.start), fields.has(.end),
+            let start = dates.date(bytes.slice(fields.start)),
+            let end = dates.date(bytes.slice(fields.end))
+        else { return nil }
+        return (start, end)
+    }
+
+    /// Makes the record of a tag with a type.
     @inline(__always)
     private mutating func record(
-        _ bytes: Bytes, _ fields: RecordFields
-    ) -> (record: ArchivedRecord, type: Int)? {
-        guard let start = date(bytes, fields.start), let end = date(bytes, fields.end) else {
-            return nil
-        }
-        let created = fields.has(.created) ? date(bytes, fields.created) : nil
+        _ bytes: Bytes, _ fields: RecordFields, _ span: Span
+    ) -> (record: ArchivedRecord, type: Int) {
+        let (start, end) = span
+        let created = fields.has(.created) ? dates.date(bytes.slice(fields.created)) : nil
         let origin = RecordArchiving.origin(bytes, fields, &origins, &collector)
         let record = ArchivedRecord(
             start: start.seconds, end: end.seconds, created: created?.seconds,
@@ -154,11 +172,6 @@ struct RecordArchiving {
         beats = nil
         keep(ended.record, type: ended.type)
         if let series { add(series) }
-    }
-
-    @inline(__always)
-    private func date(_ bytes: Bytes, _ range: ByteRange) -> HealthKitDate? {
-        Reference.decoded(bytes.slice(range), HealthKitDate.init)
     }
 
     private static func value(

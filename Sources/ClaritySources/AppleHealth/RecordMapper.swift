@@ -73,10 +73,11 @@ struct RecordMapper: ExportHandler {
         isStageOpen = false
         let source = sourcePlace(bytes, fields)
         sourceCounts[source] += 1
-        let result = interpret(bytes, fields, source)
+        let span = archiving.span(bytes, fields)
+        let result = interpret(bytes, fields, source, span)
         if archiving.isInElement { endElements() }
         // A record that cannot be sent is kept all the same if its type and dates can be read.
-        let fate = archiving.add(bytes, fields, isOpen: isOpen)
+        let fate = archiving.add(bytes, fields, span, isOpen: isOpen)
         if case .refused(let refusal) = fate, case .unmapped = result {
             refused[refusal, default: 0] += 1
             return
@@ -176,7 +177,8 @@ struct RecordMapper: ExportHandler {
         archiving.nestedRecord(bytes, fields)
         guard let fields else { return }
         let source = sourcePlace(bytes, fields)
-        guard case .reading(let reading) = interpret(bytes, fields, source) else { return }
+        let span = archiving.span(bytes, fields)
+        guard case .reading(let reading) = interpret(bytes, fields, source, span) else { return }
         switch reading.half {
         case .systolic: openCorrelation.systolic = openCorrelation.systolic ?? reading
         case .diastolic: openCorrelation.diastolic = openCorrelation.diastolic ?? reading
@@ -275,7 +277,7 @@ struct RecordMapper: ExportHandler {
     }
 
     private mutating func interpret(
-        _ bytes: Bytes, _ fields: RecordFields, _ source: Int
+        _ bytes: Bytes, _ fields: RecordFields, _ source: Int, _ span: RecordArchiving.Span?
     ) -> Result {
         guard fields.has(.type) else { return .refused(.noType) }
         let place = types.place(of: bytes.slice(fields.type)) {
@@ -287,7 +289,7 @@ struct RecordMapper: ExportHandler {
         }
         guard let place, let meaning = types.values[place].meaning else { return .unmapped(place) }
         do throws(RecordRefusal) {
-            let interval = try interval(bytes, fields)
+            let interval = try interval(fields, span)
             switch meaning {
             case .sleepStage: return .stage(try stage(bytes, fields), interval)
             case .interval(let kind):
@@ -365,22 +367,17 @@ struct RecordMapper: ExportHandler {
     }
 
     private mutating func interval(
-        _ bytes: Bytes, _ fields: RecordFields
+        _ fields: RecordFields, _ span: RecordArchiving.Span?
     ) throws(RecordRefusal) -> Interval {
         guard fields.has(.start), fields.has(.end) else { throw .noDate }
-        let start = try seconds(bytes.slice(fields.start))
-        let end = try seconds(bytes.slice(fields.end))
+        guard let span else { throw .badDate }
+        let (start, end) = (span.start.seconds, span.end.seconds)
         guard start <= end else { throw .endBeforeStart }
         guard start <= now else {
             report.note(due: Instant(secondsSince1970: start))
             throw .inFuture
         }
         return Interval(start: start, end: end)
-    }
-
-    private func seconds(_ bytes: Bytes) throws(RecordRefusal) -> Int64 {
-        guard let seconds = Reference.decoded(bytes, HealthKitDate.seconds) else { throw .badDate }
-        return seconds
     }
 
     /// Returns the number in an attribute; `nil` if the attribute is missing or not a number.

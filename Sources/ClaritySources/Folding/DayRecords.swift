@@ -7,7 +7,18 @@ struct DayRecords: Hashable, Sendable {
     struct Totals: Hashable, Sendable {
         var energy: Double?
         var exercise: Double?
+
+        fileprivate subscript(kind: SampleKind) -> Double? {
+            switch kind {
+            case .activeEnergy: energy
+            case .exerciseMinutes: exercise
+            default: nil
+            }
+        }
     }
+
+    /// The kinds of which a phone has totals.
+    private static let totalled = [SampleKind.activeEnergy, .exerciseMinutes]
 
     var parts = DayParts()
     /// The sources, by their index in `parts`.
@@ -20,36 +31,40 @@ struct DayRecords: Hashable, Sendable {
     /// Whether this is all that the source has, so that earlier records of it no longer count.
     var isAll = false
 
-    /// Returns the records by quantity and period, without those that began before an instant.
-    func layers(since: Int64 = .min) -> [ContributionKey: DayContribution.Layer] {
-        var layers: [ContributionKey: DayContribution.Layer] = [:]
-        let groups = Set(
+    /// The quantities and periods that have records or totals.
+    var keys: Set<ContributionKey> {
+        var keys = Set(
             parts.keys.map {
                 ContributionKey(kind: DayQuantity.all[$0.quantity].kind, period: $0.period)
             })
-        for key in groups {
-            guard let quantity = DayQuantity(key.kind) else { continue }
-            var layer = DayContribution.Layer(asOf: asOf)
-            for (source, parts) in parts.parts(of: quantity, key.period) {
-                let wanted = parts.filter { $0.start >= since }
-                guard !wanted.isEmpty else { continue }
-                layer.parts[sources[source], default: []] += wanted
-            }
-            layers[key] = layer
-        }
-        for (day, total) in totals where Int64(day + 1) * 86_400 > since {
-            for (kind, value) in [
-                (SampleKind.activeEnergy, total.energy), (.exerciseMinutes, total.exercise),
-            ] {
-                guard let value, let quantity = DayQuantity(kind), value * quantity.scale < 4e15
-                else { continue }
-                let key = ContributionKey(
-                    kind: kind, period: DayParts.period(of: Int64(day) * 86_400))
-                layers[key, default: DayContribution.Layer(asOf: asOf)].totals[day] =
-                    Int64((value * quantity.scale).rounded())
+        for (day, total) in totals {
+            let period = DayParts.period(of: Int64(day) * 86_400)
+            for kind in DayRecords.totalled where total[kind] != nil {
+                keys.insert(ContributionKey(kind: kind, period: period))
             }
         }
-        return layers
+        return keys
+    }
+
+    /// Returns the records of a quantity and period, without those that began before an instant;
+    /// `nil` if there are none at all.
+    func layer(_ key: ContributionKey, since: Int64 = .min) -> DayContribution.Layer? {
+        guard let quantity = DayQuantity(key.kind) else { return nil }
+        var layer = DayContribution.Layer(asOf: asOf)
+        var isEmpty = true
+        for (source, parts) in parts.parts(of: quantity, key.period) where !parts.isEmpty {
+            isEmpty = false
+            let wanted = parts.filter { $0.start >= since }
+            if !wanted.isEmpty { layer.parts[sources[source], default: []] += wanted }
+        }
+        let first = LocalDays.quotient(Int64(key.period) * DayParts.period, 86_400)
+        for day in first..<first + DayParts.period / 86_400 where (day + 1) * 86_400 > since {
+            guard let value = totals[Int(day)]?[key.kind], value * quantity.scale < 4e15 else {
+                continue
+            }
+            layer.totals[Int(day)] = Int64((value * quantity.scale).rounded())
+        }
+        return isEmpty && layer.totals.isEmpty ? nil : layer
     }
 
     /// Returns the new bytes of a key's contribution; `nil` if the stored ones stay.

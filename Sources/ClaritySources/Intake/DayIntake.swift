@@ -16,12 +16,12 @@ struct DayIntake {
     func keep(
         _ days: DayRecords, of entry: String, since: Instant?, isAnew: Bool = false
     ) throws {
-        let layers = days.layers(since: since.map(firstDay) ?? .min)
-        var keys = Set(layers.keys)
+        let first = since.map(firstDay) ?? .min
+        var keys = days.keys
         // A complete source also clears the periods that it no longer has.
         if days.isAll { keys.formUnion(try store.outbox.contributionKeys(of: entry)) }
         try store.outbox.contribute(keys, of: entry) { key, kept in
-            let layer = layers[key]
+            let layer = days.layer(key, since: first)
             return days.updated(key, layer, kept: kept) ?? (isAnew && layer != nil ? kept : nil)
         }
     }

@@ -271,6 +271,7 @@ package struct SourceIntake: Sendable {
                     report.made[.activity, default: 0] += days.zeroSummaries
                 }
             }
+            report.days?.parts = DayParts()
             counts += try merge.run(of: reading, &report) {
                 refusals.count($0, $1, .aggregate(asOf: now))
             }

@@ -142,3 +142,10 @@ struct FoldBench {
         return "\(sample.start) \(span) \(sample.canonicalValue)"
     }
 }
+
+extension DayRecords {
+    /// Returns the records by quantity and period.
+    func layers() -> [ContributionKey: DayContribution.Layer] {
+        Dictionary(uniqueKeysWithValues: keys.map { ($0, layer($0)) }).compactMapValues { $0 }
+    }
+}
