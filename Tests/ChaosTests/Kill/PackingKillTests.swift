@@ -4,7 +4,7 @@ import Foundation
 import SQLite
 import Testing
 
-/// Kills the worker while it packs what the backend has confirmed.
+/// Kills the programs while samples are packed that the backend has confirmed.
 @Suite("A kill while samples are packed", .timeLimit(.minutes(10)))
 struct PackingKillTests {
     private static let count = 1500
@@ -39,11 +39,12 @@ struct PackingKillTests {
             for when in Faultline.When.allCases {
                 rules.append(
                     Faultline.Rule(
-                        program: .worker, point: point, when: when, nth: nth, action: "kill"))
+                        program: .worker, point: point, when: when, nth: nth,
+                        action: "kill-both"))
             }
         }
-        for nth in max(1, commits - 2)...commits { add(.commit, nth) }
-        for nth in stride(from: writes, to: max(0, writes - 60), by: -6) { add(.write, nth) }
+        for nth in max(1, commits - 4)...commits { add(.commit, nth) }
+        for nth in stride(from: writes, to: max(0, writes - 240), by: -40) { add(.write, nth) }
         var hits = 0
         var halfway = 0
         for rule in rules {
