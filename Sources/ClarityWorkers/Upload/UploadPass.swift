@@ -35,6 +35,9 @@ struct UploadPass {
     /// How many may be sent at once now: one at first and after each refusal or failure, so that a
     /// backend in trouble is not pressed.
     private var width = 1
+    /// The batches that were under way at the last refusal or failure. What becomes of them says
+    /// nothing about the next one.
+    private var formers: Set<Int64> = []
     /// The bytes of bodies that were sent before the last batch was.
     private var bytesBefore: Int64 = 0
     /// The first error, after which nothing more is sent.
@@ -128,8 +131,15 @@ struct UploadPass {
     private mutating func take(_ answer: Answer) {
         guard let batch = underWay.removeValue(forKey: answer.batch) else { return }
         do {
-            width = 1
             try noteBytes(of: batch)
+            if answer.end.isTaken {
+                // The bytes of one batch can be told apart only if it is sent alone.
+                if formers.remove(batch.id) == nil, meteredBudget == nil {
+                    width = UploadPass.mostAtOnce
+                }
+            } else {
+                (width, formers) = (1, Set(underWay.keys))
+            }
             switch answer.end.result {
             case .success(let receipt): try settled(batch, receipt)
             case .failure(let error): try failed(batch, error, answer.end.words)
@@ -201,8 +211,6 @@ struct UploadPass {
         let isTaken = receipt.accepted > 0 || !receipt.duplicates.isEmpty
         refusals = isTaken ? 0 : refusals + 1
         breaks = 0
-        // The bytes of one batch can be told apart only if it is sent alone.
-        if isTaken, receipt.unexplained == 0, meteredBudget == nil { width = UploadPass.mostAtOnce }
         counts.add(sent, to: "samples_sent")
         if receipt.unexplained == 0 {
             count(
@@ -347,5 +355,13 @@ extension UploadBatch {
                 UploadMetric(id: MetricID(userID: user, sample: $0).description, sample: $0)
             },
             route: batch.route)
+    }
+}
+
+extension UploadEnd {
+    /// Whether the backend has every sample of the batch now, but for those that it names.
+    fileprivate var isTaken: Bool {
+        guard case .success(let receipt) = result, receipt.unexplained == 0 else { return false }
+        return receipt.accepted > 0 || !receipt.duplicates.isEmpty
     }
 }

@@ -56,6 +56,29 @@ import Testing
         #expect(try bench.states() == [.accepted: 900])
     }
 
+    @Test func `after a refusal the next batch is sent alone`() async throws {
+        let sending = Mutex<[Int64?]>([])
+        let (desk, watched) = (desk, Watched())
+        let bench = try bench(RequestGate(group: 4, times: 1)) { request in
+            let number = sending.withLock { sending in
+                sending.append(watched.sending)
+                return sending.count
+            }
+            return number == 2 ? .status(400) : desk.take(request)
+        }
+        watched.bench.withLock { $0 = bench }
+        defer { watched.bench.withLock { $0 = nil } }
+        try bench.enqueue(0..<900)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        // Four together, and then the halves of the refused one.
+        let seen = sending.withLock { $0 }
+        #expect(Array(seen[1...5]) == [400, 400, 400, 400, 100])
+        #expect(desk.metricIDs.count == 900)
+    }
+
     @Test func `after a failure the batches under way are settled`() async throws {
         let gate = RequestGate(group: 4, times: 1)
         let count = Mutex(0)
