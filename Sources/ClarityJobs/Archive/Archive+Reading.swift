@@ -106,9 +106,12 @@ extension TypeMonth: CustomStringConvertible {
     package var damage: String { "records of \(self) are damaged" }
 
     /// Such as `HKQuantityTypeIdentifierHeartRate in 2024-05`.
-    public var description: String {
+    public var description: String { "\(type) in \(monthName)" }
+
+    /// Such as `2024-05`.
+    package var monthName: String {
         let year = 1970 + (month >= 0 ? month / 12 : (month - 11) / 12)
         let number = month - (year - 1970) * 12 + 1
-        return "\(type) in \(year)-\(number < 10 ? "0" : "")\(number)"
+        return "\(year)-\(number < 10 ? "0" : "")\(number)"
     }
 }

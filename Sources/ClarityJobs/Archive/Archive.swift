@@ -38,6 +38,8 @@ public struct Archive: Sendable {
         package var damaged: [String] = []
         /// Whether records of a month that counted as known are not: its file has changed meanwhile.
         package var hasMissed = false
+        /// The records of months that `prune` has removed, which stay away.
+        package var pruned: Int64 = 0
 
         package init() {}
     }
@@ -70,6 +72,7 @@ public struct Archive: Sendable {
         var rest = collected.keys()[...]
         while !rest.isEmpty {
             try store.change { connection in
+                let pruned = try prunedMonths(connection)
                 for (month, bucket) in rest.prefix(Archive.portion) {
                     var found: Segment?
                     var print = collected.print(bucket, key)
@@ -78,7 +81,11 @@ public struct Archive: Sendable {
                         print = RecordTags(key, segment.texts).fingerprint(of: segment.records)
                         found = segment
                     }
-                    if former == nil || former?.prints[month] != print {
+                    if pruned.contains(month) {
+                        kept.pruned +=
+                            try print.map { Int64($0.count) }
+                            ?? Int64(collected.segment(bucket, tools.decompressor).records.count)
+                    } else if former == nil || former?.prints[month] != print {
                         guard !collected.isKnown(bucket) else {
                             kept.hasMissed = true
                             continue

@@ -18,15 +18,16 @@ public struct TypeMonth: Hashable, Comparable, Sendable {
 
     /// The month in seconds since 1970, in UTC.
     public var seconds: Range<Int64> {
-        func first(of month: Int) -> Int64 {
-            let (year, rest) = month.quotientAndRemainder(dividingBy: 12)
-            let isBefore = rest < 0
-            return CivilTime(
-                year: 1970 + year - (isBefore ? 1 : 0), month: 1 + rest + (isBefore ? 12 : 0),
-                day: 1
-            ).millisecondsSince1970 / 1000
-        }
-        return first(of: month)..<first(of: month + 1)
+        TypeMonth.start(of: month)..<TypeMonth.start(of: month + 1)
+    }
+
+    /// Returns the first second of a month since 1970, in UTC.
+    static func start(of month: Int) -> Int64 {
+        let (year, rest) = month.quotientAndRemainder(dividingBy: 12)
+        let isBefore = rest < 0
+        return CivilTime(
+            year: 1970 + year - (isBefore ? 1 : 0), month: 1 + rest + (isBefore ? 12 : 0), day: 1
+        ).millisecondsSince1970 / 1000
     }
 
     /// Whether an instant of a range is in the month, in UTC.

@@ -16,6 +16,8 @@ public enum PrunedKind: String, CaseIterable, Sendable {
     case analyses
     /// Entries of the audit log that were uploaded.
     case auditEntries = "audit_entries"
+    /// Records of the archive, by the person's own rule.
+    case records
     /// Files in a spool folder that were read completely.
     case files
 }
@@ -57,11 +59,12 @@ public struct PruneReceipt: Hashable, Sendable {
     /// - Parameters:
     ///   - identity: identifies the item among all of its kind; used only for the digest.
     ///   - instant: the time that made it old enough.
+    ///   - count: how many it stands for.
     public mutating func add(
-        _ kind: PrunedKind, identity: String, at instant: Instant, bytes: Int64
+        _ kind: PrunedKind, identity: String, at instant: Instant, bytes: Int64, count: Int64 = 1
     ) {
         var part = self[kind]
-        part.count += 1
+        part.count += count
         part.bytes += bytes
         part.oldest = min(part.oldest ?? instant, instant)
         part.newest = max(part.newest ?? instant, instant)

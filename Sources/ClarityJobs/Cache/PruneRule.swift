@@ -28,7 +28,7 @@ struct PruneRule {
             pulled("insights", with: "DELETE FROM missing_texts WHERE insight_id")
         case .versions: versions
         case .analyses: analyses
-        case .auditEntries, .files: nil
+        case .records, .auditEntries, .files: nil
         }
     }
 

@@ -19,6 +19,10 @@ public struct CleanupOptions: DeclaredOptions {
     public var retain = days(90)
     public var retainAudit = days(90)
     public var retainFiles: Duration?
+    public var retainRecords: Duration?
+    public var mostRecordBytes: Int64?
+    /// One type on each line; `nil` for all.
+    public var recordTypes: String?
 
     public init() {}
 
@@ -35,6 +39,16 @@ public struct CleanupOptions: DeclaredOptions {
             "retain_files", spans, &retainFiles,
             "how long files stay in `done` of a spool folder; without it they are never "
                 + "deleted, and those in `rejected` never are")
+        fields.add(
+            "retain_records", spans, &retainRecords,
+            "how long records stay in the archive, a whole month of a type at a time; without it "
+                + "for ever")
+        fields.add(
+            "records_at_most", .size(1 << 20...1 << 50), &mostRecordBytes,
+            "the most that the records of the archive may take; the oldest months go first")
+        fields.add(
+            "record_types", .texts, &recordTypes,
+            "types that the two rules are about, such as `HeartRate`; without it all")
     }
 }
 

@@ -28,7 +28,8 @@ extension HealthStore {
         // Derived from the sources; the samples already count them.
         ("minutes", nil), ("contributions", nil), ("day_zone", nil), ("readings", nil),
         ("server_words", nil), ("segments", "segments of records"), ("segment_marks", nil),
-        ("segment_days", nil), ("packed_samples", nil), ("packed_totals", nil),
+        ("segment_days", nil), ("pruned_months", nil), ("packed_samples", nil),
+        ("packed_totals", nil),
         ("pulls", nil),
         ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
         ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),

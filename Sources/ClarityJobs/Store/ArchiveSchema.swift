@@ -23,6 +23,18 @@ enum ArchiveSchema {
         CREATE UNIQUE INDEX segment_marks_tag ON segment_marks (tag);
         """
 
+    static let pruned = """
+        -- The months of a type that the person's rule removed, which no reading brings back. `bound` is
+        -- the limit in bytes by which they went; without one they were too old.
+        CREATE TABLE pruned_months (
+            id INTEGER PRIMARY KEY,
+            type TEXT NOT NULL,
+            month INTEGER NOT NULL,
+            bound INTEGER
+        ) STRICT;
+        CREATE UNIQUE INDEX pruned_months_month ON pruned_months (type, month);
+        """
+
     static let days = """
         -- What the records of a type and month add up to, day by day, sealed. It follows from the
         -- segments: a row that does not belong to the newest one does not count.

@@ -143,6 +143,7 @@ extension SourceReport {
         repeated += other.repeated
         nightsWithoutSleep += other.nightsWithoutSleep
         bytesRead += other.bytesRead
+        archived.pruned += other.archived.pruned
         samplesByKind.merge(other.samplesByKind, uniquingKeysWith: +)
         made.merge(other.made, uniquingKeysWith: +)
         unfinished.merge(other.unfinished, uniquingKeysWith: +)

@@ -38,6 +38,9 @@ extension ImportAccount {
         // A text that breaks off makes no day; the complaint says so.
         let unfinished = report.unfinished.values.reduce(0, +)
         if unfinished > 0, report.brokeAt == nil { text += "; \(unfinished) not over yet" }
+        if report.archived.pruned > 0 {
+            text += "; \(counted(report.archived.pruned, "records")) of removed months not kept"
+        }
         if unchanged > 0 { text += "; \(counted(unchanged, "files")) unchanged" }
         if report.made[.activity] != nil || report.unfinished[.activity] != nil {
             text += "; \(zoneLine)"
@@ -126,7 +129,8 @@ extension ImportAccount {
             "metrics_kept": .integer(enqueued.keptAsSent),
             "metrics_refused": .integer(enqueued.metricsRefused),
             "metrics_before_since": .integer(enqueued.metricsBeforeSince),
-            "nested": .integer(report.nestedSkipped), "bad_samples": .count(faultCount),
+            "pruned": .integer(report.archived.pruned), "nested": .integer(report.nestedSkipped),
+            "bad_samples": .count(faultCount),
             "unmapped": object(report.unmapped), "refused": object(report.refused),
             "made_refused": object(madeRefused),
             "elements_refused": object(report.elementsRefused), "malformations": malformations,

@@ -5,7 +5,8 @@ import ClarityScheduler
 /// Removes local copies that are older than their retention, and returns the space to the file
 /// system.
 ///
-/// Data that the backend has not confirmed is never removed. The worker removes one kind after the
+/// Data that the backend has not confirmed is never removed; records of the archive, which is the
+/// person's own copy, go by its own rule or never. The worker removes one kind after the
 /// other, in portions. Each portion of the store is one transaction with its entry in the audit
 /// log, so the worker can be killed at any point, and the next run continues.
 ///
@@ -24,11 +25,12 @@ struct CleanupWorker: KindWorker {
         var receipt = PruneReceipt()
         context.note("what counts as old was confirmed or last listed before \(cutoff)")
         do {
-            for kind in PrunedKind.allCases where kind != .files {
+            for kind in PrunedKind.allCases where kind != .files && kind != .records {
                 try prune(
                     kind, before: kind == .auditEntries ? auditCutoff : cutoff, &receipt, &counts,
                     context)
             }
+            try pruneRecords(options, &receipt, &counts, context)
             if let retained = options.retainFiles {
                 try removeFiles(before: now - retained, &receipt, &counts, context)
             }
@@ -54,6 +56,59 @@ struct CleanupWorker: KindWorker {
             counts.add(receipt[kind].count - before, to: "\(kind.rawValue)_removed")
             try context.checkTime()
         }
+    }
+
+    /// Removes records of the archive by the person's rule, and notes what went of each type.
+    private func pruneRecords(
+        _ options: CleanupOptions, _ receipt: inout PruneReceipt, _ counts: inout WorkCounts,
+        _ context: WorkContext
+    ) throws {
+        let rule = RecordRetention(
+            cutoff: options.retainRecords.map { context.clock.now - $0 },
+            mostBytes: options.mostRecordBytes,
+            types: options.recordTypes?.split(separator: "\n").map(String.init) ?? [])
+        let archive = context.store.archive
+        let readmitted = try archive.readmit(rule)
+        if readmitted > 0 {
+            context.note(
+                "\(counted(readmitted, "months")) of records that were removed may come back: the next "
+                    + "reading of a source that has them brings them")
+        }
+        guard rule.cutoff != nil || rule.mostBytes != nil else { return }
+        var removed: [String: [PrunedMonth]] = [:]
+        var isMore = true
+        while isMore {
+            var after = receipt
+            isMore = try archive.prune(rule) { months in
+                for month in months {
+                    removed[month.shortName, default: []].append(month)
+                    after.add(
+                        .records, identity: "\(month.type) \(month.name) \(month.records)",
+                        at: month.start, bytes: month.bytes, count: month.records)
+                }
+                return "their retention is over, \(CleanupWorker.span(of: months)), receipt "
+                    + after.digest
+            }
+            counts.add(
+                after[.records].count - receipt[.records].count, to: "records_removed")
+            receipt = after
+            try context.checkTime()
+        }
+        for (type, months) in removed.sorted(by: { $0.key < $1.key }) {
+            let count = months.reduce(0) { $0 + $1.records }
+            context.note(
+                "\(counted(count, "records")) of \(type) removed, of "
+                    + CleanupWorker.span(of: months))
+        }
+    }
+
+    /// Returns the first and the last month: `2019-01 to 2020-05`.
+    private static func span(of months: [PrunedMonth]) -> String {
+        let names = months.map(\.name).sorted()
+        guard let first = names.first, let last = names.last, first != last else {
+            return names.first ?? "no month"
+        }
+        return "\(first) to \(last)"
     }
 
     private func compact(

@@ -176,6 +176,11 @@ struct SourceImport {
         for sentence in pending.damage.prefix(SourceImport.notesPerTitle) {
             context.note("\(sentence); see `clarity-jobs audit`")
         }
+        if pending.pruned > 0 {
+            context.note(
+                "`\(pending.name)`: \(pending.pruned) records of months that `cleanup` removed are "
+                    + "not kept")
+        }
         if pending.unexplained != 0 {
             context.note(
                 "`\(pending.name)`: \(pending.unexplained) records are unaccounted for, which is a "
@@ -211,6 +216,7 @@ private struct SourceNotes {
     private(set) var madeRefused: [String: Int64] = [:]
     private(set) var malformations: [String: Int64] = [:]
     private(set) var unexplained: Int64 = 0
+    private(set) var pruned: Int64 = 0
     /// A sentence for each damaged month of the archive.
     private(set) var damage: [String] = []
 
@@ -227,6 +233,7 @@ private struct SourceNotes {
         SourceNotes.add(result.madeRefused, to: &madeRefused)
         SourceNotes.add(report.malformations, to: &malformations)
         unexplained += report.unexplained
+        pruned += report.archived.pruned
         damage += report.archived.damaged.filter { !damage.contains($0) }
     }
 

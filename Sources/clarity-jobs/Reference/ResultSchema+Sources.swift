@@ -44,6 +44,7 @@ extension ResultSchema {
             ("metrics_kept", "number of days, nights and workouts that stay as sent"),
             ("metrics_refused", "number of days, nights and workouts that were refused"),
             ("metrics_before_since", "number of days, nights and workouts before `since`"),
+            ("pruned", "number of records of months that `cleanup` removed, which are not kept"),
             ("nested", "number of records within others that were skipped"),
             ("bad_samples", "number of samples of pushed files that are faulty"),
         ].map { ResultField($0, .integer, $1) }

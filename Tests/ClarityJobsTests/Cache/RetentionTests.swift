@@ -72,7 +72,8 @@ import Testing
         #expect(
             counts == [
                 .samples: [2, 2, 1], .batches: [1], .metrics: [2, 1], .insights: [2, 1],
-                .versions: [2, 2, 2, 0], .analyses: [0], .auditEntries: [0], .files: [0],
+                .versions: [2, 2, 2, 0], .analyses: [0], .auditEntries: [0],
+                .records: [0], .files: [0],
             ])
         #expect(try store.audit.verify().broken == nil)
     }

@@ -70,6 +70,7 @@ import Testing
             DROP TABLE segments;
             DROP TABLE segment_marks;
             DROP TABLE segment_days;
+            DROP TABLE pruned_months;
             DROP TABLE packed_samples;
             DROP TABLE packed_totals;
             ALTER TABLE metrics DROP COLUMN is_packed;

@@ -141,11 +141,12 @@ import Testing
         bench.clock.advance(by: .seconds(90 * 86_400 + 1))
         let asked = Mutex(0)
 
-        // Each kind takes one portion and then asks; the next question comes with the pages.
+        // Each kind takes one portion and then asks, but for records, which have no rule here; the
+        // next question comes with the pages.
         let first = await bench.attempt("cleanup") {
             asked.withLock { asked in
                 asked += 1
-                return asked == PrunedKind.allCases.count
+                return asked == PrunedKind.allCases.count - 1
             }
         }
         let second = await bench.attempt("cleanup")
