@@ -26,6 +26,10 @@ let package = Package(
             dependencies: [.product(name: "ClarityScheduler", package: "clarity-jobs")],
             path: "Sources/BenchmarkWorker", swiftSettings: strict),
         .executableTarget(
+            name: "benchmark-records",
+            dependencies: [.product(name: "ClarityWorkers", package: "clarity-jobs")],
+            path: "Sources/BenchmarkRecords", swiftSettings: strict),
+        .executableTarget(
             name: "benchmark-upload",
             dependencies: [
                 .product(name: "ClarityWorkers", package: "clarity-jobs"),

@@ -1,7 +1,7 @@
-// insert FROM TO: reads the outbox of the store FROM into memory, then writes the same rows to a
-// new file TO with the same table and indices. Each transaction has as many rows as one of the
-// store's own import, and is synced. It prints the microseconds of wall time that writing took,
-// and the number of rows.
+// insert FROM TO SCHEMA ROWS: reads the outbox of the store FROM into memory, then writes ROWS rows
+// to a new file TO with the table and indices of the file SCHEMA: the same rows, again and again at
+// later times. Each transaction has as many rows as one of the store's own import, and is synced. It
+// prints the microseconds of wall time that writing took, and the number of rows.
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { portion = 16384 };
+enum { portion = 4096 };
 
 struct row {
     char kind[32];
@@ -48,7 +48,7 @@ static long long now(void) {
 }
 
 int main(int count, char **words) {
-    if (count != 3) return 64;
+    if (count != 5) return 64;
     sqlite3 *from = open_file(words[1], SQLITE_OPEN_READONLY);
     size_t rows = 0, room = 1 << 20;
     struct row *all = malloc(room * sizeof *all);
@@ -69,23 +69,26 @@ int main(int count, char **words) {
 
     sqlite3 *to = open_file(words[2], SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     execute(to, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-    const char *schema = "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('outbox', 'batches')"
-                         " AND sql IS NOT NULL AND name <> 'sqlite_sequence' ORDER BY type = 'index'";
-    read = prepare(from, schema);
-    while (sqlite3_step(read) == SQLITE_ROW) execute(to, (const char *)sqlite3_column_text(read, 0));
-    sqlite3_finalize(read);
+    char schema[1 << 14] = "";
+    FILE *file = fopen(words[3], "r");
+    if (!file || fread(schema, 1, sizeof schema - 1, file) == 0) return 66;
+    fclose(file);
+    execute(to, schema);
+    size_t wanted = (size_t)atoll(words[4]);
+    if (rows == 0) return 65;
 
     // The same settings as those of the import.
-    execute(to, "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = 2048;");
+    execute(to, "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = 768;");
     long long start = now();
     sqlite3_stmt *write = prepare(to, "INSERT INTO outbox (kind, start_s, end_s, tag, sealed)"
                                       " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
     execute(to, "BEGIN IMMEDIATE");
-    for (size_t index = 0; index < rows; index++) {
-        struct row *row = &all[index];
+    for (size_t index = 0; index < wanted; index++) {
+        struct row *row = &all[index % rows];
+        sqlite3_int64 later = (sqlite3_int64)(index / rows) * 400000000;
         sqlite3_bind_text(write, 1, row->kind, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(write, 2, row->start);
-        sqlite3_bind_int64(write, 3, row->end);
+        sqlite3_bind_int64(write, 2, row->start + later);
+        sqlite3_bind_int64(write, 3, row->end + later);
         sqlite3_bind_blob(write, 4, row->tag, sizeof row->tag, SQLITE_STATIC);
         sqlite3_bind_blob(write, 5, row->sealed, row->size, SQLITE_STATIC);
         if (sqlite3_step(write) != SQLITE_DONE) {
@@ -96,7 +99,7 @@ int main(int count, char **words) {
         if (index % portion == portion - 1) execute(to, "COMMIT; BEGIN IMMEDIATE");
     }
     execute(to, "COMMIT; PRAGMA wal_checkpoint(PASSIVE);");
-    printf("%lld %zu\n", now() - start, rows);
+    printf("%lld %zu\n", now() - start, wanted);
     sqlite3_finalize(write);
     return 0;
 }

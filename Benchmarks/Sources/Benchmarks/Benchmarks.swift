@@ -22,6 +22,7 @@ enum Benchmarks {
             case "history": section = try LongHistory(surroundings).measure()
             case "upload": section = try Uploading(surroundings).measure()
             case "import": section = try Importing(surroundings).measure()
+            case "records": section = try Records(surroundings).measure()
             case "metrics": section = try LongLife(surroundings).measure()
             default: exit(64)
             }

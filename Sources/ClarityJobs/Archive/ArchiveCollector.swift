@@ -78,13 +78,13 @@ package struct ArchiveCollector: Hashable, Sendable {
         var month: Int
     }
 
-    /// The records that are kept as they are: some 4 MB.
-    private static let mostOpen = 50_000
+    /// The records that are kept as they are: some 2 MB.
+    private static let mostOpen = 32_000
     /// The number of the type whose records have another name in their origin: no plain name, or one
     /// of too many.
     package static let otherType = 0
     /// The bytes of texts that are kept: some apps give every record an id of its own.
-    private static let mostText = 1 << 22
+    private static let mostText = 1 << 21
     /// The most types that are distinguished, as in the counts of an export.
     private static let mostTypes = 1024
     /// Fewer records of a month are not worth compressing before all are there.

@@ -6,17 +6,17 @@ import SQLite
 extension Outbox {
     /// The best number of samples for one transaction: enough that the cost of the transaction
     /// itself does not matter, and few enough that two or three portions take a few MB.
-    public static var intakePortion: Int { 8192 }
+    public static var intakePortion: Int { 4096 }
 
     /// The limits of the write-ahead log and of the page cache while much is written, in pages of 4
     /// KiB. A page that is written again and again then goes into the file once.
-    private static let bulk = (log: 16_384, memory: 1024)
+    private static let bulk = (log: 16_384, memory: 768)
     /// SQLite's own defaults for both.
     private static let ordinary = (log: 1000, memoryKiB: 2000)
 
     /// Puts measurements into the outbox unless they are there already, in whatever state.
     ///
-    /// Commits in portions of 8,192. After an error or a kill, the portions committed so far stay,
+    /// Commits in portions of 4,096. After an error or a kill, the portions committed so far stay,
     /// and the same call adds the rest.
     public func enqueue(_ samples: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
         var counts = EnqueueCounts()

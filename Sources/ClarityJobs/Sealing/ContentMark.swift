@@ -12,7 +12,7 @@ public struct ContentMark: Hashable, Sendable {
     static let keyCount = Int(crypto_onetimeauth_KEYBYTES)
     static let codeCount = Int(crypto_onetimeauth_BYTES)
     /// How many bytes are read at once.
-    private static let piece = 1 << 20
+    private static let piece = 1 << 18
 
     let key: [UInt8]
     let code: [UInt8]
@@ -28,7 +28,7 @@ public struct ContentMark: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - other: the mark to compare with, whose key is reused; `nil` for a new key.
-    ///   - isStopped: called after each piece of 1 MiB.
+    ///   - isStopped: called after each piece of 256 KiB.
     public init?(
         ofFile path: String, like other: ContentMark?, isStopped: () throws -> Bool
     ) rethrows {

@@ -99,6 +99,9 @@ private struct IntakeRefusals {
 /// caller's thread finds the records (`ExportScanner`) and makes samples of them (`RecordMapper`).
 /// `IntakeLine` has two threads, and the content mark has one.
 ///
+/// An Apple Health export whose content has changed is first looked through, if another one was
+/// read before: only the fingerprints of its months are made then, on the caller's thread.
+///
 /// A file is read again only if both its stamp and its content have changed. The content is
 /// unchanged if the size and the content mark are the same; to find that out, the file is not
 /// searched for samples.

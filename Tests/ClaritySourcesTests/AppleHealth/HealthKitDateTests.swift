@@ -17,6 +17,24 @@ import Testing
         #expect(parse(text) == seconds)
     }
 
+    @Test func `a reader of many dates reads each as it is read alone`() {
+        let days = ["2024-01-21", "2024-01-22", "2O24-01-21"]
+        let times = [
+            " 08:30:00", " 23:59:59", " 24:00:00", " 08:60:00", " 08:30:60", " 08:3x:00",
+            "T08:30:00", " 08.30:00",
+        ]
+        let zones = [" -0500", " +0530", " *0500", "&#32;+0530"]
+        var reader = DateReader()
+        for text in days.flatMap({ day in times.flatMap { time in zones.map { day + time + $0 } } })
+            + ["20150616071916-0700", ""]
+        {
+            let (read, alone) = Array(text.utf8).withUnsafeBufferPointer {
+                (reader.date($0), Reference.decoded($0, HealthKitDate.init))
+            }
+            #expect(read?.seconds == alone?.seconds && read?.offset == alone?.offset, "\(text)")
+        }
+    }
+
     @Test(arguments: [
         "", "2024-01-21", "2024-01-21T08:30:00Z", "2024-01-21 08:30:00", "2024-01-21 08:30:00 0500",
         "2024-13-01 08:30:00 -0500", "2024-00-01 08:30:00 -0500", "2023-02-29 08:30:00 -0500",
