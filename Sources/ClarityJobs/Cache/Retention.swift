@@ -11,7 +11,8 @@ extension HealthStore {
     /// after the removal.
     ///
     /// A sample's age is the time since its upload was confirmed. Only its value is removed, so
-    /// that it is not sent again from the next export. A pulled row is removed if both its own time
+    /// that it is not sent again from the next export. Packed samples go by months, once the last
+    /// of a month has been packed for as long. A pulled row is removed if both its own time
     /// and the last time that the backend listed it are before `cutoff`. An archived version's age
     /// is the time since it was archived, an audit entry's the time since it was made. Audit
     /// entries are removed oldest first, and never before they are uploaded. An analysis is removed
@@ -35,6 +36,9 @@ extension HealthStore {
             } else if kind == .auditEntries {
                 isMore = try removeAudit(before: cutoff, limit, &receipt, connection)
             }
+            if kind == .samples, !isMore {
+                try removePackedValues(before: cutoff, &receipt, connection)
+            }
             if kind == .insights, !isMore { try forgetTexts(before: cutoff, connection) }
             let removed = receipt[kind].count - before[kind].count
             if removed > 0 {
@@ -45,6 +49,29 @@ extension HealthStore {
         }
         (cursor, receipt) = (end, after)
         return isMore
+    }
+
+    /// Removes the values of packed samples.
+    private func removePackedValues(
+        before cutoff: Instant, _ receipt: inout PruneReceipt, _ connection: Connection
+    ) throws {
+        let packed = PackedSamples(sealer: sealer, connection: connection)
+        for (kind, old) in try packed.totals().sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        where old.withoutValue < old.count {
+            var totals = old
+            for (month, packedAt) in try packed.months(of: kind, packedBefore: cutoff) {
+                let count = try packed.removeValues(of: kind, in: month)
+                guard count > 0 else { continue }
+                totals.withoutValue += count
+                let name = TypeMonth(type: kind.rawValue, month: month)
+                receipt.add(
+                    .samples, identity: "\(name) \(count)", at: packedAt, bytes: 8 * count,
+                    count: count)
+            }
+            guard totals != old else { continue }
+            (totals.firstStart, totals.lastStart) = try packed.valued(kind)
+            try packed.write(totals, of: kind)
+        }
     }
 
     /// Removes everything that the store has of every kind from before `cutoff`.

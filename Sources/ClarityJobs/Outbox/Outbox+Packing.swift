@@ -24,7 +24,7 @@ extension Outbox {
     /// - Returns: how many.
     @discardableResult
     public func pack(
-        atLeast fewest: Int = packingPortion
+        atLeast fewest: Int = packingPortion, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         let count = try store.access { connection in
             try connection.integer(
@@ -35,11 +35,11 @@ extension Outbox {
         }
         guard let count, count >= max(1, fewest) else { return 0 }
         return try store.change(inPortionsOf: Outbox.mostPacked) { connection in
-            try packPortion(connection)
+            try packPortion(connection, at: now)
         }
     }
 
-    private func packPortion(_ connection: Connection) throws -> Int64 {
+    private func packPortion(_ connection: Connection, at now: Instant) throws -> Int64 {
         var buckets: [SampleKind: [Int: [PackedSample]]] = [:]
         var rows: [Int64] = []
         let packed = PackedSamples(sealer: sealer, connection: connection)
@@ -62,7 +62,7 @@ extension Outbox {
         }
         for (kind, months) in buckets.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             for (month, samples) in months.sorted(by: { $0.key < $1.key }) {
-                try packed.add(samples, of: kind, to: month)
+                try packed.add(samples, of: kind, to: month, at: now)
             }
             if let totals = totals[kind] { try packed.write(totals, of: kind) }
         }
@@ -90,36 +90,6 @@ extension Outbox {
                 default: break
                 }
             }
-        }
-    }
-
-    /// Removes the values of the packed samples of each month that ended before an instant. The
-    /// samples are still recognised when a source brings them again.
-    ///
-    /// - Returns: how many values were removed, by kind.
-    public func removePackedValues(
-        before cutoff: Instant
-    ) throws(HealthStoreError) -> [SampleKind: Int64] {
-        try store.change { connection in
-            let packed = PackedSamples(sealer: sealer, connection: connection)
-            let last = TypeMonth.month(of: cutoff.secondsSince1970)
-            var removed: [SampleKind: Int64] = [:]
-            for (kind, old) in try packed.totals() where old.withoutValue < old.count {
-                var totals = old
-                let months = try packed.months(of: kind)
-                for month in months where month < last {
-                    let count = try packed.removeValues(of: kind, in: month)
-                    totals.withoutValue += count
-                    if count > 0 { removed[kind, default: 0] += count }
-                }
-                guard totals != old else { continue }
-                let first = try months.first { $0 >= last }.map {
-                    try packed.samples(of: kind, in: $0).sound.first?.start
-                }
-                totals.firstStart = (first ?? nil) ?? totals.lastStart
-                try packed.write(totals, of: kind)
-            }
-            return removed
         }
     }
 }

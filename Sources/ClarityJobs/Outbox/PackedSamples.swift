@@ -17,6 +17,19 @@ struct PackedSamples {
         ) { Int($0.integer(0)) }
     }
 
+    /// Returns the months of a kind that have values, all packed before an instant, and when the
+    /// last of them was, ascending.
+    func months(
+        of kind: SampleKind, packedBefore cutoff: Instant
+    ) throws -> [(month: Int, packedAt: Instant)] {
+        try connection.all(
+            """
+            SELECT month, max(packed_at_ms) AS last FROM packed_samples WHERE kind = ?
+            GROUP BY month HAVING last < ? ORDER BY month
+            """, .text(kind.rawValue), .instant(cutoff)
+        ) { (Int($0.integer(0)), $0.instant(1)) }
+    }
+
     /// Returns the samples of a kind and month, in the order of their starts, and whether some are
     /// damaged and left out.
     func samples(
@@ -49,11 +62,13 @@ struct PackedSamples {
     }
 
     /// Adds samples that are not packed yet. A damaged segment of the month stays as it is.
-    func add(_ samples: [PackedSample], of kind: SampleKind, to month: Int) throws {
+    func add(
+        _ samples: [PackedSample], of kind: SampleKind, to month: Int, at now: Instant
+    ) throws {
         let parts = try parts(of: kind, in: month)
         let isSound = !parts.contains { $0.samples == nil }
         let all = isSound ? parts.flatMap { $0.samples ?? [] } + samples : samples
-        try write(all, of: kind, to: month, after: parts, replacing: isSound)
+        try write(all, of: kind, to: month, after: parts, replacing: isSound, at: now)
     }
 
     /// Removes the values of a month, so that its samples are still recognised. A damaged segment
@@ -72,13 +87,13 @@ struct PackedSamples {
             return bare
         }
         let count = zip(all, bare).count { $0 != $1 }
-        if count > 0 { try write(bare, of: kind, to: month, after: parts, replacing: true) }
+        try write(bare, of: kind, to: month, after: parts, replacing: true, at: nil)
         return Int64(count)
     }
 
     private func write(
         _ samples: [PackedSample], of kind: SampleKind, to month: Int, after parts: [Part],
-        replacing: Bool
+        replacing: Bool, at now: Instant?
     ) throws {
         if replacing {
             try connection.run(
@@ -89,8 +104,11 @@ struct PackedSamples {
         let generation = (parts.last?.generation ?? 0) + 1
         let bytes = try Segment(packing: samples).encoded(Compressor(level: 3))
         try connection.run(
-            "INSERT INTO packed_samples (kind, month, generation, sealed) VALUES (?, ?, ?, ?)",
-            .text(kind.rawValue), .integer(Int64(month)), .integer(generation),
+            """
+            INSERT INTO packed_samples (kind, month, generation, packed_at_ms, sealed)
+            VALUES (?, ?, ?, ?, ?)
+            """, .text(kind.rawValue), .integer(Int64(month)), .integer(generation),
+            .instant(now),
             .blob(sealer.seal(bytes, for: identity(kind, month, generation))))
     }
 
@@ -231,6 +249,22 @@ extension PackedSamples {
         return PackedTotals(
             confirmed: numbers[0], stored: numbers[1], withoutValue: numbers[2],
             firstStart: numbers[3], lastStart: numbers[4], lastEnd: numbers[5])
+    }
+
+    /// Returns when the first and the last sample of a kind that have values begin.
+    func valued(_ kind: SampleKind) throws -> (first: Int64, last: Int64) {
+        let months = try months(of: kind)
+        func starts(in month: Int) throws -> [Int64] {
+            try samples(of: kind, in: month).sound.filter { $0.sample(kind) != nil }.map(\.start)
+        }
+        var found: (first: Int64, last: Int64) = (.max, .min)
+        for month in months where found.first == .max {
+            found.first = try starts(in: month).first ?? .max
+        }
+        for month in months.reversed() where found.last == .min {
+            found.last = try starts(in: month).last ?? .min
+        }
+        return found
     }
 
     func write(_ totals: PackedTotals, of kind: SampleKind) throws {

@@ -158,7 +158,7 @@ extension HealthSchema {
 
     /// The measurements that the backend has and that need nothing more, packed by kind and month.
     static let packed = """
-        -- As in `segments`. Ids are used once, so that the largest one tells whether anything was
+        -- As in `segments`. `packed_at_ms` is NULL once the values were removed. Ids are used once, so that the largest one tells whether anything was
         -- packed.
         CREATE TABLE packed_samples (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -166,6 +166,7 @@ extension HealthSchema {
             month INTEGER NOT NULL,
             generation INTEGER NOT NULL
                 CONSTRAINT packed_samples_generation CHECK (generation > 0),
+            packed_at_ms INTEGER,
             sealed BLOB NOT NULL
         ) STRICT;
         CREATE UNIQUE INDEX packed_samples_month ON packed_samples (kind, month, generation);

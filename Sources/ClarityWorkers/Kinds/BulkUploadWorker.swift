@@ -65,7 +65,7 @@ struct BulkUploadWorker: KindWorker {
 extension WorkContext {
     /// Packs the samples that need nothing more, once enough have gathered.
     func packSamples() throws(HealthStoreError) {
-        if !isRehearsal { try store.outbox.pack() }
+        if !isRehearsal { try store.outbox.pack(at: clock.now) }
     }
 
     /// Notes the number of samples in each state, and of those that the backend may have more than

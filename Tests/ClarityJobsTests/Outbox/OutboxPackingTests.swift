@@ -18,7 +18,7 @@ import Testing
                 refreshToken: Secret("r"), expiresAt: noon))
         _ = try store.outbox.enqueue(samples)
         try confirm(store)
-        if packs { try store.outbox.pack(atLeast: 1) }
+        if packs { try store.outbox.pack(atLeast: 1, at: noon) }
         return store
     }
 
@@ -86,8 +86,8 @@ import Testing
         let store = try store(months(0..<100))
         _ = try store.outbox.enqueue(months(100..<200))
         try confirm(store)
-        #expect(try store.outbox.pack(atLeast: 101) == 0)
-        #expect(try store.outbox.pack(atLeast: 100) == 100)
+        #expect(try store.outbox.pack(atLeast: 101, at: noon) == 0)
+        #expect(try store.outbox.pack(atLeast: 100, at: noon) == 100)
 
         #expect(try store.outbox.enqueue(months(0..<200)).duplicates == 200)
         #expect(try read(store).count == 200)
@@ -109,7 +109,7 @@ import Testing
         let batch = try #require(try store.outbox.nextBatch(limit: 1, at: noon))
         try store.outbox.settle(batch, processingID: "p", at: noon)
 
-        #expect(try store.outbox.pack(atLeast: 1) == 1)
+        #expect(try store.outbox.pack(atLeast: 1, at: noon) == 1)
         #expect(try rows(store) == 4)
         #expect(try store.outbox.counts().total == 5)
     }
@@ -118,7 +118,7 @@ import Testing
         let store = try store(months(0..<3), packs: false)
         try store.access { try $0.execute("UPDATE outbox SET doubts = 1 WHERE id = 2") }
 
-        #expect(try store.outbox.pack(atLeast: 1) == 2)
+        #expect(try store.outbox.pack(atLeast: 1, at: noon) == 2)
         #expect(try rows(store) == 1)
     }
 
@@ -136,7 +136,7 @@ import Testing
         let portion = try store.outbox.prepare(months(10..<12))
         _ = try store.outbox.enqueue(months(10..<11))
         try confirm(store)
-        try store.outbox.pack(atLeast: 1)
+        try store.outbox.pack(atLeast: 1, at: noon)
 
         let counts = try store.outbox.commit(portion)
 
@@ -156,7 +156,7 @@ import Testing
             _ = try store.cache.upsert(rows, into: .metrics, syncedAt: noon)
         }
         try pull(Array(samples[0..<3]))
-        try store.outbox.pack(atLeast: 1)
+        try store.outbox.pack(atLeast: 1, at: noon)
         #expect(try store.cache.metricStocks().map(\.count) == [9])
         try pull(Array(samples[2..<5]))
 
@@ -186,19 +186,27 @@ import Testing
 
     @Test func `without their values they are known and no metrics any more`() throws {
         let samples = months(0..<500)
-        let store = try store(samples)
-        let cutoff = Instant(secondsSince1970: 1_704_067_200 + 86_400)  // 2024-01-02
+        let old = samples.filter { $0.start.secondsSince1970 < 1_704_067_200 }  // before 2024
+        let store = try store(old)
+        _ = try store.outbox.enqueue(samples)
+        try confirm(store)
+        try store.outbox.pack(atLeast: 1, at: noon + .seconds(9))
+        func remove(before cutoff: Instant) throws -> Int64 {
+            try store.prune(before: cutoff)[.samples].count
+        }
 
-        let removed = try store.outbox.removePackedValues(before: cutoff)
+        #expect(try remove(before: noon) == 0)
+        #expect(try remove(before: noon + .seconds(1)) == Int64(old.count))
+        #expect(try remove(before: noon + .seconds(1)) == 0)
 
-        let old = samples.filter { $0.start.secondsSince1970 < 1_704_067_200 }
-        #expect(!old.isEmpty && removed == [.heartRate: Int64(old.count)])
-        #expect(try store.outbox.removePackedValues(before: cutoff) == [:])
         #expect(try read(store).count == 500 - old.count)
         #expect(try store.cache.metricStocks().map(\.count) == [Int64(500 - old.count)])
         #expect(try store.cache.metricStocks().first?.first == samples[old.count].start)
         #expect(try store.outbox.enqueue(samples).duplicates == 500)
         #expect(try store.outbox.prove().findings == [])
+        #expect(try remove(before: noon + .seconds(99)) == Int64(500 - old.count))
+        #expect(try store.cache.metricStocks().map(\.count) == [])
+        #expect(try store.outbox.enqueue(samples.shuffled()).duplicates == 500)
     }
 
     @Test func `a damaged month is named, and what it may have had counts as possibly sent`()
@@ -228,7 +236,7 @@ import Testing
         }
         _ = try store.outbox.enqueue(months(200..<210))
         try confirm(store)
-        try store.outbox.pack(atLeast: 1)
+        try store.outbox.pack(atLeast: 1, at: noon)
         try store.access {
             try $0.run("UPDATE packed_totals SET sealed = ?", .blob(try #require(former)))
         }

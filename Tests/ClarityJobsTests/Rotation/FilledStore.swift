@@ -31,11 +31,11 @@ struct FilledStore {
             try store.outbox.settle(
                 batch, processingID: nil, duplicates: Array(batch.samples.indices), at: noon)
         }
-        _ = try store.outbox.enqueue(packed + bare)
-        try confirm()
-        #expect(try store.outbox.pack(atLeast: 1) == 7)
-        #expect(
-            try store.outbox.removePackedValues(before: packed[0].start) == [.heartRate: 3])
+        for (samples, time) in [(bare, noon), (packed, noon + .seconds(9))] {
+            _ = try store.outbox.enqueue(samples)
+            try confirm()
+            #expect(try store.outbox.pack(atLeast: 1, at: time) == samples.count)
+        }
         _ = try store.outbox.enqueue(pruned)
         try confirm()
         _ = try store.prune(before: noon + .seconds(1))

@@ -45,6 +45,19 @@ import Testing
             try MasterKeySource(stateDirectory: folder.path, environment: [:]).load())
     }
 
+    @Test func `values that are removed after a change of the key leave their samples known`()
+        throws
+    {
+        let filled = try FilledStore()
+        for _ in 0..<2 {
+            _ = try rotation(filled.folder).run()
+            let store = try filled.folder.open()
+            _ = try store.prune(before: noon + .seconds(99))
+            let counts = try store.outbox.enqueue(filled.packed + filled.bare)
+            #expect(counts.duplicates == 7 && counts.queued == 0)
+        }
+    }
+
     @Test func `everything is as before under the new key, and the former one opens nothing`()
         throws
     {

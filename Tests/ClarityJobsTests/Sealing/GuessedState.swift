@@ -131,7 +131,7 @@ struct GuessedState {
                         batch, processingID: nil, duplicates: Array(batch.samples.indices),
                         at: noon)
                 }
-                try store.outbox.pack(atLeast: 1)
+                try store.outbox.pack(atLeast: 1, at: noon)
             case .records:
                 _ = try store.archive.keep(
                     archived(0..<300, value: isFirst ? 7 : nil), of: "/a", zone: .utc)
