@@ -20,14 +20,19 @@ int main(int count, char **words) {
     if (sqlite3_prepare_v2(file, "SELECT * FROM numbers WHERE start_s >= ? AND start_s < ? ORDER BY start_s",
                            -1, &statement, NULL) != SQLITE_OK)
         return 65;
+    int columns = sqlite3_column_count(statement);
     sqlite3_bind_int64(statement, 1, atoll(words[2]));
     sqlite3_bind_int64(statement, 2, atoll(words[3]));
     // The first round fills the cache and does not count.
     for (int round = 0; round <= atoi(words[4]); round++) {
         long long begun = now(), rows = 0, bytes = 0;
         for (; sqlite3_step(statement) == SQLITE_ROW; rows++) {
-            for (int column = 0; column < sqlite3_column_count(statement); column++)
-                if (sqlite3_column_text(statement, column)) bytes += sqlite3_column_bytes(statement, column);
+            for (int column = 0; column < columns; column++) {
+                if (sqlite3_column_type(statement, column) == SQLITE_TEXT)
+                    bytes += sqlite3_column_text(statement, column)[0];
+                else
+                    bytes += sqlite3_column_double(statement, column) > 0;
+            }
         }
         sqlite3_reset(statement);
         if (round == 0) printf("%lld\n", rows);

@@ -110,7 +110,14 @@ struct Records {
         ])
         let beside = try (0..<Records.rounds).map { _ in try number("\(peer) ask \(parquet)") }
         let own = try surroundings.timeInTurn(
-            [words(state, ["records", Records.type, "--by", "day", "--output", "csv"])],
+            [
+                words(
+                    state,
+                    [
+                        "records", Records.type, "--by", "day", "--since", "2010-01-01", "--output",
+                        "csv",
+                    ])
+            ],
             rounds: Records.rounds)
         add(
             "`records HeartRate --by day`, ten years", own[0].milliseconds, "DuckDB on Parquet",
@@ -124,7 +131,7 @@ struct Records {
             """
             sqlite3 \(plain) "ATTACH '\(state).db' AS records; CREATE TABLE numbers AS SELECT \
             unixepoch(start) AS start_s, unixepoch(\\"end\\") AS end_s, unixepoch(created) AS created_s, \
-            value, unit, source, source_version, device, metadata FROM records.\(Records.type); \
+            value, unit, source, source_version, device, metadata FROM records.HeartRate; \
             CREATE INDEX numbers_start ON numbers (start_s)"
             """,
         ])

@@ -79,9 +79,9 @@ import Testing
         bench.writeExport(0..<3)
         try bench.logIn()
         let path = bench.exportPath
-        // The third reader kept no workouts and the like for the archive.
+        // The fourth reader made no samples of workouts.
         for (reader, version, read) in [
-            (4, programVersion, Int64(0)), (3, programVersion, 3), (4, "0.0.9", 3),
+            (5, programVersion, Int64(0)), (4, programVersion, 3), (5, "0.0.9", 3),
         ] {
             let stamp = SourceStamp(
                 path: path,
