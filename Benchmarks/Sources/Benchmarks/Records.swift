@@ -27,7 +27,7 @@ struct Records {
         try make(two, from: exports.whole)
         try addExport(of: two, to: &section)
         section.notes = [
-            "A generated export of 10,000,000 records and ten years of 32 types, imported by the program; "
+            "A generated export of 10,000,000 records of 32 types, imported by the program; "
                 + "at rest are the pages of the tables of the archive (`dbstat`), the sums of days "
                 + "among them, beside the files of `export-data --format csv` in one stream through "
                 + "`zstd -3`.",
