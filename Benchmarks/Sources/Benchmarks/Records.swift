@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// Measures the archive of ten years: its size, what is read from it, and its export.
+/// Measures the archive of many years: its size, what is read from it, and its export.
 struct Records {
     private let surroundings: Surroundings
     private let folder: String
@@ -120,7 +120,7 @@ struct Records {
             ],
             rounds: Records.rounds)
         add(
-            "`records HeartRate --by day`, ten years", own[0].milliseconds, "DuckDB on Parquet",
+            "`records HeartRate --by day`, eight years", own[0].milliseconds, "DuckDB on Parquet",
             Measurement(beside), "ms", limit: 0.3, to: &section)
     }
 
