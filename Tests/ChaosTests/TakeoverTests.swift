@@ -128,10 +128,11 @@ struct TakeoverTests {
         async throws
     {
         let (playground, sandbox) = try await uploading()
-        try await sandbox.addFault("POST /health-data/upload: hang x2")
-        for kill in 1...3 {
+        // The first attempt has two batches under way, and each later one begins with one.
+        try await sandbox.addFault("POST /health-data/upload: hang x3")
+        for hangs in 2...4 {
             let scheduler = try playground.start(["run", "--due"])
-            try await sandbox.wait(for: kill) { try await $0.answers("hang") }
+            try await sandbox.wait(for: hangs) { try await $0.answers("hang") }
             scheduler.signal(SIGKILL)
             _ = await scheduler.finish()
         }

@@ -64,7 +64,9 @@ extension Outbox {
                 proof.add(rule, "entry \(id) tells of \(whole) \(noun) and accounts for \(parts)")
             }
             check(.records, "records", counts[.read], counts.sum(ReadingCounts.ofRead))
-            check(.metrics, "days and nights", counts[.made], counts.sum(ReadingCounts.ofMade))
+            check(
+                .metrics, "days, nights and workouts", counts[.made],
+                counts.sum(ReadingCounts.ofMade))
             guard let reasons = row.reasons else {
                 proof.add(.reasons, "the reasons of entry \(id) are damaged")
                 continue
@@ -74,7 +76,7 @@ extension Outbox {
                 .reasons, "records without a field", counts[.unmapped], sum(reasons.unmapped))
             check(.reasons, "refused records", counts[.refused], sum(reasons.refused))
             check(
-                .reasons, "refused days and nights", counts[.madeRefused],
+                .reasons, "refused days, nights and workouts", counts[.madeRefused],
                 sum(reasons.madeRefused))
         }
         proof.rows = try connection.integer("SELECT count(*) FROM outbox") ?? 0

@@ -47,7 +47,7 @@ import Testing
         ),
         (
             .metrics, "UPDATE readings SET made = made + 1 WHERE tag NOT NULL",
-            "entry 1 tells of 1 days and nights and accounts for 0"
+            "entry 1 tells of 1 days, nights and workouts and accounts for 0"
         ),
         (
             .reasons, "UPDATE readings SET sealed = x'00' WHERE tag NOT NULL",

@@ -31,7 +31,7 @@ import Testing
     @Test func `a wrong key leaves a killed process's log as it is`() throws {
         let filled = try FilledStore(firstKey)
         let user = try filled.folder.open(firstKey)
-        _ = try user.outbox.enqueue(heartRates(20..<25))
+        _ = try user.outbox.enqueue(heartRates(30..<35))
         let killed = filled.copy()
         withExtendedLifetime(user) {}
         let before = killed.folder.digests
