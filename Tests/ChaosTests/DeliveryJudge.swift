@@ -90,6 +90,12 @@ struct DeliveryJudge {
         /// The number of further attempts, which the scheduler itself killed at their time limit.
         var attempts = 0
 
+        /// Whether two sends come from the same program that was cut short.
+        func isSame(_ one: SendRecord.Send, _ other: SendRecord.Send) -> Bool {
+            one.peerPort == other.peerPort
+                || sends.contains { $0.contains(one.send) && $0.contains(other.send) }
+        }
+
         func covers(_ send: SendRecord.Send) -> Bool {
             send.last
                 && (ports.contains(send.peerPort) || sends.contains { $0.contains(send.send) })
@@ -190,15 +196,39 @@ struct DeliveryJudge {
         return excused
     }
 
+    /// The numbers of the sends that programs which were cut short may have had under way, or
+    /// answered but not settled: up to four requests each, over connections that they use again.
+    private var unsettled: Set<Int> {
+        var numbers: Set<Int> = []
+        for range in cutShort.sends {
+            // In a scene at most two jobs upload at the same time.
+            let own = record.sends.map(\.send).filter(range.contains)
+            numbers.formUnion(own.suffix(2 * Self.mostAtOnce))
+        }
+        for port in cutShort.ports {
+            let own = record.sends.filter { $0.peerPort == port }.map(\.send)
+            numbers.formUnion(own.suffix(Self.mostAtOnce))
+        }
+        return numbers
+    }
+
+    /// The most requests that one upload has under way.
+    private static let mostAtOnce = 4
+
     /// Returns each send of a sample that follows an accepted send of the same sample.
     private func blamedSends() -> [SendRecord.Send.Sample] {
         let excused = excused
-        var accepted: Set<String> = []
+        let unsettled = policy == .deduplicates ? unsettled : []
+        var accepted: [String: SendRecord.Send] = [:]
         var blamed: [SendRecord.Send.Sample] = []
         for send in record.sends {
-            blamed += send.samples.filter { accepted.contains($0.id) }
+            blamed += send.samples.filter { sample in
+                guard let former = accepted[sample.id] else { return false }
+                // The program itself knew of the answer; only its successor may not.
+                return !unsettled.contains(former.send) || cutShort.isSame(former, send)
+            }
             if send.accepted, !excused.contains(send.send) {
-                accepted.formUnion(send.samples.map(\.id))
+                for sample in send.samples { accepted[sample.id] = send }
             }
         }
         return blamed
