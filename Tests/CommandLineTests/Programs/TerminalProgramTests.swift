@@ -272,8 +272,12 @@ struct TerminalProgramTests {
                 $0.count > 60 && $0.contains(" ")
             }
             #expect(wide.isEmpty, "\(command)")
-            #expect(
-                Self.words(end.screen) == Self.words(piped.output + piped.errors), "\(command)")
+            // What the machine measures, such as free space, may change from one to the other.
+            let isMeasured = command.first == "conditions"
+            func words(_ text: String) -> [Substring] {
+                Self.words(text).filter { !isMeasured || Double($0) == nil }
+            }
+            #expect(words(end.screen) == words(piped.output + piped.errors), "\(command)")
             #expect(!end.screen.contains(/[^"`]\b\d{4}-\d\d-\d\dT[\d:.]+Z/), "\(end.screen)")
         }
     }
