@@ -18,14 +18,14 @@ extension Outbox {
     ///
     /// - Returns: how many rows of former values were removed.
     func write(
-        _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ counts: inout EnqueueCounts,
-        _ connection: Connection
+        _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ packed: PackedLookup,
+        _ counts: inout EnqueueCounts, _ connection: Connection
     ) throws -> Int64 {
         let row = aggregate.row
         var formers = try formers(
             at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
             source: aggregate.source, connection)
-        if !formers.contains(where: \.isSame), try isPacked(row, connection) {
+        if !formers.contains(where: \.isSame), try packed.has(row) {
             // Comes after all rows, and is never changed.
             formers.append(
                 AggregateRuling.Former(
@@ -146,12 +146,6 @@ extension Outbox {
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
                 possibleSends: found.integer(5), asOf: asOf)
         }
-    }
-
-    /// Whether a measurement with this time and value is packed.
-    private func isPacked(_ row: OutboxPortion.Row, _ connection: Connection) throws -> Bool {
-        var row = row
-        return try !PackedLookup(sealer, connection).isNew(&row)
     }
 
     private func remove(_ id: Int64, _ connection: Connection) throws {

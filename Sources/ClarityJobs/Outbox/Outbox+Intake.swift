@@ -94,10 +94,11 @@ extension Outbox {
     ) throws -> EnqueueCounts {
         var counts = EnqueueCounts()
         var removed: Int64 = 0
-        counts.queued = try insert(portion, connection)
+        let packed = try PackedLookup(sealer, connection)
+        counts.queued = try insert(portion, packed, connection)
         counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
         for aggregate in portion.aggregates {
-            removed += try write(aggregate, portion.bytes, &counts, connection)
+            removed += try write(aggregate, portion.bytes, packed, &counts, connection)
         }
         try count(ReadingCounts(counts, removed: removed), of: reading, connection)
         try recordRead(portion.read, added: counts.added, connection)
@@ -118,13 +119,12 @@ extension Outbox {
     /// Inserts the rows that are still unknown; another process may have inserted some in the
     /// meantime.
     private func insert(
-        _ portion: OutboxPortion, _ connection: Connection
+        _ portion: OutboxPortion, _ packed: PackedLookup, _ connection: Connection
     ) throws -> Int64 {
         var rows = portion.rows
         guard !rows.isEmpty else { return 0 }
-        if try PackedLookup.version(connection) != portion.packedVersion {
+        if packed.version != portion.packedVersion {
             // Some may have been packed since the portion was prepared.
-            let packed = try PackedLookup(sealer, connection)
             let news = try rows.indices.filter { try packed.isNew(&rows[$0]) }
             rows = news.map { rows[$0] }
         }

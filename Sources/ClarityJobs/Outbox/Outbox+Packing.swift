@@ -94,10 +94,14 @@ extension Outbox {
     }
 }
 
-/// Finds out whether samples are packed, month by month.
+/// Finds out which samples of a portion are packed, month by month.
 ///
-/// What was read of a month is kept in memory for the next portion, up to a limit.
+/// Months are kept in memory up to a limit: a portion in the order of time needs few, and one
+/// without order may need all.
 final class PackedLookup {
+    /// The most samples that are kept in memory, 24 MB.
+    private static let mostKept = 1 << 20
+
     private struct Key: Hashable {
         let kind: SampleKind
         let month: Int
@@ -125,6 +129,7 @@ final class PackedLookup {
     private let sealer: Sealer
     private let packed: PackedSamples
     private var months: [Key: Month] = [:]
+    private var kept = 0
     /// Whether nothing is packed at all.
     private let isEmpty: Bool
     /// Changes whenever something is packed.
@@ -133,13 +138,12 @@ final class PackedLookup {
     init(_ sealer: Sealer, _ connection: Connection) throws {
         self.sealer = sealer
         packed = PackedSamples(sealer: sealer, connection: connection)
-        version = try PackedLookup.version(connection)
+        version = try connection.integer("SELECT max(id) FROM packed_samples") ?? 0
         isEmpty = version == 0
     }
 
-    static func version(_ connection: Connection) throws -> Int64 {
-        try connection.integer("SELECT coalesce(max(id), 0) FROM packed_samples") ?? 0
-    }
+    /// Whether a measurement with this time and value is packed.
+    func has(_ row: OutboxPortion.Row) throws -> Bool { try look(for: row) == .packed }
 
     /// Whether a sample is not packed. If damage keeps that from being known, it counts as possibly
     /// sent.
@@ -168,7 +172,9 @@ final class PackedLookup {
             entries: found.sound.map {
                 Entry(start: $0.start, end: $0.end, tag: $0.tag(key.kind, sealer))
             }, isDamaged: found.isDamaged)
+        if kept > PackedLookup.mostKept { (months, kept) = ([:], 0) }
         months[key] = month
+        kept += month.entries.count
         return month
     }
 }

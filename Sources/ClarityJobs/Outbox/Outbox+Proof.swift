@@ -93,14 +93,11 @@ extension Outbox {
         _ proof: inout OutboxProof, _ connection: Connection
     ) throws -> Int64 {
         let packed = PackedSamples(sealer: sealer, connection: connection)
-        let totals: [SampleKind: PackedTotals]
-        do {
-            totals = try packed.totals()
-        } catch let error as SealingError {
-            proof.add(.packed, "the number of packed samples is damaged: \(error)")
-            return 0
-        }
+        let totals = try packed.totals()
         for kind in SampleKind.allCases {
+            if try packed.areTotalsDamaged(of: kind) {
+                proof.add(.packed, "the number of packed samples of \(kind.rawValue) is damaged")
+            }
             var count: Int64 = 0
             for month in try packed.months(of: kind) {
                 let found = try packed.samples(of: kind, in: month)

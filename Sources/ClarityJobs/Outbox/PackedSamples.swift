@@ -3,7 +3,7 @@ import SQLite
 
 /// The measurements that the backend has and that need nothing more, as segments by kind and month.
 ///
-/// A sample takes some 8 bytes here, and about 280 in a row of the outbox. It is still recognised
+/// A sample takes less than 10 bytes here, and about 280 in a row of the outbox. It is still recognised
 /// when a source brings it again, and is among the metrics that a person reads.
 struct PackedSamples {
     let sealer: Sealer
@@ -219,36 +219,56 @@ struct PackedTotals: Hashable {
 }
 
 extension PackedSamples {
-    /// Returns the totals of each kind that has any.
-    ///
-    /// - Throws: `SealingError` if one is damaged: without it no sum is certain.
+    /// Returns the totals of each kind that has any. Damaged ones are counted anew, and all of their
+    /// samples as confirmed; the proof names them.
     func totals() throws -> [SampleKind: PackedTotals] {
         let rows = try connection.all("SELECT kind, sealed FROM packed_totals") { row in
             (kind: SampleKind(rawValue: row.text(0)), sealed: row.blob(1))
         }
         var all: [SampleKind: PackedTotals] = [:]
         for row in rows {
-            if let kind = row.kind { all[kind] = try totals(of: kind, row.sealed) }
+            guard let kind = row.kind else { continue }
+            all[kind] = try opened(row.sealed, kind) ?? counted(kind)
         }
         return all
     }
 
     func totals(of kind: SampleKind) throws -> PackedTotals? {
-        try connection.blob(
-            "SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue)
-        ).map { try totals(of: kind, $0) }
+        try sealedTotals(of: kind).map { try opened($0, kind) ?? counted(kind) }
     }
 
-    private func totals(of kind: SampleKind, _ sealed: [UInt8]) throws -> PackedTotals {
-        var reader = ByteReader(try sealer.open(sealed, for: identity(kind)))
+    /// Whether the totals of a kind are damaged.
+    func areTotalsDamaged(of kind: SampleKind) throws -> Bool {
+        try sealedTotals(of: kind).map { opened($0, kind) == nil } ?? false
+    }
+
+    private func sealedTotals(of kind: SampleKind) throws -> [UInt8]? {
+        try connection.blob(
+            "SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue))
+    }
+
+    /// Returns `nil` for damaged totals.
+    private func opened(_ sealed: [UInt8], _ kind: SampleKind) -> PackedTotals? {
+        guard let plain = sealer.opened(sealed, for: identity(kind)) else { return nil }
+        var reader = ByteReader(plain)
         var numbers: [Int64] = []
         while let number = reader.number(Int64.self) { numbers.append(number) }
-        guard numbers.count == 6 else {
-            throw SealingError(table: "packed_totals", row: kind.rawValue)
-        }
+        guard numbers.count == 6 else { return nil }
         return PackedTotals(
             confirmed: numbers[0], stored: numbers[1], withoutValue: numbers[2],
             firstStart: numbers[3], lastStart: numbers[4], lastEnd: numbers[5])
+    }
+
+    private func counted(_ kind: SampleKind) throws -> PackedTotals {
+        var totals = PackedTotals()
+        for month in try months(of: kind) {
+            for sample in try samples(of: kind, in: month).sound {
+                totals.add(sample, .confirmed)
+                if sample.sample(kind) == nil { totals.withoutValue += 1 }
+            }
+        }
+        (totals.firstStart, totals.lastStart) = try valued(kind)
+        return totals
     }
 
     /// Returns when the first and the last sample of a kind that have values begin.

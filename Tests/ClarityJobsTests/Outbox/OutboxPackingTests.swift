@@ -246,6 +246,23 @@ import Testing
                 == "210 packed samples of heart_rate open, of 200")
     }
 
+    @Test func `damaged totals are named, and counted anew`() throws {
+        let samples = months(0..<200)
+        let store = try store(samples)
+        try store.access { try $0.execute("UPDATE packed_totals SET sealed = zeroblob(99)") }
+
+        #expect(try store.outbox.counts()[.confirmed] == 200)
+        #expect(try store.cache.metricStocks().first?.last == samples[199].start)
+        #expect(
+            try store.outbox.prove().findings.map(\.what)
+                == ["the number of packed samples of heart_rate is damaged"])
+        _ = try store.outbox.enqueue(months(200..<210))
+        try confirm(store)
+        try store.outbox.pack(atLeast: 1, at: noon)
+        #expect(try store.outbox.prove().findings == [])
+        #expect(try store.outbox.counts()[.confirmed] == 210)
+    }
+
     @Test func `packed samples count for goals and for the context of insights`() throws {
         let samples = months(0..<40)
         let store = try store(samples)
