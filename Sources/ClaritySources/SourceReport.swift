@@ -63,9 +63,9 @@ public struct SourceReport: Hashable, Sendable {
     /// have are counted as `(other elements)`.
     public var elements: [String: Int64] = [:]
     /// The workouts and other elements that the archive cannot keep, because they have no date or more
-    /// than 1 MiB of text, by name.
+    /// than 1 MiB of text, by name; also routes that cannot be read and points without a place or time.
     public var elementsRefused: [String: Int64] = [:]
-    /// The files beside the text in its archive or folder, which are not read, by sort:
+    /// The files beside the text in its archive or folder, of which only routes are read, by sort:
     /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
     public var attachments: [String: Int64] = [:]
     /// The position and reason of an early end; `nil` for a complete source. Everything read before

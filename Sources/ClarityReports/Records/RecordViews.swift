@@ -9,6 +9,7 @@ enum RecordViews {
         case "Workout": workouts(table)
         case "ActivitySummary": activitySummaries(table)
         case "HKDataTypeIdentifierHeartbeatSeries": heartbeats(table)
+        case "WorkoutRoutePoint": routePoints(table)
         default: ""
         }
     }
@@ -42,6 +43,22 @@ enum RecordViews {
             r.value ->> '$.FileReference[0].path' AS path
             FROM \(table) w, json_each(w.metadata ->> 'WorkoutRoute') r;
         """
+    }
+
+    /// The path of a point's file says to which workout it belongs, by the view `workout_routes`.
+    private static func routePoints(_ table: String) -> String {
+        func number(_ name: String, _ column: String) -> String {
+            "CAST(metadata ->> '\(name)' AS REAL) AS \(column)"
+        }
+        let columns = [
+            number("lat", "latitude"), number("lon", "longitude"), number("ele", "elevation"),
+            number("speed", "speed"), number("course", "course"),
+            number("hAcc", "horizontal_accuracy"), number("vAcc", "vertical_accuracy"),
+        ]
+        return """
+            CREATE VIEW workout_points AS SELECT source AS path, start AS at,
+                \(columns.joined(separator: ", ")) FROM \(table);
+            """
     }
 
     private static func activitySummaries(_ table: String) -> String {

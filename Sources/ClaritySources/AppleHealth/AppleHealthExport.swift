@@ -42,7 +42,9 @@ struct AppleHealthExport: Sendable {
                 now: now, rules: rules,
                 collector: ArchiveCollector(key: known.key, known: .months(known.months))),
             progress: progress)
-        return try reading.run(each)
+        var report = try reading.run(each)
+        try addRoutes(to: &report, progress)
+        return report
     }
 
     /// Makes the fingerprints of the records, and nothing else.
@@ -54,8 +56,37 @@ struct AppleHealthExport: Sendable {
         var reading = ExportReading(
             source: try ExportSource.open(path: path),
             mapper: ExportArchiving(ArchiveCollector(key: key, known: .all)), progress: progress)
-        let report = try reading.run { _, _ in }
+        var report = try reading.run { _, _ in }
+        try addRoutes(to: &report, progress)
         return report.brokeAt == nil ? report.records : nil
+    }
+
+    /// Adds the points of the routes beside the text to the archive's records. They are read after
+    /// the text, which says whether there are any.
+    private func addRoutes(to report: inout SourceReport, _ progress: ProgressHandler?) throws {
+        guard report.brokeAt == nil, let records = report.records,
+            report.attachments[Attachments.workoutRoutes.rawValue] != nil
+        else { return }
+        report.records = nil
+        var archiving = RecordArchiving(records)
+        let done = SourceProgress(
+            bytesRead: report.bytesRead, bytesTotal: report.bytesRead,
+            recordsRead: report.recordsRead)
+        try RouteFiles(path: path).forEach { name, text in
+            try progress?(done)
+            let refused = text.map { text in
+                RoutePoint.forEach(in: text) { point in
+                    archiving.add(point.record(of: name))
+                    report.elements[RoutePoint.type, default: 0] += 1
+                }
+            }
+            if let refused, refused > 0 {
+                report.elementsRefused[RoutePoint.type, default: 0] += refused
+            } else if refused == nil {
+                report.elementsRefused["\(ExportElement.workoutRoute.name)", default: 0] += 1
+            }
+        }
+        report.records = archiving.collector
     }
 }
 

@@ -77,7 +77,7 @@ enum ExportSource {
     }
 
     /// Returns the names in a folder, without those that begin with a dot.
-    private static func entries(_ path: String) throws(SourceError) -> [String] {
+    static func entries(_ path: String) throws(SourceError) -> [String] {
         guard let folder = opendir(path) else {
             throw .unreadable(path: path, reason: String(cString: strerror(errno)).lowercased())
         }
@@ -93,7 +93,7 @@ enum ExportSource {
     }
 }
 
-/// The files beside the text of an export; they are counted by sort and never read.
+/// The files beside the text of an export; they are counted by sort, and `RouteFiles` reads the routes.
 enum Attachments: String, CaseIterable {
     case electrocardiograms
     case workoutRoutes = "workout routes"

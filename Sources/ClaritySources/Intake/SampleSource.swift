@@ -67,7 +67,7 @@ extension AppleHealthExport: SampleSource {
     var file: String { AppleHealthExport.file(at: path) }
     var archiveName: String? { "apple-health-export" }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "apple-health-export 5 \(programVersion) \(rules.text)" }
+    var reader: String { "apple-health-export 6 \(programVersion) \(rules.text)" }
 
     func noting(_ known: KnownMonths) -> any SampleSource {
         var source = self

@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClarityTestSupport
+import Glibc
 import SQLite
 import Testing
 
@@ -174,6 +175,39 @@ import Testing
         #expect(try account.contents() == before)
         #expect(try ledger(account) == rows)
         #expect(try account.store.outbox.prove().findings.isEmpty)
+    }
+
+    /// Writes an export with a route beside it, and one record more for each of its points.
+    private func export(route points: Int) throws -> AppleHealthExport {
+        let path = "\(folder.path)/with-route"
+        mkdir(path, 0o700)
+        mkdir("\(path)/workout-routes", 0o700)
+        let route = (0..<points).map {
+            #"<trkpt lon="13.4\#($0)" lat="52.5"><time>2024-01-10T10:00:0\#($0)Z</time></trkpt>"#
+        }
+        _ = try folder.write(
+            "with-route/workout-routes/a.gpx", Array("<gpx>\(route.joined())</gpx>".utf8))
+        _ = try export(
+            self.records + self.records.prefix(points), name: "with-route/export.xml")
+        return AppleHealthExport(path: path, now: now)
+    }
+
+    @Test func `the points of a route are kept once, and a new one is found`() throws {
+        let account = try Account(at: now)
+        func points() throws -> [String] {
+            try account.contents().filter { $0.hasPrefix("WorkoutRoutePoint ") }
+        }
+
+        _ = try account.read(export(route: 2))
+        let first = try points()
+        let again = try account.read(export(route: 2))
+        _ = try account.read(export(route: 3))
+
+        #expect(first.count == 2)
+        #expect(first.first?.contains("/workout-routes/a.gpx") == true)
+        #expect(first.first?.contains("13.40") == true)
+        #expect(again.same != nil || again.unchangedSince != nil)
+        #expect(try points().count == 3)
     }
 
     /// What may differ in an export that comes again.

@@ -79,9 +79,9 @@ import Testing
         bench.writeExport(0..<3)
         try bench.logIn()
         let path = bench.exportPath
-        // The fourth reader made no samples of workouts.
+        // The fifth reader read no routes.
         for (reader, version, read) in [
-            (5, programVersion, Int64(0)), (4, programVersion, 3), (5, "0.0.9", 3),
+            (6, programVersion, Int64(0)), (5, programVersion, 3), (6, "0.0.9", 3),
         ] {
             let stamp = SourceStamp(
                 path: path,
