@@ -30,12 +30,16 @@ struct FormerFile {
             for table in try FormerFile.tables("main", former) {
                 let columns = try FormerFile.columns(table, "main", former)
                 let common = try FormerFile.columns(table, "present", former)
-                    .filter(columns.contains).joined(separator: ", ")
+                    .filter(columns.contains)
                 if !common.isEmpty {
+                    let isShared = try version >= FormerFile.sharedStates || table != "outbox"
+                    let values = common.map {
+                        isShared || $0 != "state" ? $0 : FormerFile.ownState
+                    }
                     try former.execute(
                         """
-                        INSERT OR REPLACE INTO main.\(table) (\(common))
-                        SELECT \(common) FROM present.\(table)
+                        INSERT OR REPLACE INTO main.\(table) (\(common.joined(separator: ", ")))
+                        SELECT \(values.joined(separator: ", ")) FROM present.\(table)
                         """)
                 } else if table == "job_clocks" {
                     try former.execute(
@@ -75,6 +79,18 @@ struct FormerFile {
             .run("UPDATE canary SET sealed = ?", .blob(sealed))
         try #require(truncate("\(state)/health.lock", 0) == 0)
     }
+
+    /// The version in which the samples of a batch share the batch's state.
+    private static var sharedStates: Int {
+        get throws {
+            try #require(HealthSchema.migrations.steps.firstIndex(of: HealthSchema.batched)) + 1
+        }
+    }
+
+    /// The state of a sample as it was written before that.
+    private static let ownState = """
+        iif(state = 'batched', (SELECT state FROM present.batches WHERE id = batch_id), state)
+        """
 
     /// The tables that a later version drops.
     private static let dropped = ["decisions", "decision_runs", "origins"]

@@ -39,11 +39,12 @@ extension Playground {
     /// Returns every row of the outbox in a fixed order, with the values that distinguish it from
     /// other rows under the same key.
     func outboxRows() throws -> [String] {
-        try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
+        let health = try Connection(path: "\(statePath)/health.db", access: .readWrite)
+        return try health.all(
             """
             SELECT kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag) || ' ' || state
                 || ' ' || length(sealed)
-            FROM outbox ORDER BY kind, start_s, end_s, tag
+            FROM \(health.outboxTable()) ORDER BY kind, start_s, end_s, tag
             """
         ) { $0.text(0) }
     }

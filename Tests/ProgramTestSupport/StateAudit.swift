@@ -35,14 +35,15 @@ struct StateAudit {
                     "key of \($0.text(0))"
                 }
         }.filter { $0 != "ok" }
-        samples = try StateAudit.counts("outbox", health)
+        let table = try health.outboxTable()
+        samples = try StateAudit.counts(table, health)
         reasons = try health.all(
-            "SELECT DISTINCT reason FROM outbox WHERE reason IS NOT NULL ORDER BY reason"
+            "SELECT DISTINCT reason FROM \(table) WHERE reason IS NOT NULL ORDER BY reason"
         ) { $0.text(0) }
         possibleCopies =
             try health.first(
                 """
-                SELECT coalesce(sum(doubts), 0) FROM outbox
+                SELECT coalesce(sum(doubts), 0) FROM \(table)
                 WHERE state IN ('accepted', 'confirmed', 'stored', 'unconfirmed')
                 """
             ) { Int($0.integer(0)) } ?? 0
@@ -60,5 +61,13 @@ struct StateAudit {
             ($0.text(0), Int($0.integer(1)))
         }
         return Dictionary(uniqueKeysWithValues: rows)
+    }
+}
+
+extension Connection {
+    /// Returns where the state of each sample is: in the view, or in the table of an earlier version.
+    func outboxTable() throws -> String {
+        try first("SELECT name FROM sqlite_schema WHERE name = 'samples'") { $0.text(0) }
+            ?? "outbox"
     }
 }

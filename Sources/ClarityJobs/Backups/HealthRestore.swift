@@ -140,10 +140,10 @@ struct HealthRestore {
         _ connection: Connection, isHeld: Bool, knows: Bool, _ settling: inout HealthSettling
     ) throws {
         let isSame = """
-            EXISTS (SELECT 1 FROM present.outbox AS now WHERE now.kind = outbox.kind
-                AND now.start_s = outbox.start_s AND now.end_s = outbox.end_s
-                AND now.tag = outbox.tag AND now.state = outbox.state
-                AND now.doubts = outbox.doubts)
+            EXISTS (SELECT 1 FROM present.samples AS now WHERE now.kind = samples.kind
+                AND now.start_s = samples.start_s AND now.end_s = samples.end_s
+                AND now.tag = samples.tag AND now.state = samples.state
+                AND now.doubts = samples.doubts)
             """
         let isSameBatch = """
             EXISTS (SELECT 1 FROM present.batches AS now WHERE now.id = batches.id
@@ -152,7 +152,7 @@ struct HealthRestore {
         let underWay = try connection.integer(
             """
             SELECT count(*) FROM outbox JOIN batches ON batch_id = batches.id
-            WHERE outbox.state = 'sending' \(knows ? "AND NOT \(isSameBatch)" : "")
+            WHERE batches.state = 'sending' AND outbox.state = 'batched' \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
         settling.possiblySent = underWay ?? 0
         // A batch in flight has a send count of its own.
@@ -161,20 +161,22 @@ struct HealthRestore {
             UPDATE batches SET sends = sends + 1 WHERE state = 'sending'
                 \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
+        let known = knows ? "AND NOT \(isSame)" : ""
         let waiting = Outbox.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         // Waiting samples first: the samples that the next statement sets aside must not be among
         // them.
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1
-            WHERE state IN (\(waiting))
-                AND \(Outbox.isDiscarded(false)) \(knows ? "AND NOT \(isSame)" : "")
+            WHERE id IN (SELECT id FROM samples WHERE state IN (\(waiting))
+                AND \(Outbox.isDiscarded(false)) \(known))
             """)
         settling.possiblySent += Int64(connection.changes)
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1\(isHeld ? held : "")
-            WHERE state = 'queued' \(knows ? "AND NOT \(isSame)" : "")
+            WHERE id IN (
+                SELECT id FROM samples WHERE own_state = 'queued' AND batch_id IS NULL \(known))
             """)
         settling.possiblySent += Int64(connection.changes)
         if isHeld { settling.onHold = Int64(connection.changes) }

@@ -38,13 +38,23 @@ struct PruneRule {
     private static let samples = PruneRule(
         tables: "batches CROSS JOIN outbox ON batch_id = batches.id",
         walk: "finished_at_ms < ?1",
-        condition: "outbox.state = 'confirmed' OR outbox.state = 'stored'",
+        condition: """
+            outbox.state = 'confirmed' OR outbox.state = 'stored' OR outbox.state = 'batched'
+                AND (batches.state = 'confirmed' OR batches.state = 'stored')
+            """,
         order: ("batches.id", "outbox.id"), isKeyText: false,
         columns: (
             "finished_at_ms", "length(outbox.sealed)",
             "outbox.kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag)"
         ),
-        removals: ["UPDATE outbox SET sealed = NULL, batch_id = NULL WHERE id"])
+        removals: [
+            """
+            UPDATE outbox SET sealed = NULL, batch_id = NULL, reason = NULL,
+                state = iif(state = 'batched',
+                    (SELECT state FROM batches WHERE id = batch_id), state)
+            WHERE id
+            """
+        ])
 
     /// Batches without samples, by when they ended, or else by when they were made.
     private static let batches = PruneRule(

@@ -89,7 +89,7 @@ extension HealthStore {
         // Two days earlier, because the longest samples are a day or a night.
         try connection.forEach(
             """
-            SELECT state, max(\(end)) FROM outbox INDEXED BY outbox_sample
+            SELECT state, max(\(end)) FROM samples
             WHERE kind = ? AND start_s >= ? GROUP BY state
             """,
             [.text(kind.rawValue), .integer(limit.secondsSince1970 - 2 * 86_400)]
@@ -112,7 +112,7 @@ extension HealthStore {
             taken = try connection.first(
                 """
                 SELECT \(end) FROM (
-                    SELECT state, start_s, end_s, as_of_s FROM outbox INDEXED BY outbox_sample
+                    SELECT state, start_s, end_s, as_of_s FROM samples
                     WHERE kind = ? ORDER BY start_s DESC LIMIT \(HealthStore.reach))
                 WHERE state IN ('confirmed', 'stored', 'accepted') ORDER BY start_s DESC LIMIT 1
                 """, .text(kind.rawValue)

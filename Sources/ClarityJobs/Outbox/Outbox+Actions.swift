@@ -44,7 +44,7 @@ extension Outbox {
                 SELECT count(*), coalesce(sum(doubts > 0 OR sends > 0), 0) FROM (
                     SELECT doubts, state, coalesce(
                         (SELECT sends FROM batches WHERE id = batch_id), 0) AS sends
-                    FROM outbox WHERE \(sql)
+                    FROM samples WHERE \(sql)
                         AND \(Outbox.isDiscarded(selection.meansDiscarded)))
                 WHERE doubts > 0 OR sends > 0 OR state = 'unconfirmed'
                 """, values
@@ -150,7 +150,7 @@ extension Outbox {
             var ids: [Int64] = []
             var kinds: [String: Int64] = [:]
             try connection.forEach(
-                "SELECT id, kind FROM outbox WHERE \(sql) AND \(condition) LIMIT ?",
+                "SELECT id, kind FROM samples WHERE \(sql) AND \(condition) LIMIT ?",
                 values + [.integer(Outbox.portion)]
             ) { row in
                 ids.append(row.integer(0))

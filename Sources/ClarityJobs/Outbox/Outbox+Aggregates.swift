@@ -6,7 +6,7 @@ import SQLite
 extension Outbox {
     /// The query for candidates of an aggregate's time; some of its rows do not match.
     static let aggregateQuery = """
-        SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM outbox
+        SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM samples
         WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
         """
 
@@ -77,16 +77,15 @@ extension Outbox {
     ///
     /// They are removed, or set aside for a person if a send of them may have arrived.
     ///
-    /// - Parameter state: the state of the batch's samples.
     /// - Returns: how many samples were removed, and how many were set aside.
     func retireFollowed(
-        in batch: Int64, _ state: String, _ connection: Connection
+        in batch: Int64, _ connection: Connection
     ) throws -> (removed: Int64, setAside: Int64) {
         let members = try connection.all(
             """
             SELECT \(SampleRow.Column.list) FROM outbox
-            WHERE batch_id = ? AND state = ? AND as_of_s NOT NULL ORDER BY id
-            """, .integer(batch), .text(state)
+            WHERE batch_id = ? AND state = 'batched' AND as_of_s NOT NULL ORDER BY id
+            """, .integer(batch)
         ) {
             (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.position))
         }

@@ -22,43 +22,55 @@ extension Outbox {
         rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
         try store.change { connection in
-            guard try isSending(batch, connection) else { return Settlement() }
-            try carryPossibleSends(of: batch.id, lastArrived: false, connection)
-            try record(.sent, batch: batch.id, detail: "the backend took it", connection)
-            var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
-            let reason = processingID == nil ? "the backend named no processing" : nil
+            try settle(
+                TakenBatch(batch, processingID: processingID), duplicates: duplicates,
+                rejected: rejected, words: words, connection, at: now)
+        }
+    }
+
+    func settle(
+        _ taken: TakenBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
+        words: [Int: String] = [:], _ connection: Connection, at now: Instant
+    ) throws -> Settlement {
+        let batch = taken.batch
+        guard try isSending(batch, connection) else { return Settlement() }
+        try carryPossibleSends(of: batch.id, lastArrived: false, connection)
+        try record(.sent, batch, detail: "the backend took it", connection)
+        var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
+        if batch.hasFailedProcessing {
             try connection.run(
                 """
-                UPDATE outbox SET state = ?, reason = ?, processing_failed = 0
-                WHERE batch_id = ? AND state = 'sending'
-                """,
-                .text(processingID == nil ? "unconfirmed" : "accepted"), .text(reason),
-                .integer(batch.id))
-            settlement.accepted = Int64(connection.changes)
-            if settlement.accepted + settlement.known + settlement.rejected == 0 {
-                try finishBatch(
-                    batch.id, as: "failed", reason: Outbox.failedReason, at: now, connection)
-            } else if settlement.accepted == 0 {
-                try finishBatch(batch.id, as: "confirmed", reason: nil, at: now, connection)
-            } else if let processingID {
-                try connection.run(
-                    """
-                    UPDATE batches SET state = 'accepted', processing_id = ?, accepted_at_ms = ?
-                    WHERE id = ?
-                    """,
-                    .text(processingID), .instant(now), .integer(batch.id))
-            } else {
-                try finishBatch(batch.id, as: "unconfirmed", reason: reason, at: now, connection)
-            }
-            // The answered send stays counted, in case the samples are sent again.
-            try connection.run(
-                "UPDATE batches SET sends = min(sends, 1) WHERE id = ?", .integer(batch.id))
-            settlement.doubled =
-                try connection.integer(
-                    "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
-                    .integer(batch.id)) ?? 0
-            return settlement
+                UPDATE outbox SET processing_failed = 0
+                WHERE batch_id = ? AND state = 'batched' AND processing_failed = 1
+                """, .integer(batch.id))
         }
+        settlement.accepted = try memberCount(of: batch.id, connection)
+        if settlement.accepted + settlement.known + settlement.rejected == 0 {
+            try finishBatch(
+                batch.id, as: "failed", reason: Outbox.failedReason, at: now, connection)
+        } else if settlement.accepted == 0 {
+            try finishBatch(batch.id, as: "confirmed", reason: nil, at: now, connection)
+        } else if let processingID = taken.processingID {
+            try connection.run(
+                """
+                UPDATE batches SET state = 'accepted', processing_id = ?, accepted_at_ms = ?
+                WHERE id = ?
+                """,
+                .text(processingID), .instant(now), .integer(batch.id))
+        } else {
+            try finishBatch(
+                batch.id, as: "unconfirmed", reason: "the backend named no processing", at: now,
+                connection)
+        }
+        // The answered send stays counted, in case the samples are sent again.
+        try connection.run(
+            "UPDATE batches SET sends = min(sends, 1) WHERE id = ? AND sends > 1",
+            .integer(batch.id))
+        settlement.doubled =
+            try connection.integer(
+                "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
+                .integer(batch.id)) ?? 0
+        return settlement
     }
 
     /// Records that the batch surely did not arrive this time. It stays as it is and is sent again.
@@ -83,7 +95,7 @@ extension Outbox {
         try store.change { connection in
             guard try isSending(batch, connection) else { return }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
-            try record(.sent, batch: batch.id, detail: "it was stopped on its way", connection)
+            try record(.sent, batch, detail: "it was stopped on its way", connection)
             try requeue(batch.id, reason, connection, at: now)
         }
     }
@@ -100,7 +112,7 @@ extension Outbox {
         try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
-            try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
+            try record(.sent, batch, detail: "the backend refused some", connection)
             let settlement = try settleNamed(batch, [], rejected, words, connection)
             try regroup([try sending(batch, connection)], batch, connection, at: now)
             try finishBatch(
@@ -131,7 +143,7 @@ extension Outbox {
         try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
-            try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
+            try record(.sent, batch, detail: "the backend refused some", connection)
             var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
             let rest = try sending(batch, connection)
             if batch.rows.count == 1 {
@@ -167,7 +179,7 @@ extension Outbox {
             guard try isSending(batch, connection) else { return 0 }
             try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             let setAside =
-                try sendBack(batch.id, from: "sending", reason, at: now, connection).setAside
+                try sendBack(batch.id, from: .sending, reason, at: now, connection).setAside
             guard let words, setAside > 0 else { return setAside }
             for row in batch.rows where try isGivenUp(row, connection) {
                 try storeWords(words, of: row, connection)
@@ -201,7 +213,7 @@ extension Outbox {
             for batch in batches {
                 try carryPossibleSends(of: batch, lastArrived: batch != answered.id, connection)
                 let sentBack = try sendBack(
-                    batch, from: "sending", reason, at: now, connection)
+                    batch, from: .sending, reason, at: now, connection)
                 setAside += sentBack.setAside
             }
             return setAside
@@ -219,28 +231,27 @@ extension Outbox {
     }
 
     func sendBack(
-        _ batch: Int64, from state: String, _ reason: String, at now: Instant,
+        _ batch: Int64, from state: OutboxState, _ reason: String, at now: Instant,
         _ connection: Connection
     ) throws -> SentBack {
-        if state == "sending" {
+        if state == .sending {
             try record(.sent, batch: batch, detail: "the backend did not settle it", connection)
         }
         var sentBack = SentBack()
-        (sentBack.removed, sentBack.setAside) = try retireFollowed(in: batch, state, connection)
+        (sentBack.removed, sentBack.setAside) = try retireFollowed(in: batch, connection)
         try connection.run(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = 'setAside'
-            WHERE batch_id = ? AND state = ? AND failures + 1 >= ?
-            """, .text(reason), .integer(batch), .text(state),
-            .integer(Int64(OutboxState.failureLimit)))
+            WHERE batch_id = ? AND state = 'batched' AND failures + 1 >= ?
+            """, .text(reason), .integer(batch), .integer(Int64(OutboxState.failureLimit)))
         sentBack.setAside += Int64(connection.changes)
         try connection.run(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = 'queued'
-            WHERE batch_id = ? AND state = ?
-            """, .text(reason), .integer(batch), .text(state))
+            WHERE batch_id = ? AND state = 'batched'
+            """, .text(reason), .integer(batch))
         sentBack.requeued = Int64(connection.changes)
         try finishBatch(batch, as: "failed", reason: reason, at: now, connection)
         return sentBack
@@ -264,6 +275,16 @@ extension Outbox {
         try store.audit.record(action, counts, detail: detail, connection)
     }
 
+    /// Records the result of a batch whose samples are at hand.
+    private func record(
+        _ action: AuditAction, _ batch: OutboxBatch, detail: String, _ connection: Connection
+    ) throws {
+        let counts = batch.samples.reduce(into: [String: Int64]()) {
+            $0[$1.kind.rawValue, default: 0] += 1
+        }
+        try store.audit.record(action, counts, detail: detail, connection)
+    }
+
     /// Adds the unanswered sends of a batch to each of its samples, because the samples leave the
     /// batch or its last send was answered.
     ///
@@ -278,7 +299,7 @@ extension Outbox {
         let possible = lastArrived ? sends : sends - 1
         guard possible > 0 else { return }
         try connection.run(
-            "UPDATE outbox SET doubts = doubts + ? WHERE batch_id = ? AND state = 'sending'",
+            "UPDATE outbox SET doubts = doubts + ? WHERE batch_id = ? AND state = 'batched'",
             .integer(possible), .integer(batch))
     }
 
@@ -318,7 +339,7 @@ extension Outbox {
             try connection.run(
                 """
                 UPDATE outbox SET state = 'confirmed', reason = NULL, doubts = max(0, doubts - 1)
-                WHERE id = ? AND state = 'sending' AND processing_failed = 0
+                WHERE id = ? AND state = 'batched' AND processing_failed = 0
                 """, .integer(batch.rows[index]))
             settlement.known += Int64(connection.changes)
             if connection.changes == 0 {
@@ -341,7 +362,7 @@ extension Outbox {
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = iif(failures + 1 < ?, 'queued', 'setAside')
-            WHERE id = ? AND state = 'sending' RETURNING failures
+            WHERE id = ? AND state = 'batched' RETURNING failures
             """, .text(Outbox.failedReason), .integer(limit), .integer(row))
         guard let failures else { return }
         if failures < limit {
@@ -355,16 +376,23 @@ extension Outbox {
     /// Returns the rows of a batch that no answer has settled, in their order.
     private func sending(_ batch: OutboxBatch, _ connection: Connection) throws -> [Int64] {
         try connection.all(
-            "SELECT id FROM outbox WHERE batch_id = ? AND state = 'sending' ORDER BY id",
+            "SELECT id FROM outbox WHERE batch_id = ? AND state = 'batched' ORDER BY id",
             .integer(batch.id)
         ) { $0.integer(0) }
+    }
+
+    /// Counts the samples that share the state of a batch.
+    func memberCount(of batch: Int64, _ connection: Connection) throws -> Int64 {
+        try connection.integer(
+            "SELECT count(*) FROM outbox WHERE batch_id = ? AND state = 'batched'",
+            .integer(batch)) ?? 0
     }
 
     private func reject(_ row: Int64, _ reason: String, _ connection: Connection) throws {
         try connection.run(
             """
             UPDATE outbox SET state = 'rejected', reason = ?, batch_id = NULL
-            WHERE id = ? AND state = 'sending'
+            WHERE id = ? AND state = 'batched'
             """, .text(reason), .integer(row))
     }
 

@@ -74,11 +74,11 @@ extension Outbox {
             SELECT count(*), coalesce(sum(extra), 0) FROM (
                 SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed'))
                     AS extra
-                FROM outbox WHERE doubts > 0 AND state <> 'sending'
+                FROM samples WHERE doubts > 0 AND state <> 'sending'
                 UNION ALL
                 SELECT doubts + sends - 1
                 FROM outbox JOIN batches ON batch_id = batches.id
-                WHERE outbox.state = 'sending'
+                WHERE batches.state = 'sending' AND outbox.state = 'batched'
             ) WHERE extra > 0
             """
         ) { ($0.integer(0), $0.integer(1)) }

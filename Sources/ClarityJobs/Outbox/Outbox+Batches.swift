@@ -26,25 +26,33 @@ extension Outbox {
     ///   - user: the user of the session that sends the batch; `nil` skips the check of the owner.
     ///   - mostFailures: the most failures of a sample that goes into a new batch.
     ///   - metered: on a metered connection, the most bytes of bodies in 24 h.
+    ///   - taken: a batch that the backend took as a whole, which is settled in the same
+    ///     transaction.
     ///   - underWay: the batches that the caller is sending at this moment, which stay as they are.
     ///     A new batch has no later value of an aggregate that one of them has: it could arrive
     ///     first.
     /// - Throws: `otherUser` if the outbox does not belong to the user.
     public func nextBatch(
         limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
-        mostFailures: Int64 = .max, metered: Int64? = nil, besides underWay: Set<Int64> = []
+        mostFailures: Int64 = .max, metered: Int64? = nil, after taken: TakenBatch? = nil,
+        besides underWay: Set<Int64> = []
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: [OutboxDraw.Refused: Int64] = [:]
+        var settlement = Settlement()
+        var unsettled = taken
         let owner = try store.uploadOwner()
         while true {
             var (draw, isDone) = try store.change { connection in
                 if let user { try store.requireOwner(user, connection) }
+                if let unsettled { settlement = try settle(unsettled, connection, at: now) }
                 return try self.draw(
                     limit, rules, mostFailures, metered, owner, underWay, connection, at: now)
             }
+            unsettled = nil
             refused.merge(draw.refused, uniquingKeysWith: +)
             guard isDone else { continue }
             draw.refused = refused
+            draw.settlement = settlement
             return draw
         }
     }
@@ -61,7 +69,7 @@ extension Outbox {
         var draw = OutboxDraw()
         let left = try sendingBatch(of: owner, besides: underWay, &draw, connection)
         guard let first = rules.first else { return (draw, true) }
-        var found: (id: Int64, rules: BatchRules)?
+        var found: DrawnBatch?
         if let (id, route) = left {
             let own = rules.first { $0.route == route }
             // Checked first, because the samples of a dissolved batch are resent in other batches.
@@ -71,7 +79,7 @@ extension Outbox {
                 try dissolve(id, "its route takes it no longer as it is", connection, at: now)
                 return (draw, false)
             }
-            found = (id, own)
+            found = DrawnBatch(id: id, rules: own, members: try members(of: id, connection))
         }
         var fewest: [SampleKind: Int64] = [:]
         let chosen =
@@ -83,7 +91,7 @@ extension Outbox {
         let budget = try metered.map { try meteredBudget($0, at: now, connection) }
         if let found, let budget {
             // The batch is sent unchanged or not at all, because each send is the same.
-            let samples = try members(of: found.id, connection).map(\.sample)
+            let samples = found.members.map(\.sample)
             draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
             guard draw.meteredWait == nil else { return (draw, true) }
         }
@@ -92,7 +100,7 @@ extension Outbox {
                 ?? makeBatch(
                     limit, chosen, fewest, budget, owner.number, besides: !underWay.isEmpty, &draw,
                     connection, at: now),
-            var batch = try take(found.id, found.rules, owner, connection, at: now)
+            var batch = try take(found, owner, connection, at: now)
         else { return (draw, draw.meteredWait != nil || draw.isFollowing) }
         if budget != nil {
             batch.meteredEntry = try countMetered(
@@ -158,13 +166,18 @@ extension Outbox {
         of kinds: Set<SampleKind>, _ most: Int64, _ connection: Connection
     ) throws -> [SampleKind: Int64] {
         var fewest: [SampleKind: Int64] = [:]
-        for kind in kinds {
-            fewest[kind] =
-                try connection.integer(
-                    """
-                    SELECT min(failures) FROM outbox
-                    WHERE state = 'queued' AND kind = ? AND failures <= ?
-                    """, .text(kind.rawValue), .integer(most))
+        var last = ""
+        // From one kind to the next in the index, which may have a million samples of each.
+        while let (name, failures) = try connection.first(
+            """
+            SELECT kind, failures FROM outbox WHERE \(Outbox.isAlone(.queued)) AND kind > ?
+            ORDER BY kind, failures LIMIT 1
+            """, .text(last), map: { ($0.text(0), $0.integer(1)) })
+        {
+            last = name
+            guard failures <= most, let kind = SampleKind(rawValue: name), kinds.contains(kind)
+            else { continue }
+            fewest[kind] = failures
         }
         return fewest
     }
@@ -175,26 +188,36 @@ extension Outbox {
         _ limit: Int, _ rules: BatchRules, _ fewest: [SampleKind: Int64],
         _ budget: MeteredBudget?, _ owner: Int64, besides isOneOfSeveral: Bool,
         _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
-    ) throws -> (id: Int64, rules: BatchRules)? {
+    ) throws -> DrawnBatch? {
         guard let failures = fewest.values.min() else { return nil }
         let limit = max(1, limit >> (2 * failures))
         let kinds = fewest.filter { $0.value == failures }.keys
         let ofKind = min(limit, rules.perType ?? limit)
+        // One place of four goes to the oldest.
+        let (newest, oldest) = (limit - limit / 4 + 1, limit / 4 + 1)
         var order = SendingOrder(
-            newest: try queued(kinds, failures, "DESC", ofKind, connection),
-            oldest: try queued(kinds, failures, "ASC", ofKind, connection))
+            newest: try queued(kinds, failures, "DESC", min(ofKind, newest), connection),
+            oldest: try queued(kinds, failures, "ASC", min(ofKind, oldest), connection))
         let last = try connection.integer("SELECT max(id) FROM batches") ?? 0
         let wanted = order.fill(
             limit, batch: last + 1, types: rules.types, perType: rules.perType)
         let chosen = rules.choose(wanted.map(\.kind), limit: limit).map { wanted[$0].row }
-        let fit = try chosen.compactMap { row -> (Int64, Sample)? in
-            if isOneOfSeveral, try isFollowing(row, connection) {
+        let found = try members(
+            "id IN (SELECT value FROM json_each(?))", .list(chosen), connection)
+        let byRow = Dictionary(
+            found.map { ($0.row, $0) }, uniquingKeysWith: { first, _ in first })
+        let fit = try chosen.compactMap { row -> BatchMember? in
+            guard let member = byRow[row] else { return nil }
+            if isOneOfSeveral, member.isAggregate, try isFollowing(member.sample, connection) {
                 draw.isFollowing = true
                 return nil
             }
-            return try opened(row, rules, &draw, connection).map { (row, $0) }
+            guard let refusal = rules.judge(member.sample) else { return member }
+            try keepBack(row, refusal, connection)
+            draw.refused[.init(member.sample.kind, refusal), default: 0] += 1
+            return nil
         }
-        let samples = fit.map(\.1)
+        let samples = fit.map(\.sample)
         if let budget, let first = samples.first {
             let whole = Array(samples.prefix(rules.prefix(of: samples)))
             draw.meteredWait = budget.wait(
@@ -204,9 +227,11 @@ extension Outbox {
             guard draw.meteredWait == nil else { return nil }
         }
         let count = rules.prefix(of: samples, within: budget?.room ?? .max)
-        let rows = fit.prefix(count).map(\.0)
-        guard !rows.isEmpty else { return nil }
-        return (try makeBatch(of: rows, rules.route, owner, connection, at: now), rules)
+        let members = fit.prefix(count).sorted { $0.row < $1.row }
+        guard !members.isEmpty else { return nil }
+        let id = try makeBatch(
+            of: members.map(\.row), rules.route, owner, connection, at: now)
+        return DrawnBatch(id: id, rules: rules, members: members)
     }
 
     /// Returns the queued samples of each kind that have failed this often, from the newest or the
@@ -219,7 +244,8 @@ extension Outbox {
         for kind in kinds {
             found[kind] = try connection.all(
                 """
-                SELECT id, start_s FROM outbox WHERE state = 'queued' AND kind = ? AND failures = ?
+                SELECT id, start_s FROM outbox
+                WHERE \(Outbox.isAlone(.queued)) AND kind = ? AND failures = ?
                 ORDER BY start_s \(direction), id \(direction) LIMIT ?
                 """, .text(kind.rawValue), .integer(failures), .integer(Int64(limit))
             ) { SendingOrder.Candidate(row: $0.integer(0), kind: kind, start: $0.integer(1)) }
@@ -228,40 +254,17 @@ extension Outbox {
     }
 
     /// Whether another value of the same aggregate is being sent.
-    private func isFollowing(_ row: Int64, _ connection: Connection) throws -> Bool {
-        let found = try connection.first(
-            "SELECT kind, start_s, end_s FROM outbox WHERE id = ? AND as_of_s NOT NULL",
-            .integer(row)
-        ) { found in
-            SampleKind(rawValue: found.text(0)).map {
-                AggregateTime(kind: $0, start: found.integer(1), end: found.integer(2))
-            }
-        }
-        guard let time = found.flatMap({ $0 }) else { return false }
+    private func isFollowing(_ sample: Sample, _ connection: Connection) throws -> Bool {
+        let time = AggregateTime(
+            kind: sample.kind, start: sample.start.secondsSince1970,
+            end: sample.end.secondsSince1970)
         return try connection.all(
             """
-            SELECT start_s, end_s FROM outbox
+            SELECT start_s, end_s FROM samples
             WHERE kind = ? AND start_s BETWEEN ? AND ? AND state = 'sending' AND as_of_s NOT NULL
             """, .text(time.kind.rawValue), .integer(time.starts.lowerBound),
             .integer(time.starts.upperBound)
         ) { time.matches(start: $0.integer(0), end: $0.integer(1)) }.contains(true)
-    }
-
-    /// Returns the sample of a queued row; `nil` if this method kept it back.
-    private func opened(
-        _ row: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection
-    ) throws -> Sample? {
-        let found = try connection.first(
-            "SELECT \(SampleRow.Column.list) FROM outbox WHERE id = ?", .integer(row),
-            map: SampleRow.init)
-        guard let sample = found?.opened(sealer) else {
-            try setAsideDamaged(row, connection)
-            return nil
-        }
-        guard let refusal = rules.judge(sample) else { return sample }
-        try keepBack(row, refusal, connection)
-        draw.refused[.init(sample.kind, refusal), default: 0] += 1
-        return nil
     }
 
     /// Puts rows of the outbox into a new batch, which is sent next.
@@ -273,23 +276,20 @@ extension Outbox {
             "INSERT INTO batches (client_timestamp_ms, route, owner) VALUES (?, ?, ?)",
             .instant(now), .text(route.rawValue), .integer(owner))
         let id = connection.lastInsertedRow
-        for row in rows {
-            try connection.run(
-                """
-                UPDATE outbox SET state = 'sending', batch_id = ?
-                WHERE id = ? AND state IN ('queued', 'sending')
-                """, .integer(id), .integer(row))
-        }
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'batched', batch_id = ?
+            WHERE id IN (SELECT value FROM json_each(?)) AND (state = 'queued' OR state = 'batched')
+            """, .integer(id), .list(rows))
         return id
     }
 
-    /// Decrypts the samples of a batch and counts the send that follows. If none can be decrypted,
-    /// it ends the batch and returns `nil`.
+    /// Counts the send of a batch that follows. If none of its samples could be decrypted, it ends
+    /// the batch and returns `nil`.
     private func take(
-        _ id: Int64, _ rules: BatchRules, _ owner: UploadOwner, _ connection: Connection,
-        at now: Instant
+        _ drawn: DrawnBatch, _ owner: UploadOwner, _ connection: Connection, at now: Instant
     ) throws -> OutboxBatch? {
-        let members = try members(of: id, connection)
+        let (id, rules, members) = (drawn.id, drawn.rules, drawn.members)
         guard !members.isEmpty else {
             try finishBatch(
                 id, as: "failed", reason: "none of its values opens", at: now, connection)
@@ -308,25 +308,35 @@ extension Outbox {
         return OutboxBatch(
             id: id, clientTimestamp: timestamp, route: rules.route, attempts: attempts,
             possibleSends: max(0, sends - (rules.isIdempotent ? 0 : 1)),
-            samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number)
+            samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number,
+            hasFailedProcessing: members.contains(where: \.hasFailedProcessing))
     }
 
     /// Returns the samples of a batch that is being sent, in their order, and sets damaged ones
     /// aside.
-    func members(
-        of id: Int64, _ connection: Connection
-    ) throws -> [(row: Int64, sample: Sample)] {
-        var members: [(row: Int64, sample: Sample)] = []
+    func members(of id: Int64, _ connection: Connection) throws -> [BatchMember] {
+        try members("batch_id = ? AND state = 'batched'", .integer(id), connection)
+    }
+
+    /// Decrypts the samples that a condition selects, in the order of their rows, and sets damaged
+    /// ones aside.
+    private func members(
+        _ condition: String, _ value: Value, _ connection: Connection
+    ) throws -> [BatchMember] {
+        var members: [BatchMember] = []
         var damaged: [Int64] = []
         try connection.forEach(
             """
-            SELECT \(SampleRow.Column.list) FROM outbox
-            WHERE batch_id = ? AND state = 'sending' ORDER BY id
-            """, [.integer(id)]
+            SELECT id, kind, start_s, end_s, tag, sealed, as_of_s NOT NULL, processing_failed
+            FROM outbox WHERE \(condition) ORDER BY id
+            """, [value]
         ) { found in
             let row = SampleRow(found)
             if let sample = row.opened(sealer) {
-                members.append((row.id, sample))
+                members.append(
+                    BatchMember(
+                        row: row.id, sample: sample, isAggregate: found.integer(6) == 1,
+                        hasFailedProcessing: found.integer(7) == 1))
             } else {
                 damaged.append(row.id)
             }
@@ -340,6 +350,30 @@ extension Outbox {
             "UPDATE outbox SET state = 'setAside', batch_id = NULL, reason = ? WHERE id = ?",
             "its sealed value is damaged", .integer(row))
     }
+}
+
+extension Value {
+    /// The ids of rows, as `json_each` takes them.
+    fileprivate static func list(_ rows: [Int64]) -> Value {
+        .text("[" + rows.map(String.init).joined(separator: ",") + "]")
+    }
+}
+
+/// A batch that is to be sent, before the send is counted.
+private struct DrawnBatch {
+    let id: Int64
+    let rules: BatchRules
+    /// In the order of their rows.
+    let members: [BatchMember]
+}
+
+/// A sample of a batch with its row.
+struct BatchMember {
+    let row: Int64
+    let sample: Sample
+    let isAggregate: Bool
+    /// Whether the backend said last that it could not process it.
+    let hasFailedProcessing: Bool
 }
 
 extension OutboxDraw.Refused {

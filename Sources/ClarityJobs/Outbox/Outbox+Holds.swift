@@ -35,7 +35,8 @@ extension Outbox {
                 let count = try inPortions(
                     """
                     UPDATE outbox SET state = 'setAside', hold = 'kind', reason = ?
-                    WHERE id IN (SELECT id FROM outbox WHERE state = 'queued' AND kind = ? LIMIT ?)
+                    WHERE id IN (
+                        SELECT id FROM outbox WHERE \(Outbox.isAlone(.queued)) AND kind = ? LIMIT ?)
                     """, .text(first.kindReason), .text(kind.rawValue))
                 if count > 0 { sorting.refused[.init(kind, refusal)] = count }
             } else {
@@ -137,7 +138,7 @@ extension Outbox {
         try connection.run(
             """
             UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
-            WHERE batch_id = ? AND state = 'sending'
+            WHERE batch_id = ? AND state = 'batched'
             """, .text(refusal.reason), .integer(id))
         try finishBatch(id, as: "failed", reason: refusal.reason, at: now, connection)
         return held
@@ -190,11 +191,11 @@ extension Outbox {
     func requeue(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {
-        _ = try retireFollowed(in: id, "sending", connection)
+        _ = try retireFollowed(in: id, connection)
         try connection.run(
             """
             UPDATE outbox SET state = 'queued', batch_id = NULL
-            WHERE batch_id = ? AND state = 'sending'
+            WHERE batch_id = ? AND state = 'batched'
             """, .integer(id))
         try finishBatch(id, as: "failed", reason: reason, at: now, connection)
     }

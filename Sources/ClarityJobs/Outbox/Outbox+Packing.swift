@@ -9,12 +9,17 @@ extension Outbox {
     /// The most that are packed in one transaction.
     private static let mostPacked: Int64 = 32_768
 
-    /// Selects the rows that need nothing more from the backend. Days, nights and other aggregates
+    /// Selects the rows of ended batches that need nothing more from the backend. Days, nights and other aggregates
     /// stay, because a later value may follow; so do samples that the backend may have twice.
     private static let isSpent = """
-        batch_id NOT NULL AND (state = 'confirmed' OR state = 'stored') AND as_of_s IS NULL
-            AND doubts = 0 AND kind NOT IN (\(PackedSample.otherKinds))
+        (batches.state = 'confirmed' OR batches.state = 'stored' OR batches.state = 'unconfirmed')
+            AND (outbox.state = 'confirmed' OR outbox.state = 'stored'
+                OR outbox.state = 'batched' AND batches.state <> 'unconfirmed')
+            AND as_of_s IS NULL AND doubts = 0 AND kind NOT IN (\(PackedSample.otherKinds))
         """
+
+    /// Goes through the batches that have ended, so that those under way cost nothing.
+    private static let batchedRows = "batches CROSS JOIN outbox ON batch_id = batches.id"
 
     /// Packs the measurements that the backend confirmed or stored, if enough have gathered.
     ///
@@ -30,7 +35,7 @@ extension Outbox {
             try connection.integer(
                 """
                 SELECT count(*) FROM (
-                    SELECT 1 FROM outbox INDEXED BY outbox_batch WHERE \(Outbox.isSpent) LIMIT ?)
+                    SELECT 1 FROM \(Outbox.batchedRows) WHERE \(Outbox.isSpent) LIMIT ?)
                 """, .integer(Int64(fewest)))
         }
         guard let count, count >= max(1, fewest) else { return 0 }
@@ -46,8 +51,9 @@ extension Outbox {
         var totals = try packed.totals()
         try connection.forEach(
             """
-            SELECT \(SampleRow.Column.list), state FROM outbox INDEXED BY outbox_batch
-            WHERE \(Outbox.isSpent) ORDER BY batch_id LIMIT \(Outbox.mostPacked)
+            SELECT outbox.id, kind, start_s, end_s, tag, sealed,
+                iif(outbox.state = 'batched', batches.state, outbox.state)
+            FROM \(Outbox.batchedRows) WHERE \(Outbox.isSpent) ORDER BY batches.id LIMIT \(Outbox.mostPacked)
             """, []
         ) { found in
             let row = SampleRow(found)

@@ -12,7 +12,7 @@ extension Outbox {
                 """
                 SELECT id, processing_id, accepted_at_ms, route,
                     (SELECT count(*) FROM outbox
-                     WHERE batch_id = batches.id AND state = batches.state), state
+                     WHERE batch_id = batches.id AND state = 'batched'), state
                 FROM batches WHERE state = 'accepted'
                     OR state = 'unconfirmed' AND last_word LIKE 'received%'
                         AND processing_id IS NOT NULL AND accepted_at_ms IS NOT NULL
@@ -70,14 +70,14 @@ extension Outbox {
             guard try isOpen(upload, connection) else { return SentBack() }
             try connection.run(
                 """
-                UPDATE outbox SET doubts = doubts + 1 WHERE batch_id = ? AND state = 'accepted'
+                UPDATE outbox SET doubts = doubts + 1 WHERE batch_id = ? AND state = 'batched'
                     AND (SELECT sends FROM batches WHERE id = batch_id) > 0
                 """, .integer(upload.id))
             try connection.run(
                 """
-                UPDATE outbox SET processing_failed = 1 WHERE batch_id = ? AND state = 'accepted'
+                UPDATE outbox SET processing_failed = 1 WHERE batch_id = ? AND state = 'batched'
                 """, .integer(upload.id))
-            return try sendBack(upload.id, from: "accepted", reason, at: now, connection)
+            return try sendBack(upload.id, from: .accepted, reason, at: now, connection)
         }
     }
 
@@ -86,15 +86,9 @@ extension Outbox {
     ) throws(HealthStoreError) -> Int64? {
         try store.change { connection in
             guard try isOpen(upload, connection) else { return nil }
-            try connection.run(
-                """
-                UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ?
-                    AND state = (SELECT state FROM batches WHERE id = batch_id)
-                """, .text(state.rawValue), .text(reason), .integer(upload.id))
-            let count = Int64(connection.changes)
             try finishBatch(
                 upload.id, as: state.rawValue, reason: reason, at: now, connection)
-            return count
+            return try memberCount(of: upload.id, connection)
         }
     }
 

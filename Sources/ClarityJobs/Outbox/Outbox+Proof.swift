@@ -116,10 +116,10 @@ extension Outbox {
     }
 
     private func proveStates(_ proof: inout OutboxProof, _ connection: Connection) throws {
-        let states = OutboxState.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         try connection.forEach(
             """
-            SELECT count(*), min(id) FROM outbox WHERE state NOT IN (\(states))
+            SELECT count(*), min(id) FROM outbox WHERE state NOT IN
+                ('queued', 'batched', 'confirmed', 'stored', 'rejected', 'setAside')
             """
         ) { proof.add($0, "are in no state") }
         // The schema refuses these rows, but a damaged file may have them.
@@ -129,7 +129,7 @@ extension Outbox {
                 "wait and are in a batch"
             ),
             (
-                "state IN ('sending', 'accepted', 'unconfirmed') AND batch_id IS NULL",
+                "state = 'batched' AND batch_id IS NULL",
                 "are under way and in no batch"
             ),
             (
@@ -155,6 +155,7 @@ extension Outbox {
             FROM outbox LEFT JOIN batches ON batch_id = batches.id
             WHERE batch_id NOT NULL AND CASE outbox.state
                 WHEN 'confirmed' THEN batches.id IS NULL OR batches.state = 'sending'
+                WHEN 'batched' THEN batches.id IS NULL OR batches.state = 'failed'
                 ELSE batches.state IS NOT outbox.state END
             ORDER BY outbox.id LIMIT \(Outbox.findingLimit)
             """
@@ -169,7 +170,7 @@ extension Outbox {
         try connection.forEach(
             """
             SELECT id, state FROM batches WHERE state IN ('sending', 'accepted') AND NOT EXISTS (
-                SELECT 1 FROM outbox WHERE batch_id = batches.id AND state = batches.state)
+                SELECT 1 FROM outbox WHERE batch_id = batches.id AND state = 'batched')
             ORDER BY id LIMIT \(Outbox.findingLimit)
             """
         ) {

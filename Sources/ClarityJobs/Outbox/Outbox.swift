@@ -29,25 +29,38 @@ public struct Outbox: Sendable {
             OutboxCounts(
                 try stateCounts(
                     connection,
-                    where: """
-                        state IN ('queued', 'sending', 'accepted', 'unconfirmed', 'rejected',
-                            'setAside')
+                    ofAlone: "state = 'queued' OR state = 'rejected' OR state = 'setAside'",
+                    inBatches: """
+                        batch_id IN (SELECT id FROM batches WHERE state = 'sending'
+                            OR state = 'accepted' OR state = 'unconfirmed')
+                            AND outbox.state = 'batched'
                         """))
         }
     }
 
-    /// Counts the rows that meet a condition, by state.
+    /// Counts the rows by state: those that are in no batch, and those that are in one. Both are
+    /// counted in an index.
     private func stateCounts(
-        _ connection: Connection, where condition: String = "true"
+        _ connection: Connection, ofAlone alone: String = "true", inBatches: String = "true"
     ) throws -> [String: Int64] {
         var counts = try connection.counts(
-            "SELECT state, count(*) FROM outbox WHERE \(condition) GROUP BY state")
+            """
+            SELECT state, count(*) FROM outbox WHERE batch_id IS NULL AND (\(alone)) GROUP BY state
+            """)
+        let batched = try connection.counts(
+            """
+            SELECT iif(outbox.state = 'batched', coalesce(batches.state, 'lost'), outbox.state),
+                count(*)
+            FROM outbox LEFT JOIN batches ON batches.id = batch_id
+            WHERE batch_id NOT NULL AND \(inBatches) GROUP BY 1
+            """)
+        counts.merge(batched, uniquingKeysWith: +)
         // Asked apart: the reasons of all rows are in no index.
         let discarded =
             try connection.first(
                 """
                 SELECT count(*) FROM outbox
-                WHERE state = 'rejected' AND (\(condition)) AND \(Outbox.isDiscarded(true))
+                WHERE \(Outbox.isAlone(.rejected)) AND \(Outbox.isDiscarded(true))
                 """
             ) { $0.integer(0) } ?? 0
         if discarded > 0 {
@@ -60,13 +73,21 @@ public struct Outbox: Sendable {
     /// Returns the number of samples that are queued or being sent, by kind.
     public func waiting() throws(HealthStoreError) -> [SampleKind: Int64] {
         try store.access { connection in
-            let waiting = try connection.counts(
+            let queued = try connection.counts(
+                "SELECT kind, count(*) FROM outbox WHERE \(Outbox.isAlone(.queued)) GROUP BY kind")
+            let sending = try connection.counts(
                 """
-                SELECT kind, count(*) FROM outbox
-                WHERE state = 'queued' OR state = 'sending' GROUP BY kind
+                SELECT kind, count(*) FROM batches JOIN outbox ON batch_id = batches.id
+                WHERE batches.state = 'sending' AND outbox.state = 'batched' GROUP BY kind
                 """)
+            let waiting = queued.merging(sending, uniquingKeysWith: +)
             return SampleKind.allCases.reduce(into: [:]) { $0[$1] = waiting[$1.rawValue] }
         }
+    }
+
+    /// Returns the number of samples that are queued or being sent.
+    public func waitingCount() throws(HealthStoreError) -> Int64 {
+        try waiting().values.reduce(0, +)
     }
 
     /// Returns the number of outbox samples that the backend never accepted, so that a wipe loses
@@ -75,12 +96,18 @@ public struct Outbox: Sendable {
     /// Rejected samples do not count.
     public func unsentCount() throws(HealthStoreError) -> Int64 {
         try store.access { connection in
-            try connection.integer(
-                """
-                SELECT count(*) FROM outbox
-                WHERE state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed', 'rejected')
-                """) ?? 0
+            let ended: [OutboxState] = [.accepted, .confirmed, .stored, .unconfirmed, .rejected]
+            let names = Set(ended.map(\.rawValue) + [OutboxCounts.discarded])
+            return try stateCounts(connection).reduce(0) {
+                names.contains($1.key) ? $0 : $0 + $1.value
+            }
         }
+    }
+
+    /// Selects the rows of `outbox` in a state that a sample has only outside batches; an index
+    /// finds them.
+    static func isAlone(_ state: OutboxState) -> String {
+        "state = '\(state.rawValue)' AND batch_id IS NULL"
     }
 }
 

@@ -65,7 +65,7 @@ extension Outbox {
         _ id: Int64, _ withValue: Bool, _ connection: Connection
     ) throws -> OutboxSample? {
         let entry = try connection.first(
-            "SELECT \(OutboxEntry.Column.list) FROM outbox WHERE id = ?", .integer(id),
+            "SELECT \(OutboxEntry.Column.list) FROM samples WHERE id = ?", .integer(id),
             map: OutboxEntry.init)
         guard let entry else { return nil }
         var sample: Sample?

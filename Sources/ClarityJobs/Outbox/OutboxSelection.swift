@@ -24,7 +24,8 @@ public struct OutboxSelection: Hashable, Sendable {
     /// Whether it selects discarded samples, ignoring case.
     public var meansDiscarded: Bool { reason?.lowercased() == OutboxSelection.discarded }
 
-    /// Returns the SQL condition for the selected rows, and the values to bind to it.
+    /// Returns the SQL condition for the selected rows of the view `samples`, and the values to
+    /// bind to it.
     ///
     /// - Parameter states: the only states to select; `nil` for any.
     func condition(in states: [OutboxState]? = nil) -> (sql: String, values: [Value]) {
@@ -34,11 +35,8 @@ public struct OutboxSelection: Hashable, Sendable {
             parts.append(part)
             values += more
         }
-        if let state { add("state = ?", .text(state.rawValue)) }
-        if let states {
-            let names = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-            add("state IN (\(names))")
-        }
+        if let state { add(state.condition) }
+        if let states { add("(\(states.map(\.condition).joined(separator: " OR ")))") }
         if let kind { add("kind = ?", .text(kind.rawValue)) }
         if let before { add("start_s < ?", .integer(before.secondsSince1970)) }
         if let reason {
@@ -47,6 +45,22 @@ public struct OutboxSelection: Hashable, Sendable {
                 .text(reason))
         }
         return (parts.isEmpty ? "true" : parts.joined(separator: " AND "), values)
+    }
+}
+
+extension OutboxState {
+    /// Selects the samples in this state in the view `samples`, by an index where there is one.
+    fileprivate var condition: String {
+        switch self {
+        case .queued, .rejected, .setAside:
+            "own_state = '\(rawValue)' AND batch_id IS NULL"
+        case .sending, .accepted, .unconfirmed:
+            """
+            own_state = 'batched'
+                AND batch_id IN (SELECT id FROM batches WHERE state = '\(rawValue)')
+            """
+        case .confirmed, .stored: "state = '\(rawValue)'"
+        }
     }
 }
 
@@ -110,11 +124,11 @@ extension Outbox {
             let (sql, values) = selection.condition()
             let entries = try connection.all(
                 """
-                SELECT \(OutboxEntry.Column.list) FROM outbox WHERE \(sql)
+                SELECT \(OutboxEntry.Column.list) FROM samples WHERE \(sql)
                 ORDER BY start_s DESC, id DESC LIMIT ?
                 """, with: values + [.integer(Int64(limit))], map: OutboxEntry.init)
             let total = try connection.first(
-                "SELECT count(*) FROM outbox WHERE \(sql)", with: values
+                "SELECT count(*) FROM samples WHERE \(sql)", with: values
             ) { $0.integer(0) }
             return (entries, total ?? 0)
         }
@@ -129,7 +143,7 @@ extension Outbox {
         let (sql, values) = selection.condition(in: states)
         return try connection.all(
             """
-            SELECT kind, state, count(*) AS amount FROM outbox WHERE \(sql) AND \(condition)
+            SELECT kind, state, count(*) AS amount FROM samples WHERE \(sql) AND \(condition)
             GROUP BY kind, state ORDER BY amount DESC, kind, state
             """, with: values
         ) { row in
@@ -159,12 +173,13 @@ extension Outbox {
     }
 
     func review(_ connection: Connection) throws -> [OutboxReviewEntry] {
-        try connection.all(
+        let (sql, values) = OutboxSelection().condition(in: Outbox.retriable)
+        return try connection.all(
             """
-            SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM outbox
-            WHERE state IN ('rejected', 'setAside', 'unconfirmed') AND \(Outbox.isDiscarded(false))
+            SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM samples
+            WHERE \(sql) AND \(Outbox.isDiscarded(false))
             GROUP BY kind, state, reason ORDER BY amount DESC, kind, state
-            """
+            """, with: values
         ) { row in
             OutboxState(rawValue: row.text(1)).map {
                 OutboxReviewEntry(

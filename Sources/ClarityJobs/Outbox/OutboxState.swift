@@ -91,8 +91,22 @@ public struct OutboxBatch: Sendable, PrivateValue {
     let rows: [Int64]
     /// The attempt that sends it. Together with `attempts` it identifies this send.
     let owner: Int64
+    /// Whether the backend said last of one of them that it could not process it.
+    let hasFailedProcessing: Bool
     /// The entry that counts its bytes, on a metered connection.
     var meteredEntry: Int64?
+}
+
+/// A batch that the backend took as a whole.
+public struct TakenBatch: Sendable {
+    public let batch: OutboxBatch
+    /// The backend's id of the upload; `nil` if it named none.
+    public let processingID: String?
+
+    /// Creates the answer to a batch.
+    public init(_ batch: OutboxBatch, processingID: String?) {
+        (self.batch, self.processingID) = (batch, processingID)
+    }
 }
 
 /// The result of taking the next batch out of the outbox.
@@ -117,6 +131,8 @@ public struct OutboxDraw: Sendable {
     public var sentElsewhere: Int64 = 0
     /// The samples that were kept back on the way, with the number of each.
     public var refused: [Refused: Int64] = [:]
+    /// What settling the former batch has changed.
+    public var settlement = Settlement()
     /// Whether a sample waits until a former value of it, which is being sent, has arrived.
     var isFollowing = false
 }

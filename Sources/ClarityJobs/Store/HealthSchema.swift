@@ -12,6 +12,9 @@ import SQLite
 ///
 /// stored: the backend has it and says no more
 /// ```
+///
+/// A sample of a batch shares the batch's state until an answer names it. Its row says `batched`
+/// then, and the view `samples` says what that means.
 enum HealthSchema {
     /// `CLRH`, so that no other program's file is mistaken for this one.
     static let applicationID: Int64 = 0x434C_5248
@@ -23,7 +26,7 @@ enum HealthSchema {
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
                 analyses, knownInsights, restorations, sending, form, contributions,
                 named, NoticeSchema.tables, ArchiveSchema.tables, ArchiveSchema.days, packed,
-                ArchiveSchema.pruned,
+                ArchiveSchema.pruned, batched,
             ])
     }
 

@@ -183,4 +183,43 @@ extension HealthSchema {
         ALTER TABLE metrics ADD COLUMN is_packed INTEGER NOT NULL DEFAULT 0
             CONSTRAINT metrics_is_packed CHECK (is_packed = 0 OR is_packed = 1);
         """
+
+    /// One state for the samples of a batch, which is the batch's.
+    static let batched = """
+        -- `batched` stands for the state of the batch that the sample is in. What an answer says of all
+        -- samples is thus written once. A sample of a batch has a state of its own only if an answer
+        -- named it.
+        DROP INDEX outbox_queue;
+        DROP INDEX outbox_batch;
+        PRAGMA writable_schema = ON;
+        UPDATE sqlite_schema SET sql = replace(replace(sql,
+            'CHECK (state = ''queued'' OR state = ''sending''
+                OR state = ''accepted'' OR state = ''confirmed'' OR state = ''stored''
+                OR state = ''unconfirmed'' OR state = ''rejected'' OR state = ''setAside'')',
+            'CHECK (state = ''queued'' OR state = ''batched''
+                OR state = ''confirmed'' OR state = ''stored'' OR state = ''rejected''
+                OR state = ''setAside'')'),
+            'WHEN ''sending'' THEN batch_id IS NOT NULL AND sealed IS NOT NULL
+                WHEN ''accepted'' THEN batch_id IS NOT NULL AND sealed IS NOT NULL
+                WHEN ''unconfirmed'' THEN batch_id IS NOT NULL AND sealed IS NOT NULL',
+            'WHEN ''batched'' THEN batch_id IS NOT NULL AND sealed IS NOT NULL')
+            WHERE type = 'table' AND name = 'outbox';
+        PRAGMA writable_schema = RESET;
+        UPDATE outbox SET state = 'batched'
+            WHERE state = 'sending' OR state = 'accepted' OR state = 'unconfirmed';
+        -- A sample that goes into a batch leaves the first index for the second. Its `batch_id`, always
+        -- NULL, keeps queries from reading the rows for it.
+        CREATE INDEX outbox_queue ON outbox (state, kind, failures, batch_id, start_s)
+            WHERE batch_id IS NULL;
+        CREATE INDEX outbox_batch ON outbox (batch_id, state) WHERE batch_id IS NOT NULL;
+
+        -- Each sample of the outbox with the state and the reason that count.
+        CREATE VIEW samples AS
+            SELECT outbox.id, kind, start_s, end_s, tag, sealed, failures, hold, batch_id, doubts,
+                as_of_s, outbox.state AS own_state,
+                iif(outbox.state = 'batched', batches.state, outbox.state) AS state,
+                iif(outbox.state = 'batched' AND batches.state <> 'sending', batches.reason,
+                    outbox.reason) AS reason
+            FROM outbox LEFT JOIN batches ON batches.id = batch_id;
+        """
 }

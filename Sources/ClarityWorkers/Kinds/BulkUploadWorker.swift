@@ -18,7 +18,7 @@ struct BulkUploadWorker: KindWorker {
         let broken = try reading.run(try settings.sources(now: context.clock.now))
         do {
             if let need = try limits.need(
-                context.store.outbox.counts().waiting, context.order.conditions)
+                context.store.outbox.waitingCount(), context.order.conditions)
             {
                 throw need
             }

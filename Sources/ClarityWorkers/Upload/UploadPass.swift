@@ -40,6 +40,9 @@ struct UploadPass {
     private var formers: Set<Int64> = []
     /// The bytes of bodies that were sent before the last batch was.
     private var bytesBefore: Int64 = 0
+    /// The last batch that the backend took as a whole; it is settled when the next one is drawn,
+    /// in the same transaction.
+    private var taken: TakenBatch?
     /// The first error, after which nothing more is sent.
     private var failure: (any Error)?
 
@@ -70,7 +73,7 @@ struct UploadPass {
         ]
         for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
         count(try context.store.outbox.sortOut(by: rules))
-        total = try context.store.outbox.counts().waiting
+        total = try context.store.outbox.waitingCount()
         guard total > 0 else { return }
         let user = try await context.client.session().userID
         // A page that many batches change then goes into the file once.
@@ -83,6 +86,7 @@ struct UploadPass {
                     let (client, upload) = (context.client, UploadBatch(batch, of: user))
                     answers.addTask { Answer(batch: batch.id, end: await client.send(upload)) }
                 }
+                settleTaken()
                 guard let answer = await answers.next() else { return }
                 take(answer)
             } while true
@@ -111,7 +115,12 @@ struct UploadPass {
             try context.checkTime()
             let draw = try context.store.outbox.nextBatch(
                 limit: batchSize, rules: rules, at: context.clock.now, of: user,
-                mostFailures: mostFailures, metered: meteredBudget, besides: Set(underWay.keys))
+                mostFailures: mostFailures, metered: meteredBudget, after: taken,
+                besides: Set(underWay.keys))
+            if taken != nil {
+                taken = nil
+                report(draw.settlement)
+            }
             count(draw.refused)
             if let batch = draw.batch { return batch }
             guard underWay.isEmpty else { return nil }
@@ -124,6 +133,24 @@ struct UploadPass {
             failure = error
         }
         return nil
+    }
+
+    /// Settles the last batch if no other was drawn after it.
+    private mutating func settleTaken() {
+        guard let last = taken else { return }
+        taken = nil
+        do {
+            report(
+                try context.store.outbox.settle(
+                    last.batch, processingID: last.processingID, at: context.clock.now))
+        } catch {
+            failure = failure ?? error
+        }
+    }
+
+    private mutating func report(_ settlement: Settlement) {
+        count(settlement)
+        context.report(.progress(done: min(done, total), total: total))
     }
 
     /// Settles the batch that an answer is about. After an error the others that are under way are
@@ -212,7 +239,9 @@ struct UploadPass {
         refusals = isTaken ? 0 : refusals + 1
         breaks = 0
         counts.add(sent, to: "samples_sent")
-        if receipt.unexplained == 0 {
+        if receipt.unexplained == 0, receipt.duplicates.isEmpty, rejected.isEmpty {
+            taken = TakenBatch(batch, processingID: receipt.processingID)
+        } else if receipt.unexplained == 0 {
             count(
                 try context.store.outbox.settle(
                     batch, processingID: receipt.processingID, duplicates: receipt.duplicates,

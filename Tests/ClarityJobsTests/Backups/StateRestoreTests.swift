@@ -43,7 +43,7 @@ import Testing
             try connection.all(
                 """
                 SELECT kind || ' ' || state || ' ' || coalesce(hold, '-') || ' ' || doubts
-                FROM outbox ORDER BY kind, start_s
+                FROM samples ORDER BY kind, start_s
                 """
             ) { $0.text(0) }
         }

@@ -16,13 +16,19 @@ import Testing
         let end = noon.secondsSince1970 + seconds
         try store.access { connection in
             try connection.execute(
-                "INSERT OR IGNORE INTO batches (id, state, client_timestamp_ms) "
-                    + "VALUES (1, 'sending', 0)")
+                """
+                INSERT OR IGNORE INTO batches (id, state, client_timestamp_ms, processing_id,
+                    accepted_at_ms, finished_at_ms)
+                VALUES (1, 'sending', 0, NULL, NULL, NULL), (2, 'accepted', 0, 'p', 0, NULL),
+                    (3, 'unconfirmed', 0, 'p', 0, 0), (4, 'confirmed', 0, 'p', 0, 0)
+                """)
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, state, batch_id, reason, sealed, as_of_s)
-                VALUES (?, ?, ?, randomblob(8), ?5,
-                    iif(?5 IN ('queued', 'rejected', 'setAside'), NULL, 1), 'r', x'00', ?)
+                VALUES (?, ?, ?, randomblob(8),
+                    iif(?5 IN ('queued', 'rejected', 'setAside'), ?5, 'batched'),
+                    iif(?5 IN ('queued', 'rejected', 'setAside'), NULL,
+                        (SELECT id FROM batches WHERE state = ?5)), 'r', x'00', ?)
                 """, .text(kind), .integer(end), .integer(end), .null, .text(state),
                 .integer(asOf.map { noon.secondsSince1970 + $0 }))
         }

@@ -115,7 +115,7 @@ import Testing
     @Test func `of both values in one batch the later one goes back`() throws {
         let (store, first) = try storeWithBoth(testRules())
         try store.outbox.notArrived(first)
-        try store.sql("UPDATE outbox SET batch_id = \(first.id), state = 'sending'")
+        try store.sql("UPDATE outbox SET batch_id = \(first.id), state = 'batched'")
 
         _ = try store.outbox.release(first, reason: "broke", at: noon)
 

@@ -76,7 +76,7 @@ import Testing
             "5 samples wait and are in a batch, the first is "
         ),
         (
-            .states, "UPDATE outbox SET batch_id = NULL WHERE state = 'accepted'",
+            .states, "UPDATE outbox SET batch_id = NULL WHERE batch_id = 2",
             "3 samples are under way and in no batch, the first is "
         ),
         (
@@ -88,20 +88,20 @@ import Testing
             "5 samples have failed too often and are not set aside, the first is "
         ),
         (
-            .members, "UPDATE outbox SET state = 'sending' WHERE state = 'accepted'",
-            "is `sending` in batch 2, which is `accepted`"
+            .members, "UPDATE outbox SET state = 'stored' WHERE batch_id = 2",
+            "is `stored` in batch 2, which is `accepted`"
         ),
         (
-            .members, "UPDATE batches SET state = 'confirmed' WHERE state = 'accepted'",
-            "is `accepted` in batch 2, which is `confirmed`"
+            .members, "UPDATE batches SET state = 'failed' WHERE state = 'accepted'",
+            "is `batched` in batch 2, which is `failed`"
         ),
         (
             .members, "DELETE FROM batches WHERE state = 'confirmed'",
-            "is `confirmed` in batch 1, which there is not"
+            "is `batched` in batch 1, which there is not"
         ),
         (
             .batches,
-            "UPDATE outbox SET state = 'queued', batch_id = NULL WHERE state = 'sending'",
+            "UPDATE outbox SET state = 'queued', batch_id = NULL WHERE batch_id = 5",
             "batch 5 is `sending` and has no sample that is"
         ),
     ]

@@ -123,9 +123,10 @@ import Testing
 
     @Test(arguments: [
         "UPDATE outbox SET state = 'lost'", "UPDATE outbox SET state = 'sending'",
+        "UPDATE outbox SET state = 'batched'",
         "UPDATE outbox SET state = 'rejected'", "UPDATE outbox SET failures = 5",
         "UPDATE outbox SET failures = 6, state = 'setAside', reason = 'x'",
-        "UPDATE outbox SET sealed = NULL", "UPDATE outbox SET batch_id = 77, state = 'accepted'",
+        "UPDATE outbox SET sealed = NULL", "UPDATE outbox SET batch_id = 77, state = 'batched'",
         "INSERT INTO batches (state, client_timestamp_ms) VALUES ('accepted', 0)",
         "INSERT INTO batches (state, client_timestamp_ms) VALUES ('confirmed', 0)",
         "INSERT INTO batches (state, client_timestamp_ms) VALUES ('gone', 0)",

@@ -97,7 +97,7 @@ import Testing
                 try connection.all(
                     """
                     EXPLAIN QUERY PLAN SELECT id, start_s FROM outbox
-                    WHERE state = 'queued' AND kind = 'steps' AND failures = 0
+                    WHERE \(Outbox.isAlone(.queued)) AND kind = 'steps' AND failures = 0
                     ORDER BY start_s \(direction), id \(direction) LIMIT 9
                     """
                 ) { $0.text(3) }
@@ -105,7 +105,8 @@ import Testing
         }
 
         let wanted =
-            "SEARCH outbox USING COVERING INDEX outbox_queue (state=? AND kind=? AND failures=?)"
+            "SEARCH outbox USING COVERING INDEX outbox_queue "
+            + "(state=? AND kind=? AND failures=? AND batch_id=?)"
         #expect(plan == [[wanted], [wanted]])
     }
 }

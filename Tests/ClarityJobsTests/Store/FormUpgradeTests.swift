@@ -73,6 +73,7 @@ import Testing
             DROP TABLE pruned_months;
             DROP TABLE packed_samples;
             DROP TABLE packed_totals;
+            DROP VIEW samples;
             ALTER TABLE metrics DROP COLUMN is_packed;
             PRAGMA user_version = \(HealthSchema.formVersion - 1);
             """)

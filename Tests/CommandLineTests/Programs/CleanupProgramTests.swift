@@ -191,7 +191,6 @@ struct CleanupProgramTests {
             """
             UPDATE batches SET state = 'unconfirmed', reason = 'r',
                 finished_at_ms = finished_at_ms - 400 * 86400000;
-            UPDATE outbox SET state = 'unconfirmed';
             """)
 
         let run = try await playground.run("run", "cleanup", "-v")

@@ -350,7 +350,7 @@ extension Playground {
     fileprivate func outbox() throws -> [String: Int] {
         var counts: [String: Int] = [:]
         try Connection(path: "\(statePath)/health.db", access: .readOnly).forEach(
-            "SELECT state, count(*) FROM outbox GROUP BY state"
+            "SELECT state, count(*) FROM samples GROUP BY state"
         ) { counts[$0.text(0)] = Int($0.integer(1)) }
         return counts
     }

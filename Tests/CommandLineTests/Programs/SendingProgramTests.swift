@@ -162,14 +162,14 @@ extension Playground {
     /// Returns the number of extra copies that may exist, according to the outbox.
     fileprivate func copies() throws -> Int {
         try Connection(path: "\(statePath)/health.db", access: .readWrite).first(
-            "SELECT coalesce(sum(doubts), 0) FROM outbox WHERE state <> 'sending'"
+            "SELECT coalesce(sum(doubts), 0) FROM samples WHERE state <> 'sending'"
         ) { Int($0.integer(0)) } ?? 0
     }
 
     /// Returns the state of each sample with its number of failures.
     fileprivate func failures() throws -> [String] {
         try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
-            "SELECT state || ' ' || failures FROM outbox"
+            "SELECT state || ' ' || failures FROM samples"
         ) { $0.text(0) }
     }
 
