@@ -94,7 +94,9 @@ extension Archive {
     /// - Returns: how many months.
     public func readmit(_ rule: RecordRetention) throws(HealthStoreError) -> Int64 {
         try store.change { connection in
-            let back = try connection.all("SELECT id, type, month, bound FROM pruned_months") {
+            let back = try connection.all(
+                "SELECT id, type, month, bound FROM pruned_months WHERE is_back = 0"
+            ) {
                 (
                     id: $0.integer(0),
                     month: TypeMonth(type: $0.text(1), month: Int($0.integer(2))),
@@ -103,11 +105,10 @@ extension Archive {
             }.filter { !rule.excludes($0.month, bound: $0.bound) }
             guard !back.isEmpty else { return 0 }
             for month in back {
-                try connection.run("DELETE FROM pruned_months WHERE id = ?", .integer(month.id))
+                try connection.run(
+                    "UPDATE pruned_months SET is_back = 1 WHERE id = ?", .integer(month.id))
             }
-            // Otherwise the records of a source that has not changed would count as known.
-            try connection.run("DELETE FROM sources")
-            try connection.run("DELETE FROM segment_marks")
+            try forgetReadings(connection)
             return Int64(back.count)
         }
     }
@@ -115,9 +116,16 @@ extension Archive {
     /// Returns the months that stay away.
     func prunedMonths(_ connection: Connection) throws -> Set<TypeMonth> {
         Set(
-            try connection.all("SELECT type, month FROM pruned_months") {
+            try connection.all("SELECT type, month FROM pruned_months WHERE is_back = 0") {
                 TypeMonth(type: $0.text(0), month: Int($0.integer(1)))
             })
+    }
+
+    /// Returns the last generation that a removed segment of a month had; 0 if none was removed.
+    func prunedGeneration(_ month: TypeMonth, _ connection: Connection) throws -> Int64 {
+        try connection.integer(
+            "SELECT generation FROM pruned_months WHERE type = ? AND month = ?", .text(month.type),
+            .integer(Int64(month.month))) ?? 0
     }
 
     private struct DueMonth {
@@ -153,7 +161,8 @@ extension Archive {
     ) throws -> PrunedMonth {
         let month = due.key
         var records: Int64 = 0
-        for part in try sealed(month, connection) {
+        let parts = try sealed(month, connection)
+        for part in parts {
             do {
                 records += Int64(try opened(part, month).segment(decompressor).records.count)
             } catch is SealingError {
@@ -165,11 +174,14 @@ extension Archive {
             try connection.run("DELETE FROM \(table) WHERE type = ? AND month = ?", with: place)
         }
         let bound = rule.isExpired(month.month) ? nil : rule.mostBytes
+        let generation =
+            try parts.last?.generation ?? prunedGeneration(month, connection)
         try connection.run(
             """
-            INSERT INTO pruned_months (type, month, bound) VALUES (?, ?, ?)
-            ON CONFLICT (type, month) DO UPDATE SET bound = excluded.bound
-            """, with: place + [.integer(bound)])
+            INSERT INTO pruned_months (type, month, bound, generation) VALUES (?, ?, ?, ?)
+            ON CONFLICT (type, month) DO UPDATE
+                SET bound = excluded.bound, generation = excluded.generation, is_back = 0
+            """, with: place + [.integer(bound), .integer(generation)])
         return PrunedMonth(
             type: month.type, name: month.monthName,
             start: Instant(secondsSince1970: TypeMonth.start(of: month.month)), records: records,

@@ -162,7 +162,8 @@ public struct Archive: Sendable {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
             }
         }
-        let generation = (stored.last?.generation ?? 0) + 1
+        let last = try stored.last?.generation ?? prunedGeneration(month, connection)
+        let generation = last + 1
         try write(
             isWhole ? all : new, month, generation: generation, tools.compressor, connection)
         // Sums without the records of a damaged segment would pass for those of all.
@@ -259,6 +260,13 @@ public struct Archive: Sendable {
             INSERT INTO segment_marks (tag, sealed) VALUES (?1, ?2)
             ON CONFLICT (tag) DO UPDATE SET sealed = ?2
             """, .blob(marks.tag), .blob(store.sealer.seal(marks.bytes, for: identity(marks))))
+    }
+
+    /// Forgets what the sources had, so that the records of one that has not changed do not count as
+    /// known.
+    func forgetReadings(_ connection: Connection) throws {
+        try connection.run("DELETE FROM sources")
+        try connection.run("DELETE FROM segment_marks")
     }
 
     private func identity(_ marks: ArchiveMarks) -> RowIdentity {

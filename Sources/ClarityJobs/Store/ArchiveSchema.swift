@@ -35,6 +35,16 @@ enum ArchiveSchema {
         CREATE UNIQUE INDEX pruned_months_month ON pruned_months (type, month);
         """
 
+    static let generations = """
+        -- The last generation that a segment of the month had: one of a month that was let in again
+        -- goes on from there, so that no segment of before passes for a present one. The row stays for
+        -- this.
+        ALTER TABLE pruned_months ADD COLUMN generation INTEGER NOT NULL DEFAULT 0
+            CONSTRAINT pruned_months_generation CHECK (generation >= 0);
+        ALTER TABLE pruned_months ADD COLUMN is_back INTEGER NOT NULL DEFAULT 0
+            CONSTRAINT pruned_months_is_back CHECK (is_back = 0 OR is_back = 1);
+        """
+
     static let days = """
         -- What the records of a type and month add up to, day by day, sealed. It follows from the
         -- segments: a row that does not belong to the newest one does not count.

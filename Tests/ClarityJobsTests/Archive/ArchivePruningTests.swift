@@ -151,4 +151,42 @@ struct ArchivePruningTests {
         #expect(removed.map(\.records).sorted() == [0, 10])
         #expect(try store.archive.prove(in: .utc).damaged.isEmpty)
     }
+
+    @Test func `a segment of a removed month does not pass for one of the month that came back`()
+        throws
+    {
+        _ = try keep(collected())
+        let rule = RecordRetention(cutoff: cutoff(afterMonth: -2), types: ["HeartRate"])
+        func newest() throws -> (generation: Int64, sealed: [UInt8]) {
+            try #require(
+                try store.access { connection in
+                    try connection.first(
+                        """
+                        SELECT generation, sealed FROM segments WHERE type = 'HeartRate'
+                        ORDER BY month, generation DESC
+                        """
+                    ) { ($0.integer(0), $0.blob(1)) }
+                })
+        }
+        var former: [(generation: Int64, sealed: [UInt8])] = []
+        // Twice, because the month may be removed and let in more than once.
+        for _ in 0..<2 {
+            former.append(try newest())
+            _ = try prune(rule)
+            #expect(try store.archive.readmit(RecordRetention()) == 1)
+            #expect(try keep(collected()).new == 10)
+        }
+        let present = try newest()
+        #expect(former.map(\.generation) == [1, 2] && present.generation == 3)
+
+        for segment in former {
+            try store.access { connection in
+                try connection.run(
+                    "UPDATE segments SET sealed = ? WHERE type = 'HeartRate' AND generation = 3",
+                    .blob(segment.sealed))
+            }
+
+            #expect(try store.archive.prove(in: .utc).damaged.count == 1)
+        }
+    }
 }
