@@ -118,9 +118,11 @@ struct HealthRestore {
                 connection, isHeld: doubling.isHeld, knows: former != nil, &settling)
         }
         try connection.run(
-            "INSERT INTO restorations (made_at_ms, until_s, is_doubtful) VALUES (?, ?, ?)",
-            .instant(backup.manifest.madeAt),
-            .integer(clock.now.secondsSince1970), .integer(doubling.isPossible ? 1 : 0))
+            """
+            INSERT INTO restorations (made_at_ms, until_s, is_doubtful, is_held)
+            VALUES (?, ?, ?, ?)
+            """, .instant(backup.manifest.madeAt), .integer(clock.now.secondsSince1970),
+            .integer(doubling.isPossible ? 1 : 0), .integer(doubling.isHeld ? 1 : 0))
         // The note of the log's end belongs to the present file; opening the store rewrites it.
         try Canary.write(Canary.renotedText, connection, store.sealer)
         try store.audit.record(
@@ -174,15 +176,12 @@ struct HealthRestore {
         settling.possiblySent += Int64(connection.changes)
         try connection.run(
             """
-            UPDATE outbox SET doubts = doubts + 1\(isHeld ? held : "")
+            UPDATE outbox
+            SET doubts = doubts + 1\(isHeld ? ", \(Outbox.setAsideAsPossiblySent)" : "")
             WHERE id IN (
                 SELECT id FROM samples WHERE own_state = 'queued' AND batch_id IS NULL \(known))
             """)
         settling.possiblySent += Int64(connection.changes)
         if isHeld { settling.onHold = Int64(connection.changes) }
-    }
-
-    private var held: String {
-        ", state = 'setAside', hold = 'doubt', reason = '\(Outbox.possiblySentReason)'"
     }
 }

@@ -53,14 +53,16 @@ extension Outbox {
             // These words were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
-            let until = try Outbox.doubtfulUntil(connection) ?? .min
+            let restored = try RestoredDuplicates(connection)
+            let last = try connection.integer("SELECT max(id) FROM outbox") ?? 0
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s, doubts)
                 VALUES (?, ?, ?, ?, ?, ?, ?)
                 """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
                 .blob(row.tagBytes), sealed, .integer(aggregate.asOf),
-                .integer(row.end < until ? 1 : 0))
+                .integer(row.end < restored.until ? 1 : 0))
+            if restored.isHeld { try holdPossiblySent(after: last, connection) }
         }
         switch ruling.fate {
         case .queued: counts.metricsQueued += 1

@@ -129,7 +129,8 @@ extension Outbox {
             rows = news.map { rows[$0] }
         }
         let before = connection.totalChanges
-        let until = try Outbox.doubtfulUntil(connection) ?? .min
+        let restored = try RestoredDuplicates(connection)
+        let last = try restored.isHeld ? connection.integer("SELECT max(id) FROM outbox") : nil
         try connection.withStatement(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed, doubts)
@@ -141,12 +142,15 @@ extension Outbox {
                 for row in rows {
                     try statement.bind(
                         blob: UnsafeRawBufferPointer(rebasing: bytes[row.sealed]), at: 5)
-                    try statement.bind(row.end < until || row.isDoubtful ? 1 : 0, at: 6)
+                    try statement.bind(
+                        row.end < restored.until || row.isDoubtful ? 1 : 0, at: 6)
                     try row.bind(to: statement) { _ = try statement.run() }
                 }
             }
         }
-        return connection.totalChanges - before
+        let added = connection.totalChanges - before
+        if restored.isHeld { try holdPossiblySent(after: last ?? 0, connection) }
+        return added
     }
 
     /// Runs `body` with settings for writing much. The write-ahead log may grow longer than usual.
@@ -220,12 +224,37 @@ extension OutboxPortion.Row {
 }
 
 extension Outbox {
-    /// Returns the instant before which a sample that is read for the first time counts as possibly
-    /// sent, in seconds since 1970; `nil` if the store was never restored.
+    /// What a restore means for a sample that is read for the first time.
     ///
     /// A sample that was measured before the restore may have been sent between the backup and the
     /// restore. This matters only if the backend does not deduplicate.
-    static func doubtfulUntil(_ connection: Connection) throws(SQLiteError) -> Int64? {
-        try connection.integer("SELECT max(until_s) FROM restorations WHERE is_doubtful = 1")
+    struct RestoredDuplicates {
+        /// What ends before this counts as possibly sent, in seconds since 1970.
+        var until = Int64.min
+        /// Whether it is set aside until a person decides.
+        var isHeld = false
+
+        init(_ connection: Connection) throws(SQLiteError) {
+            let last = try connection.first(
+                """
+                SELECT until_s, is_held FROM restorations WHERE is_doubtful = 1
+                ORDER BY until_s DESC LIMIT 1
+                """
+            ) { ($0.integer(0), $0.integer(1) == 1) }
+            if let last { (until, isHeld) = last }
+        }
     }
+
+    /// Sets the possibly sent samples aside that were inserted after a row.
+    func holdPossiblySent(after row: Int64, _ connection: Connection) throws {
+        try connection.run(
+            """
+            UPDATE outbox SET \(Outbox.setAsideAsPossiblySent)
+            WHERE id > ? AND state = 'queued' AND doubts > 0
+            """, .integer(row))
+    }
+
+    /// Sets a row aside, as the assignments of an UPDATE.
+    static let setAsideAsPossiblySent =
+        "state = 'setAside', hold = 'doubt', reason = '\(possiblySentReason)'"
 }

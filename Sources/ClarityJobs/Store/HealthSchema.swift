@@ -26,7 +26,7 @@ enum HealthSchema {
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
                 analyses, knownInsights, restorations, sending, form, contributions,
                 named, NoticeSchema.tables, ArchiveSchema.tables, ArchiveSchema.days, packed,
-                ArchiveSchema.pruned, batched, ArchiveSchema.generations,
+                ArchiveSchema.pruned, batched, ArchiveSchema.generations, heldRestorations,
             ])
     }
 

@@ -156,6 +156,13 @@ extension HealthSchema {
         ) STRICT;
         """
 
+    /// Whether a restore was told to set aside what may have been sent.
+    static let heldRestorations = """
+        -- What a source brings only now is set aside then, as the restored samples were.
+        ALTER TABLE restorations ADD COLUMN is_held INTEGER NOT NULL DEFAULT 0
+            CONSTRAINT restorations_is_held CHECK (is_held = 0 OR is_held = 1);
+        """
+
     /// The measurements that the backend has and that need nothing more, packed by kind and month.
     static let packed = """
         -- As in `segments`. `packed_at_ms` is NULL once the values were removed. Ids are used once, so that the largest one tells whether anything was

@@ -37,7 +37,7 @@ struct FormerSchemaTests {
                 0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5, 0x68e5_dcc4_df5f_336f,
                 0xe12e_a16d_cd29_2f62, 0x952e_66c7_24ab_effe, 0x209f_1720_5008_5532,
                 0xeaa8_e05c_fb99_a4d8, 0x546b_ff95_e07f_f402, 0x8c70_dd49_70af_53c6,
-                0x6751_f356_0929_7153, 0xb3b7_8b7d_b901_1723,
+                0x6751_f356_0929_7153, 0xb3b7_8b7d_b901_1723, 0x65cc_8b45_e9e1_aa02,
             ]),
     ]
 

@@ -75,6 +75,7 @@ import Testing
             DROP TABLE packed_totals;
             DROP VIEW samples;
             ALTER TABLE metrics DROP COLUMN is_packed;
+            ALTER TABLE restorations DROP COLUMN is_held;
             PRAGMA user_version = \(HealthSchema.formVersion - 1);
             """)
     }
