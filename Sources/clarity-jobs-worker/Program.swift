@@ -38,7 +38,7 @@ import ClaritySystem
             complain("cannot close this process's memory to others")
         }
         if arguments == ["attempt"] { AttemptMode.prepare() }
-        if arguments.first == "import" { ImportMode.prepare() }
+        if arguments.first == "import" { StopSignal.prepare() }
         Task.detached { exit(await run(arguments).rawValue) }
         while true { pause() }
     }

@@ -4,7 +4,6 @@ import ClaritySources
 import ClaritySystem
 import ClarityWorkers
 @preconcurrency import Glibc
-import Synchronization
 
 /// Shows the status of a job file's sources; they are in the order on the standard input.
 enum SourcesMode {
@@ -39,9 +38,7 @@ enum SourcesMode {
 /// Imports a file or folder into the outbox; the order on the standard input says what and where.
 enum ImportMode {
     /// A signal ended the import.
-    private struct Interrupted: Error {
-        var signal: Int32
-    }
+    private struct Interrupted: Error {}
 
     static func run(_ arguments: [String]) -> ExitStatus {
         guard
@@ -62,15 +59,15 @@ enum ImportMode {
                 zones: SourceZones(environment: environment), isReport: flags.has("report"),
                 changesZone: flags.has("change-time-zone")
             ).run { progress in
-                if let number = received { throw Interrupted(signal: number) }
+                if StopSignal.received != nil { throw Interrupted() }
                 display.show(progress, of: order)
             }
             display.end()
             return tell(account, flags)
-        } catch let interruption as Interrupted {
+        } catch is Interrupted {
             display.end()
             complain("interrupted; what was read before it is kept")
-            return interruption.signal == SIGINT ? .interrupted : .terminated
+            return StopSignal.status
         } catch {
             display.end()
             if let error = error as? SourceError { return ExitStatus(of: error) }
@@ -90,32 +87,4 @@ enum ImportMode {
         complain(complaint)
         return account.report.brokeAt?.isOfDisk == true ? .disk : .faultyInput
     }
-
-    /// Takes over the signals, before the import starts. The first signal asks the import to end,
-    /// and a second one ends the program at once.
-    static func prepare() {
-        // Created first: the signal handler must not be the one that creates it.
-        _ = received
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for number in [SIGINT, SIGTERM] {
-            var action = sigaction()
-            action.__sigaction_handler.sa_handler = { number in
-                signalReceived.store(number, ordering: .relaxed)
-            }
-            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND)) | SA_RESTART
-            sigaction(number, &action, nil)
-            sigaddset(&signals, number)
-        }
-        // The process that started this one may have blocked them.
-        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-    }
-
-    private static var received: Int32? {
-        let number = signalReceived.load(ordering: .relaxed)
-        return number == 0 ? nil : number
-    }
 }
-
-/// Set by the handler. Global, because a signal handler can reach nothing else.
-private let signalReceived = Atomic<Int32>(0)

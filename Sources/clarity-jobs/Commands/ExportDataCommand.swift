@@ -26,10 +26,14 @@ struct ExportDataCommand {
             of: store, named: arguments.all("types").flatMap { $0.split(separator: ",") })
         let export = RecordExport(
             store, as: format, to: composition.absolute(path), since: since, until: until)
+        StopSignal.prepare()
         var bar = ExportBar(isShown: !composition.console.isQuiet, clock: SystemClock())
         let receipt = try exporting { () throws(RecordExport.Fault) in
             defer { bar.erase() }
-            return try export.run(types) { bar.show($0) }
+            return try export.run(types) { progress throws(RecordExport.Fault) in
+                if StopSignal.received != nil { throw .stopped }
+                bar.show(progress)
+            }
         }
         composition.console.results(receipt.lines, receipt.object)
         composition.console.note(
@@ -48,6 +52,8 @@ private func exporting<Result>(
         switch error {
         case .store(let error): throw CommandFailure(error)
         case .unknownType: throw CommandFailure(.usage, error.failure.reason)
+        case .stopped:
+            throw CommandFailure(StopSignal.status, "interrupted; each file that is there is whole")
         default: throw CommandFailure(error.failure)
         }
     }
