@@ -78,7 +78,7 @@ enum Program {
                 identity = WebServer.Identity(
                     certificate: try text(of: words[3]), key: try text(of: words[4]))
             }
-            receiver = PushReceiver(try PushSpool(path: folder), tokens)
+            receiver = PushReceiver(try PushSpool(path: folder), tokens, SystemClock())
             if try tokens.list().isEmpty {
                 complain("there is no token yet: clarity-jobs receive token add NAME")
             }

@@ -17,10 +17,12 @@ final class PushReceiver {
 
     private let spool: PushSpool
     private let tokens: PushTokens
+    private var rate: PushRate
 
-    init(_ spool: PushSpool, _ tokens: PushTokens) {
+    init(_ spool: PushSpool, _ tokens: PushTokens, _ clock: SystemClock) {
         self.spool = spool
         self.tokens = tokens
+        rate = PushRate(clock)
     }
 
     func accept(_ request: RequestHead) -> Exchange {
@@ -48,10 +50,15 @@ final class PushReceiver {
                 status: 405, text: "only POST is answered", headers: ["Allow": "POST"])
         }
         do throws(BackupError) {
-            guard let token = token(request), try tokens.accepts(token) else {
+            guard let token = token(request), let name = try tokens.name(of: token) else {
                 return Answer(
                     status: 401, text: "the token is wrong or missing",
                     headers: ["WWW-Authenticate": "Bearer"])
+            }
+            if let wait = rate.wait(of: name) {
+                return Answer(
+                    status: 429, text: "a token has at most \(PushRate.most) pushes a minute",
+                    headers: ["Retry-After": "\(wait)"])
             }
         } catch {
             // The reason names a path, which concerns nobody on the network.
@@ -177,5 +184,31 @@ private final class Push: Exchange {
             refusal = receiver.answer(to: error)
         }
         return receiver.refuse(refusal ?? super.answer())
+    }
+}
+
+/// Bounds the pushes of each token.
+private struct PushRate {
+    /// The most pushes of a token in a minute, which begins with its first push.
+    static let most = 600
+
+    private struct Minute {
+        var end: Duration
+        var count = 0
+    }
+
+    private let clock: SystemClock
+    private var minutes: [String: Minute] = [:]
+
+    init(_ clock: SystemClock) { self.clock = clock }
+
+    /// Counts a push; returns the seconds until one is taken again, or `nil` if this one is.
+    mutating func wait(of name: String) -> Int64? {
+        let now = clock.elapsed
+        minutes = minutes.filter { $0.value.end > now }
+        var minute = minutes[name] ?? Minute(end: now + .seconds(60))
+        minute.count += 1
+        minutes[name] = minute
+        return minute.count > PushRate.most ? (minute.end - now).components.seconds + 1 : nil
     }
 }

@@ -69,12 +69,13 @@ public struct PushTokens: Sendable {
         }
     }
 
-    /// Whether the file has this token. The time that this takes does not depend on how much of a
-    /// wrong token is right.
-    public func accepts(_ token: String) throws(BackupError) -> Bool {
+    /// Returns the name of this token; `nil` if the file does not have it. The time that this takes
+    /// does not depend on how much of a wrong token is right.
+    public func name(of token: String) throws(BackupError) -> String? {
         let digest = Array(contentDigest(Array(token.utf8)).utf8)
-        return try list().reduce(false) { isFound, entry in
-            sodium_memcmp(digest, Array(entry.digest.utf8), digest.count) == 0 || isFound
+        return try list().reduce(nil) { found, entry in
+            let isSame = sodium_memcmp(digest, Array(entry.digest.utf8), digest.count) == 0
+            return isSame ? entry.name : found
         }
     }
 

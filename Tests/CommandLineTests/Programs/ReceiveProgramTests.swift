@@ -273,6 +273,48 @@ struct ReceiveProgramTests {
         #expect(Array(try playground.received().values) == [Array(body.utf8)])
     }
 
+    @Test func `a token has its pushes of a minute, and another token its own`() async throws {
+        let (playground, token) = try await ReceiverProgram.playground()
+        let other = try await playground.run("receive", "token", "add", "watch")
+        // Boot time, which a suspended machine goes on with, ends the minute.
+        let clock = "\(playground.folder.path)/clock"
+        func set(suspended: Int64) throws {
+            let bytes = [Int64(0), suspended].flatMap { number in
+                (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+            }
+            let file = open(clock, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+            defer { close(file) }
+            try #require(pwrite(file, bytes, bytes.count, 0) == bytes.count)
+        }
+        try set(suspended: 0)
+        let receiver = try await ReceiverProgram(
+            playground, environment: ["LD_PRELOAD": Faultline.library, "FAULTLINE_CLOCK": clock])
+        let push = ReceiverProgram.push(1)
+        func answer() async throws -> String {
+            try await LoopbackRequest.answer(
+                "POST", ReceiverProgram.path,
+                headers: ["x-api-key": token, "Content-Type": "application/json"], body: push,
+                port: receiver.port)
+        }
+
+        // What is refused for another reason counts too.
+        for _ in 0..<600 {
+            #expect(try await receiver.send("[]", token: token, type: "text/csv").status == 415)
+        }
+        let refused = try await answer()
+        let others = try await receiver.send(
+            push, token: try #require(other.outputLines.first))
+        try set(suspended: 60_000)
+        let later = try await answer()
+
+        #expect(refused.hasPrefix("HTTP/1.1 429"), "\(refused)")
+        #expect(refused.hasSuffix("a token has at most 600 pushes a minute\n"))
+        let wait = refused.firstMatch(of: /Retry-After: (\d+)\r\n/).flatMap { Int($0.1) }
+        #expect((1...60).contains(wait ?? 0), "\(refused)")
+        #expect(others.status == 200 && later.hasPrefix("HTTP/1.1 200"), "\(later)")
+        #expect(try playground.received().count == 1)
+    }
+
     @Test(arguments: [
         ("write:before:1:ENOSPC", 507), ("sync:before:1:ENOSPC", 507), ("sync:before:1:EIO", 500),
         ("rename:before:1:EACCES", 500), ("open:before:1:EMFILE", 500),
