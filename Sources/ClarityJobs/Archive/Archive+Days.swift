@@ -116,21 +116,31 @@ extension Archive {
             """, .text(month.type), .integer(Int64(month.month)), .blob(sealed))
     }
 
+    /// What `repair` did.
+    public struct Repair: Hashable, Sendable {
+        /// The months whose days were added up anew.
+        public var sums: Int64 = 0
+        /// The months with damaged records, which the sources are compared with once more.
+        public var reread: Int64 = 0
+    }
+
     /// Makes the sums of days anew where they are missing, damaged or wrong, or follow another time
-    /// zone. Months with a damaged segment are left out.
-    ///
-    /// - Returns: how many months were made anew.
-    public func repairSums(in zone: Zone) throws(HealthStoreError) -> Int64 {
+    /// zone. Forgets what the sources had if records are damaged, so that the next reading stores
+    /// again what they still have.
+    public func repair(in zone: Zone) throws(HealthStoreError) -> Repair {
         let tools = try HealthStore.describing(store.path) {
             try (Compressor(level: 3), Decompressor())
         }
-        var repaired: Int64 = 0
+        var repair = Repair()
         for type in try types() {
             for number in type.months {
                 let month = TypeMonth(type: type.name, month: number)
                 let found = try records(of: month)
-                guard !found.isDamaged else { continue }
-                repaired += try store.change { connection in
+                guard !found.isDamaged else {
+                    repair.reread += 1
+                    continue
+                }
+                repair.sums += try store.change { connection in
                     let newest = try sealed(month, connection).last?.generation ?? 0
                     let stored = try storedSums(month, tools.1, connection)
                     let right = MonthSums(found.sound, generation: newest, zone: zone)
@@ -144,7 +154,8 @@ extension Archive {
                 }
             }
         }
-        return repaired
+        if repair.reread > 0 { try store.change { try forgetReadings($0) } }
+        return repair
     }
 
     /// Whether the sums of a month contradict its records. Sums that do not count contradict nothing.

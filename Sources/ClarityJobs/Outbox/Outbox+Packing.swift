@@ -81,6 +81,15 @@ extension Outbox {
 }
 
 extension Outbox {
+    /// Counts packed samples anew whose number is damaged; all of them count as confirmed then.
+    ///
+    /// - Returns: of how many kinds.
+    public func repairTotals() throws(HealthStoreError) -> Int64 {
+        try store.change { connection in
+            try PackedSamples(sealer: sealer, connection: connection).repairTotals()
+        }
+    }
+
     /// Returns how many of the samples that a selection by state and kind means are packed, and so
     /// in no list.
     public func packedCount(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {

@@ -242,6 +242,16 @@ extension PackedSamples {
         try sealedTotals(of: kind).map { opened($0, kind) == nil } ?? false
     }
 
+    /// Writes damaged totals anew; returns of how many kinds.
+    func repairTotals() throws -> Int64 {
+        var count: Int64 = 0
+        for kind in SampleKind.allCases where try areTotalsDamaged(of: kind) {
+            try write(counted(kind), of: kind)
+            count += 1
+        }
+        return count
+    }
+
     private func sealedTotals(of kind: SampleKind) throws -> [UInt8]? {
         try connection.blob(
             "SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue))

@@ -37,7 +37,14 @@ extension CommandSyntax {
             "--repair adds up the days of the archive anew where they are missing or wrong. Nothing else",
             "is changed.",
         ],
-        options: [.now, OptionSyntax("repair", summary: "add up the archive's days anew first")],
+        options: [
+            .now,
+            OptionSyntax(
+                "repair",
+                summary:
+                    "first add up the archive's days and count packed samples anew, and let sources "
+                    + "bring damaged records again"),
+        ],
         commands: [
             CommandSyntax(
                 name: "log",

@@ -34,18 +34,13 @@ struct AuditCommand {
         guard hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
             return isSound ? .done : .failed
         }
+        let zone = try composition.dayZone(of: store, file)
+        if composition.arguments.has("repair") { try repair(store, zone) }
         let proof = try usingHealthData { () throws(HealthStoreError) in try store.outbox.prove() }
         objects += proof.findings.map(\.object)
         if console.form == .table {
             proof.findings.forEach { console.show($0.line) }
             if proof.findings.isEmpty, !console.isQuiet { console.show(proof.line) }
-        }
-        let zone = try composition.dayZone(of: store, file)
-        if composition.arguments.has("repair") {
-            let months = try usingHealthData { () throws(HealthStoreError) in
-                try store.archive.repairSums(in: zone)
-            }
-            if !console.isQuiet { console.note("\(counted(months, "months")) added up anew") }
         }
         let archive = try usingHealthData { () throws(HealthStoreError) in
             try store.archive.prove(in: zone)
@@ -58,6 +53,26 @@ struct AuditCommand {
             }
         }
         return isSound && proof.findings.isEmpty && archive.damaged.isEmpty ? .done : .failed
+    }
+
+    private func repair(_ store: HealthStore, _ zone: Zone) throws(CommandFailure) {
+        let (archive, totals) = try usingHealthData { () throws(HealthStoreError) in
+            (try store.archive.repair(in: zone), try store.outbox.repairTotals())
+        }
+        var lines: [String] = []
+        if archive.sums > 0 { lines.append("\(counted(archive.sums, "months")) added up anew") }
+        if totals > 0 {
+            lines.append("packed samples of \(counted(totals, "kinds")) counted anew")
+        }
+        if archive.reread > 0 {
+            lines.append(
+                "\(counted(archive.reread, "months")) with damaged records: the next reading stores "
+                    + "again what the sources still have")
+        }
+        guard !composition.console.isQuiet else { return }
+        for line in lines.isEmpty ? ["there is nothing to repair"] : lines {
+            composition.console.note(line)
+        }
     }
 
     private func hasOutbox(_ file: JobFile) -> Bool {

@@ -131,13 +131,13 @@ struct DaySumsTests {
         }
         let before = try store.archive.prove(in: zone).damaged
 
-        let repaired = try store.archive.repairSums(in: zone)
+        let repaired = try store.archive.repair(in: zone).sums
 
         #expect(before == ["the days of \(month) are wrong; `audit --repair` adds them up anew"])
         #expect(repaired == 1)
         #expect(try store.archive.prove(in: zone).damaged.isEmpty)
-        #expect(try store.archive.repairSums(in: zone) == 0)
-        #expect(try store.archive.repairSums(in: .utc) > 5)
+        #expect(try store.archive.repair(in: zone).sums == 0)
+        #expect(try store.archive.repair(in: .utc).sums > 5)
     }
 
     @Test func `words and units have days of their own`() throws {
