@@ -59,6 +59,8 @@ let package = Package(
         system("CArchive", "libarchive", "libarchive-dev"),
         system("CMicroHTTPD", "libmicrohttpd", "libmicrohttpd-dev"),
         .target(name: "CLinux"),
+        // The files of the web pages, embedded by scripts/list-assets.
+        .target(name: "CWebPages", exclude: ["assets"]),
         // Loaded when it is first called for, never linked.
         .target(name: "CSystemd"),
 
@@ -66,6 +68,7 @@ let package = Package(
         library("JSON"),
         library("SQLite", ["CSQLite"]),
         library("HTTPServing"),
+        library("WebAPI"),
         library("ClarityScheduler"),
         library("ClaritySystem", ["ClarityScheduler", "CSodium"]),
         library(
@@ -106,7 +109,7 @@ let package = Package(
             "clarity-jobs",
             [
                 "ClarityReports", "ClarityContract", "ClarityHost", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler", "JSON", "CLinux",
+                "ClarityScheduler", "JSON", "WebAPI", "CLinux",
             ]),
         program(
             "clarity-jobs-worker",
@@ -118,8 +121,9 @@ let package = Package(
         program(
             "clarity-jobs-web",
             [
-                "ClarityMetrics", "ClarityJobs", "ClaritySystem", "JSON", "HTTPServing",
-                "CMicroHTTPD", "CLinux",
+                "ClarityMetrics", "ClarityHost", "ClarityJobs", "ClarityScheduler",
+                "ClaritySystem", "JSON", "HTTPServing", "WebAPI", "CWebPages", "CMicroHTTPD",
+                "CLinux",
             ]),
         program(
             "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"]),

@@ -53,5 +53,7 @@ static inline int cmicrohttpd_peer_port(struct MHD_Connection *connection) {
 }
 
 static const ssize_t cmicrohttpd_end_with_error = MHD_CONTENT_READER_END_WITH_ERROR;
+static const ssize_t cmicrohttpd_end_of_stream = MHD_CONTENT_READER_END_OF_STREAM;
+static const uint64_t cmicrohttpd_size_unknown = MHD_SIZE_UNKNOWN;
 
 #endif

@@ -12,6 +12,9 @@ import HTTPServing
 ///     clarity-jobs-web textfile JOBFILE STATE           writes the job file's `metrics_textfile`
 ///     clarity-jobs-web receive FOLDER STATE ADDRESS [CERTIFICATE KEY]
 ///                                                       takes pushes into a folder
+///     clarity-jobs-web pages PROGRAM JOBFILE STATE ADDRESS [read-only] [behind=URL]
+///                            [certificate=FILE key=FILE] [quiet]
+///                                                       serves the web pages
 @main
 enum Program {
     static func main() {
@@ -27,8 +30,9 @@ enum Program {
         case 3 where words[0] == "textfile": exit(write(collector(words)).rawValue)
         case 4 where words[0] == "receive", 6 where words[0] == "receive":
             exit(receive(Array(words.dropFirst())).rawValue)
+        case 5... where words[0] == "pages": exit(PagesMode(words).run().rawValue)
         default:
-            complain("this program is started by `clarity-jobs exporter` or `clarity-jobs receive`")
+            complain("this program is started by `clarity-jobs exporter`, `receive` or `serve`")
             exit(ExitStatus.usage.rawValue)
         }
     }
@@ -98,7 +102,7 @@ enum Program {
         }
     }
 
-    private static func text(of path: String) throws(BackupError) -> String {
+    static func text(of path: String) throws(BackupError) -> String {
         do throws(WholeFile.Fault) {
             return String(decoding: try WholeFile.bytes(of: path, atMost: 1 << 20), as: UTF8.self)
         } catch .refused(let code) {
@@ -109,9 +113,11 @@ enum Program {
     }
 
     /// Listens on an address, says so, and serves until a signal ends the server.
-    private static func serve(
+    ///
+    /// - Parameter announce: called once the server answers.
+    static func serve(
         _ name: String, _ text: String, usual port: Int, at scheme: String, _ path: String,
-        start: (consuming Listener) -> WebServer?
+        start: (consuming Listener) -> WebServer?, announce: (WebServer) -> Void = { _ in }
     ) -> ExitStatus {
         guard let wanted = ListenAddress(text) else {
             complain(
@@ -144,13 +150,14 @@ enum Program {
         complain(
             "\(name) listening on "
                 + "\(scheme)://\(server.address.hostText):\(server.address.port)\(path)")
+        announce(server)
         var received: Int32 = 0
         while sigwait(&signals, &received) != 0 {}
         server.stop()
         return ExitStatus(rawValue: 128 + received) ?? .terminated
     }
 
-    private static var environment: [String: String] {
+    static var environment: [String: String] {
         var result: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {

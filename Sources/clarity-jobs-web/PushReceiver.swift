@@ -177,13 +177,13 @@ private final class Push: Exchange {
         return true
     }
 
-    override func answer() -> Answer {
+    override func outcome() -> Outcome {
         do throws(PushSpool.Fault) {
-            if let draft { return try receiver.store(draft) }
+            if let draft { return .answer(try receiver.store(draft)) }
         } catch {
             refusal = receiver.answer(to: error)
         }
-        return receiver.refuse(refusal ?? super.answer())
+        return refusal.map { .answer(receiver.refuse($0)) } ?? super.outcome()
     }
 }
 

@@ -1,13 +1,45 @@
 import CMicroHTTPD
 import HTTPServing
+import Synchronization
 
 /// An answer to a request.
 struct Answer: Sendable {
+    /// A body that is no text of its own.
+    enum Content: Sendable {
+        case bytes([UInt8])
+        /// Bytes that stay where they are as long as the program runs.
+        case fixed(FixedBytes)
+        /// An endless body, whose parts are sent as they come.
+        case stream(any AnswerStream)
+    }
+
+    /// The place of bytes that never move or change, such as those of an embedded file.
+    ///
+    /// `@unchecked`: nobody writes there.
+    struct FixedBytes: @unchecked Sendable {
+        var start: UnsafeRawPointer
+        var count: Int
+    }
+
     var status: UInt32
     var type = "text/plain; charset=utf-8"
-    var text: String
-    /// Further headers by name.
+    /// The body, unless there is a `content`.
+    var text = ""
+    var content: Content?
+    /// Further headers by name. They replace the usual ones of the same name.
     var headers: [String: String] = [:]
+}
+
+/// A body whose parts are not known yet.
+protocol AnswerStream: AnyObject, Sendable {
+    /// Returns the next bytes, at most `room`; empty at the end.
+    ///
+    /// If there are none yet, calls `suspend` and returns `nil`. The stream then resumes the
+    /// connection when there are some.
+    func next(room: Int, suspend: () -> ResumableConnection?) -> [UInt8]?
+
+    /// Is called once, when nobody reads the stream any more.
+    func abandon()
 }
 
 /// The line and the headers of a request; valid while its service accepts it.
@@ -20,6 +52,24 @@ struct RequestHead {
     subscript(name: String) -> String? {
         MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
     }
+
+    /// The decoded parameters of the query, in their order.
+    var query: [(name: String, value: String)] {
+        var query: [(name: String, value: String)] = []
+        withUnsafeMutablePointer(to: &query) { query in
+            _ = MHD_get_connection_values(
+                connection, .GET_ARGUMENT_KIND,
+                { context, _, name, value in
+                    if let context, let name {
+                        context.assumingMemoryBound(to: [(name: String, value: String)].self)
+                            .pointee.append(
+                                (String(cString: name), value.map { String(cString: $0) } ?? ""))
+                    }
+                    return .YES
+                }, query)
+        }
+        return query
+    }
 }
 
 /// A request whose body may still be arriving. This one discards the body, because a client that is
@@ -27,15 +77,31 @@ struct RequestHead {
 ///
 /// It is released when the request is over, answered or not.
 class Exchange {
-    private let respond: () -> Answer
+    /// What follows a whole request.
+    enum Outcome {
+        case answer(Answer)
+        /// The work is started after the connection is suspended, and gives its answer from any
+        /// thread.
+        case work((LaterAnswer) -> Void)
+    }
+
+    private let respond: () -> Outcome
     private var room: Int
+    /// Where the answer of the work arrives, once it has been started.
+    fileprivate var later: LaterAnswer?
 
     /// Creates an exchange with the answer that `respond` returns after the whole request.
     ///
     /// - Parameter most: the most bytes that are discarded; more of them close the connection.
     init(discarding most: Int = 64 << 10, _ respond: @escaping () -> Answer) {
         room = most
-        self.respond = respond
+        self.respond = { .answer(respond()) }
+    }
+
+    /// Creates an exchange that `work` answers.
+    init(working work: @escaping (LaterAnswer) -> Void) {
+        room = 64 << 10
+        respond = { .work(work) }
     }
 
     /// Takes the next bytes of the body; returns `false` to close the connection.
@@ -44,8 +110,25 @@ class Exchange {
         return room >= 0
     }
 
-    /// Returns the answer, after the whole body was taken.
-    func answer() -> Answer { respond() }
+    /// Returns what follows, after the whole body was taken.
+    func outcome() -> Outcome { respond() }
+}
+
+/// Receives the answer of work that runs elsewhere.
+final class LaterAnswer: Sendable {
+    private let answer = Mutex<Answer?>(nil)
+    private let connection: ResumableConnection
+
+    fileprivate init(_ connection: ResumableConnection) { self.connection = connection }
+
+    /// Sends the answer; call it once.
+    func give(_ given: Answer) {
+        answer.withLock { $0 = given }
+        connection.resume()
+    }
+
+    /// Returns the answer; `nil` if the server stops before there is one.
+    fileprivate func take() -> Answer? { answer.withLock { $0.take() } }
 }
 
 /// Serves requests with libmicrohttpd and one thread.
@@ -69,6 +152,7 @@ final class WebServer {
 
     fileprivate final class Context {
         let service: Service
+        let suspensions = Suspensions()
 
         init(_ service: @escaping Service) { self.service = service }
     }
@@ -77,7 +161,8 @@ final class WebServer {
     ///
     /// - Parameters:
     ///   - connections: how many are served at the same time; the server closes any others.
-    ///   - patience: the seconds after which it closes a silent connection.
+    ///   - patience: the seconds after which it closes a silent connection. One that waits for its
+    ///     answer is not silent.
     init?(
         _ listener: consuming Listener, connections: UInt32, patience: UInt32,
         identity: Identity? = nil, service: @escaping Service
@@ -95,6 +180,7 @@ final class WebServer {
     /// Closes every connection and ends the thread.
     func stop() {
         guard let daemon else { return }
+        context.suspensions.close()
         MHD_stop_daemon(daemon)
         self.daemon = nil
     }
@@ -112,9 +198,9 @@ private func answer(
     guard let context, let connection, let url, let method, let size, let state else {
         return .NO
     }
+    let server = Unmanaged<WebServer.Context>.fromOpaque(context).takeUnretainedValue()
     // The first call is for the head of the request. An answer to it would close the connection.
     guard let known = state.pointee else {
-        let server = Unmanaged<WebServer.Context>.fromOpaque(context).takeUnretainedValue()
         let exchange = server.service(
             RequestHead(
                 method: String(cString: method), path: String(cString: url),
@@ -123,10 +209,28 @@ private func answer(
         return .YES
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
-    guard size.pointee > 0 else { return exchange.answer().queue(on: connection) }
+    guard size.pointee > 0 else { return finish(exchange, connection, server.suspensions) }
     let bytes = UnsafeRawBufferPointer(start: data, count: size.pointee)
     size.pointee = 0
     return exchange.take(bytes) ? .YES : .NO
+}
+
+/// Answers a whole request, at once or when its work has ended.
+private func finish(
+    _ exchange: Exchange, _ connection: OpaquePointer, _ suspensions: Suspensions
+) -> MHD_Result {
+    if let later = exchange.later {
+        return later.take()?.queue(on: connection, suspensions) ?? .NO
+    }
+    switch exchange.outcome() {
+    case .answer(let answer): return answer.queue(on: connection, suspensions)
+    case .work(let work):
+        guard let suspended = suspensions.suspend(connection) else { return .NO }
+        let later = LaterAnswer(suspended)
+        exchange.later = later
+        work(later)
+        return .YES
+    }
 }
 
 private func forget(
@@ -140,15 +244,10 @@ private func forget(
 }
 
 extension Answer {
-    fileprivate func queue(on connection: OpaquePointer) -> MHD_Result {
-        var text = text
-        let made = text.withUTF8 { bytes in
-            // The bytes are copied. The pointer is mutable only because other modes need it.
-            MHD_create_response_from_buffer(
-                bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress),
-                .RESPMEM_MUST_COPY)
-        }
-        guard let made else { return .NO }
+    fileprivate func queue(
+        on connection: OpaquePointer, _ suspensions: Suspensions
+    ) -> MHD_Result {
+        guard let made = response(on: connection, suspensions) else { return .NO }
         defer { MHD_destroy_response(made) }
         let usual = [
             "Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
@@ -157,5 +256,26 @@ extension Answer {
             guard MHD_add_response_header(made, name, value) == .YES else { return .NO }
         }
         return MHD_queue_response(connection, status, made)
+    }
+
+    private func response(
+        on connection: OpaquePointer, _ suspensions: Suspensions
+    ) -> OpaquePointer? {
+        // The pointers are mutable only because other modes need it.
+        func copied(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+            MHD_create_response_from_buffer(
+                bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress),
+                .RESPMEM_MUST_COPY)
+        }
+        switch content {
+        case nil:
+            var text = text
+            return text.withUTF8 { copied(UnsafeRawBufferPointer($0)) }
+        case .bytes(let bytes): return bytes.withUnsafeBytes(copied)
+        case .fixed(let bytes):
+            return MHD_create_response_from_buffer(
+                bytes.count, UnsafeMutableRawPointer(mutating: bytes.start), .RESPMEM_PERSISTENT)
+        case .stream(let stream): return StreamedBody.response(stream, connection, suspensions)
+        }
     }
 }

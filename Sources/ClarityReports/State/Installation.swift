@@ -6,17 +6,20 @@ import JSON
 public struct Installation: Sendable {
     private let stateDirectory: String
     private let jobFile: String
+    /// The zone that the days of the account follow.
+    private let timeZone: String
     /// The running loops, each with its process id and its start.
     private let loops: [(process: Int32, since: Instant)]
     /// When a loop or a `run --due` last left a trace; `nil` if none ever did.
     private let lastLook: Instant?
 
     public init(
-        stateDirectory: String, jobFile: String, loops: [(process: Int32, since: Instant)],
-        lastLook: Instant?
+        stateDirectory: String, jobFile: String, timeZone: String,
+        loops: [(process: Int32, since: Instant)], lastLook: Instant?
     ) {
         self.stateDirectory = stateDirectory
         self.jobFile = jobFile
+        self.timeZone = timeZone
         self.loops = loops
         self.lastLook = lastLook
     }
@@ -39,6 +42,7 @@ public struct Installation: Sendable {
         [
             "state_directory": .string(stateDirectory.forReport),
             "job_file": .string(jobFile.forReport),
+            "time_zone": .string(timeZone.forReport),
             "loops": .array(
                 loops.map { ["process": .integer(Int64($0.process)), "since": .text($0.since)] }),
             "last_look_at": .text(lastLook),

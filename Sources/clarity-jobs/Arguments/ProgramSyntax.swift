@@ -45,6 +45,8 @@ extension CommandSyntax {
                         "due",
                         summary: "run everything that is due; silent unless a run fails"),
                     OptionSyntax("force", summary: "ignore constraints, pauses and Retry-After"),
+                    OptionSyntax(
+                        "ask", summary: "let the loop start the runs, and return at once"),
                 ],
                 examples: [
                     "clarity-jobs run --due",
@@ -67,7 +69,7 @@ extension CommandSyntax {
                         summary: "IPv4 address and port; default 127.0.0.1:9187")
                 ],
                 examples: ["clarity-jobs exporter --listen 127.0.0.1:9187"]),
-            .receive,
+            .receive, .serve,
             CommandSyntax(
                 name: "dry-run",
                 summary: "Show what a job would send or delete, and change nothing.",

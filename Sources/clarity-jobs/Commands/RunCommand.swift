@@ -2,7 +2,8 @@ import ClarityHost
 import ClarityScheduler
 import ClaritySystem
 
-/// `run [JOB...] [--due] [--force]`: runs jobs now, in the given order, or everything that is due.
+/// `run [JOB...] [--due] [--force] [--ask]`: runs jobs now, in the given order, or everything that is
+/// due.
 struct RunCommand {
     private let composition: Composition
 
@@ -17,9 +18,13 @@ struct RunCommand {
         guard !isDue || !arguments.has("force") else {
             throw CommandFailure(.usage, "--force goes with named jobs only")
         }
+        guard !arguments.has("ask") || !isDue && !arguments.has("force") else {
+            throw CommandFailure(.usage, "--ask goes with named jobs only, and not with --force")
+        }
         let file = try composition.jobFile()
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
+        if arguments.has("ask") { return try ask(for: jobs, of: file) }
         let reporter = RunReporter(
             console: composition.console,
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
@@ -36,6 +41,22 @@ struct RunCommand {
         return try runBlocking { events throws(CommandFailure) in
             try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
         }
+    }
+
+    /// Records that runs are wanted, which a loop or the next `run --due` starts.
+    private func ask(for jobs: [JobID], of file: JobFile) throws(CommandFailure) -> ExitStatus {
+        let answer = try composition.submit([.requested(jobs, isForced: false)], file)
+        let runs = jobs.compactMap { job in
+            answer.ledger.openRuns(of: job).compactMap { answer.ledger.open[$0] }.last
+        }
+        composition.console.results(
+            runs.map { RunText.object($0, waitingOn: []) },
+            lines: composition.console.isQuiet
+                ? []
+                : runs.map {
+                    "run \($0.id) of \($0.job): to be done by the loop, or at the next `run --due`"
+                })
+        return .done
     }
 
     /// Decides without changing anything, and returns the runs that wait if there is nothing to

@@ -30,6 +30,10 @@ struct StatusCommand {
         let store = try composition.healthStore(file, as: "status")
         let installation = Installation(
             stateDirectory: composition.statePath(file), jobFile: composition.foundJobFilePath,
+            timeZone: try store.map { store throws(CommandFailure) in
+                try composition.dayZone(of: store, file).identifier
+            } ?? SourceCommands.timeZone(in: file)
+                ?? LocalZone.identifier(environment: composition.environment),
             loops: history.loops(), lastLook: ledger.lastLook(before: moment.wall))
         let report = try usingHealthData { () throws(HealthStoreError) in
             try StatusReport(

@@ -34,6 +34,7 @@ extension ResultSchema {
                         tokenName, ResultField("added_at", .instant, "when the token was added"),
                     ]))),
             CommandResult("receive token revoke", .object([tokenName])),
+            CommandResult("serve link", .object(link)),
             CommandResult("notices list", .list(.object(notices))),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),

@@ -63,6 +63,7 @@ extension ResultSchema {
         [
             .init("state_directory", .text, "path of the state directory"),
             .init("job_file", .text, "path of the job file"),
+            .init("time_zone", .text, "the time zone that days follow"),
             .init(
                 "loops",
                 .list(

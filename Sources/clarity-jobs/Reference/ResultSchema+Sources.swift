@@ -3,6 +3,13 @@
 extension ResultSchema {
     static var tokenName: ResultField { .init("name", .text, "name of the token") }
 
+    static var link: [ResultField] {
+        [
+            .init("link", .text, "address that opens the pages once"),
+            .init("expires_at", .instant, "when it stops working"),
+        ]
+    }
+
     static var token: ResultField {
         .init("token", .text, "the token, which nothing shows again")
     }

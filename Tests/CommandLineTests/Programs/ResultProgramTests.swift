@@ -270,6 +270,7 @@ struct ResultProgramTests {
         try await add("receive token add", ["phone"], to: &outputs, playground) {
             _ = try await playground.run("receive", "token", "revoke", "phone")
         }
+        try await add("serve link", to: &outputs, playground)
         try await add("receive token list", to: &outputs, playground)
         try await add("receive token revoke", ["phone"], to: &outputs, playground) {
             _ = try await playground.run("receive", "token", "add", "phone")

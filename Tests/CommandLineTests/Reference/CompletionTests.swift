@@ -50,6 +50,6 @@ struct CompletionTests {
     @Test func `a command's own options come first`() {
         let words = Completion(["run", "-"], of: .program).expectation.candidates.map(\.word)
 
-        #expect(words.prefix(3) == ["--due", "--force", "--config"])
+        #expect(words.prefix(3) == ["--due", "--force", "--ask"])
     }
 }

@@ -27,7 +27,8 @@ struct ResultReference {
     /// The commands that have no result for programs: their output is a text or a stream of its
     /// own, or they only run other commands.
     static let commandsWithoutResult = [
-        "", "init", "loop", "exporter", "receive", "receive token", "trace", "trace record",
+        "", "init", "loop", "exporter", "receive", "receive token", "serve", "serve password",
+        "trace", "trace record",
         "notices", "notify", "auth", "key",
         "archive", "completion", "completion words", "manual", "schema", "schema job-file",
         "schema results", "sandbox",

@@ -1,0 +1,133 @@
+/// A path below `/api/v1/` that a command answers with its JSON.
+public struct APIRoute: Hashable, Sendable {
+    /// The path, whose variable part is written `{name}`.
+    public var path: String
+    public var summary: String
+    /// The command, such as `history show`.
+    public var command: [String]
+    /// The variable of the path first, if there is one.
+    public var parameters: [APIParameter]
+
+    /// The key of the command's result in the schema of results.
+    public var resultKey: String { command.joined(separator: "-") }
+
+    /// Whether the path names one thing, which may not exist.
+    public var namesOne: Bool { variable != nil }
+
+    /// The name of the path's variable; `nil` if it has none.
+    public var variable: String? {
+        guard let start = path.firstIndex(of: "{") else { return nil }
+        return String(path[path.index(after: start)...].dropLast())
+    }
+
+    /// Returns the value of the variable in a path, or an empty text if there is none; `nil` if this
+    /// is another route.
+    public func match(_ path: some StringProtocol) -> String? {
+        guard let start = self.path.firstIndex(of: "{") else { return path == self.path ? "" : nil }
+        let head = self.path[..<start]
+        guard path.hasPrefix(head) else { return nil }
+        let value = path.dropFirst(head.count)
+        return value.isEmpty || value.contains("/") ? nil : String(value)
+    }
+
+    /// Returns the command with the parameters of a request.
+    ///
+    /// - Parameter variable: the variable part of the path; empty if there is none.
+    public func words(
+        _ variable: String, _ query: [(name: String, value: String)]
+    ) throws(APIFault) -> [String] {
+        let own = self.variable.map { [(name: $0, value: variable)] } ?? []
+        return try commandWords(command, parameters, own + query)
+    }
+
+    init(
+        _ path: String, _ summary: String, _ command: String, _ parameters: [APIParameter] = []
+    ) {
+        (self.path, self.summary, self.parameters) = (path, summary, parameters)
+        self.command = command.split(separator: " ").map { String($0) }
+    }
+}
+
+extension APIRoute {
+    private static let since = APIParameter(
+        "since", .since, .option("since"), "number of days, or the first day")
+    private static let until = APIParameter("until", .day, .option("until"), "the last day")
+    private static let period = APIParameter(
+        "by", .choice(["raw", "hour", "day", "month"]), .option("by"),
+        "what a row stands for; raw for one record")
+
+    /// Every route that a command answers.
+    public static let all: [APIRoute] = [
+        APIRoute("status", "Whether the data is up to date, and why not", "status"),
+        APIRoute("jobs", "Jobs, when each runs next and what it waits for", "list"),
+        APIRoute(
+            "explain", "Why a job runs now or does not", "explain",
+            [
+                APIParameter("job", .job, .operand, isRequired: true, "the job"),
+                APIParameter(
+                    "at", .time, .option("at"), "explain that time instead of the present"),
+            ]),
+        APIRoute(
+            "next", "The next occurrences of jobs, soonest first", "next",
+            [
+                APIParameter(
+                    "count", .number(1...1000), .option("limit"), "number of occurrences"),
+                APIParameter("job", .job, .operand, "occurrences of this job only"),
+            ]),
+        APIRoute(
+            "history", "Runs, newest first", "history",
+            [
+                APIParameter(
+                    "since", .time, .option("since"), "only runs that ended then or later"),
+                APIParameter("until", .time, .option("until"), "only runs that were due before"),
+                APIParameter("limit", .number(1...10_000), .option("limit"), "number of runs"),
+                APIParameter("job", .job, .operand, "runs of this job only"),
+            ]),
+        APIRoute(
+            "runs/{id}", "One run, its attempts and everything it waited for", "history show",
+            [
+                APIParameter(
+                    "id", .number(1...Int64.max), .operand, isRequired: true, "number of the run")
+            ]),
+        APIRoute("metrics", "The types of metrics", "metrics"),
+        APIRoute(
+            "metrics/{type}", "One type of metrics day by day", "metrics",
+            [APIParameter("type", .type, .operand, isRequired: true, "the type"), since]),
+        APIRoute(
+            "records", "The types of records, or the records of one type or sums of them",
+            "records", [APIParameter("type", .type, .operand, "the type"), period, since, until]),
+        APIRoute("summary", "A day on one screen", "summary"),
+        APIRoute("insights", "The insights, newest first", "insights"),
+        APIRoute(
+            "insights/{id}", "One insight", "insights",
+            [APIParameter("id", .insight, .operand, isRequired: true, "the insight")]),
+        APIRoute("analyses", "The weeks that were analysed", "analyses", [since, until]),
+        APIRoute(
+            "analyses/{number}", "One analysis", "analyses",
+            [
+                APIParameter(
+                    "number", .number(1...Int64.max), .operand, isRequired: true,
+                    "number of the analysis in the list")
+            ]),
+        APIRoute("outbox", "Where every record and sample is", "outbox"),
+        APIRoute(
+            "outbox/list", "Samples without their values, newest first", "outbox list",
+            APIAction.samples + [
+                APIParameter("limit", .number(1...10_000), .option("limit"), "number of samples")
+            ]),
+        APIRoute(
+            "outbox/{id}", "One sample without its value", "outbox show",
+            [
+                APIParameter(
+                    "id", .number(1...Int64.max), .operand, isRequired: true,
+                    "number of the sample")
+            ]),
+        APIRoute("sources", "The sources of the job file and the state of each", "sources"),
+        APIRoute("doctor", "This machine's conditions and where each value comes from", "doctor"),
+        APIRoute(
+            "access", "The audit log: who read, sent or removed what", "audit log",
+            [APIParameter("since", .span, .option("since"), "only entries of the last time")]),
+        APIRoute("notices", "What was wrong, and whether you were told", "notices list"),
+        APIRoute("profile", "Your profile, as the backend has it", "profile"),
+    ]
+}

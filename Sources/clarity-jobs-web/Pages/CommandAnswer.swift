@@ -1,0 +1,105 @@
+import ClarityHost
+import ClarityScheduler
+import ClaritySystem
+import JSON
+import WebAPI
+
+/// Makes answers of how commands end.
+enum CommandAnswer {
+    typealias End = Result<CapturedCommand.Result, CapturedCommand.Fault>
+
+    /// Returns the answer to a question: the command's JSON, even if it also found a fault.
+    ///
+    /// - Parameter namesOne: whether the path named one thing, which may not exist.
+    static func toQuery(_ end: End, namesOne: Bool) -> Answer {
+        switch end {
+        case .failure(let fault): return answer(to: fault)
+        case .success(let result):
+            if isWhole(result.output) { return Answer(200, json: result.output) }
+            let status: UInt32 =
+                switch ExitStatus(rawValue: result.status) {
+                case .usage: namesOne ? 404 : 400
+                case .missingInput: 404
+                case .failed where namesOne: 404
+                default: 503
+                }
+            return PageServer.fault(status, line(of: result))
+        }
+    }
+
+    /// Returns the answer to an action.
+    static func toAction(_ end: End) -> Answer {
+        switch end {
+        case .failure(let fault): return answer(to: fault)
+        case .success(let result):
+            guard result.status != 0 else {
+                if isWhole(result.output) { return Answer(200, json: result.output) }
+                let object: JSON = ["status": 0, "message": .string(line(of: result))]
+                return Answer(200, json: Array(object.page.utf8))
+            }
+            let object: JSON = [
+                "error": .string(line(of: result)), "status": .integer(Int64(result.status)),
+                "message": .string(line(of: result)),
+            ]
+            return Answer(409, json: Array(object.page.utf8))
+        }
+    }
+
+    /// Returns the time zone that `status` names; `nil` if it failed.
+    static func zone(ofStatus end: End) -> String? {
+        guard case .success(let result) = end else { return nil }
+        do throws(JSONFault) {
+            return try JSONParser.parse(result.output)["installation"]?["time_zone"]?.text
+        } catch {
+            return nil
+        }
+    }
+
+    /// Returns the fields of an action's body: an object of texts and whole numbers.
+    static func fields(of body: [UInt8]) throws(APIFault) -> [(name: String, value: String)] {
+        let value: JSON
+        do throws(JSONFault) {
+            value = try JSONParser.parse(body)
+        } catch {
+            throw APIFault(text: "the body is no JSON at byte \(error.offset): \(error.reason)")
+        }
+        guard case .object(let members) = value else {
+            throw APIFault(text: "the body is no JSON object")
+        }
+        var fields: [(name: String, value: String)] = []
+        for member in members {
+            switch member.value {
+            case .string(let text): fields.append((member.name, text))
+            case .integer(let number): fields.append((member.name, "\(number)"))
+            case .null: break
+            default: throw APIFault(text: "a field is neither a text nor a whole number")
+            }
+        }
+        return fields
+    }
+
+    private static func answer(to fault: CapturedCommand.Fault) -> Answer {
+        switch fault {
+        case .timedOut:
+            PageServer.fault(504, "the command took longer than \(CommandPool.limit.text)")
+        case .tooLarge: PageServer.fault(400, "the answer is too long; ask for a shorter time")
+        case .refused(let words): PageServer.fault(503, "cannot \(words)".forReport)
+        }
+    }
+
+    /// Whether an output is a JSON document that was not cut off: those of commands end with the
+    /// bracket of the first byte.
+    private static func isWhole(_ output: [UInt8]) -> Bool {
+        let last = output.last { $0 != 0x0A }
+        return output.first == UInt8(ascii: "{") && last == UInt8(ascii: "}")
+            || output.first == UInt8(ascii: "[") && last == UInt8(ascii: "]")
+    }
+
+    /// Returns the first line of what a command said about its end.
+    private static func line(of result: CapturedCommand.Result) -> String {
+        let lines = String(decoding: result.errors, as: UTF8.self).split(separator: "\n")
+        guard let first = lines.first else { return "the command ended with \(result.status)" }
+        let name = "clarity-jobs: "
+        return String(first.hasPrefix(name) ? first.dropFirst(name.count) : first).forReport
+    }
+}

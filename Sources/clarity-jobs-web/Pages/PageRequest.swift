@@ -1,0 +1,102 @@
+import ClarityJobs
+
+/// What the pages' server takes from the head of a request.
+struct PageRequest {
+    /// `GET` for HEAD too: libmicrohttpd sends no body then.
+    let method: String
+    let isHead: Bool
+    let path: String
+    let query: [(name: String, value: String)]
+    let host: String?
+    let origin: String?
+    /// Where a browser says that the request comes from, such as `same-origin`.
+    let site: String?
+    let csrf: String?
+    let type: String?
+    let length: Int64?
+    /// The token of the session's cookie.
+    let token: String?
+
+    /// - Parameter cookie: the name of the session's cookie.
+    init(_ head: RequestHead, cookie: String) {
+        isHead = head.method == "HEAD"
+        method = isHead ? "GET" : head.method
+        path = head.path
+        query = head.query
+        host = head["Host"]
+        origin = head["Origin"]
+        site = head["Sec-Fetch-Site"]
+        csrf = head["X-CSRF-Token"]
+        type = head["Content-Type"].map { type in
+            type.prefix { $0 != ";" && $0 != " " }.lowercased()
+        }
+        length = head["Content-Length"].flatMap { Int64($0) }
+        token = PageRequest.cookie(cookie, in: head["Cookie"])
+    }
+
+    private static func cookie(_ name: String, in header: String?) -> String? {
+        let pairs = header?.split(separator: ";") ?? []
+        for pair in pairs {
+            let parts = pair.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
+            if parts.count == 2, parts[0] == name { return String(parts[1]) }
+        }
+        return nil
+    }
+}
+
+/// A request whose body the server needs.
+final class BodyExchange: Exchange {
+    /// The most bytes of a body.
+    static let most = 64 << 10
+
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+    private let handle: ([UInt8]?) -> Outcome
+
+    /// - Parameter handle: gets the whole body; `nil` if it is too large.
+    init(_ handle: @escaping ([UInt8]?) -> Outcome) {
+        self.handle = handle
+        super.init(discarding: 1 << 20) { Answer(status: 500) }
+    }
+
+    override func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if body.count + bytes.count > BodyExchange.most { isTooLarge = true }
+        guard isTooLarge else {
+            body += bytes
+            return true
+        }
+        body = []
+        // What is left of the body is read, because a client that is still writing would not see
+        // the answer.
+        return super.take(bytes)
+    }
+
+    override func outcome() -> Outcome { handle(isTooLarge ? nil : body) }
+}
+
+extension Answer {
+    /// Creates an answer with a JSON object.
+    init(_ status: UInt32, json: [UInt8], headers: [String: String] = [:]) {
+        self.init(
+            status: status, type: "application/json", content: .bytes(json), headers: headers)
+    }
+
+    /// The headers that no page of the server is without.
+    static let security = [
+        "Content-Security-Policy":
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            + "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            + "require-trusted-types-for 'script'",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    ]
+
+    /// The answer with these headers.
+    var secured: Answer {
+        var answer = self
+        answer.headers.merge(Answer.security) { own, _ in own }
+        return answer
+    }
+}

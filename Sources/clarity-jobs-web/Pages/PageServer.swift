@@ -1,0 +1,234 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import HTTPServing
+import JSON
+import Synchronization
+import WebAPI
+
+/// Serves the web pages and the API that they read.
+///
+/// It decides and sends nothing, and it has neither the key nor the data: commands of
+/// `clarity-jobs` answer what has data and do what a person asks for (`CommandPool`).
+final class PageServer: Sendable {
+    /// What the command line says about the server.
+    struct Settings: Sendable {
+        var hosts: PageHosts
+        var isReadOnly: Bool
+        /// Whether browsers reach the pages by TLS.
+        var isEncrypted: Bool
+    }
+
+    /// A cookie belongs to a host, whatever its port: servers of two states keep theirs apart.
+    let cookie: String
+    let settings: Settings
+    let access: PageAccess
+    let commands: CommandPool
+    let sessions = Mutex(PageSessions())
+    let attempts = Mutex(PasswordAttempts())
+    private let events: ChangeEvents
+
+    init(
+        _ settings: Settings, port: UInt16, access: PageAccess, commands: CommandPool,
+        events: ChangeEvents
+    ) {
+        cookie = "clarity-pages-\(port)"
+        (self.settings, self.access, self.commands, self.events) =
+            (settings, access, commands, events)
+    }
+
+    func accept(_ head: RequestHead) -> Exchange {
+        let request = PageRequest(head, cookie: cookie)
+        guard let host = request.host, settings.hosts.accepts(host: host) else {
+            return refuse(403, "this is not an address of these pages")
+        }
+        if let refusal = refusal(of: request, host: host) { return refuse(refusal) }
+        if request.path == "/enter" { return enter(request) }
+        if request.path.hasPrefix("/api/v1/") { return api(request) }
+        if PageFiles.isPage(request.path) {
+            guard session(request) != nil else { return redirect("/enter") }
+            return file("index.html")
+        }
+        if request.path.hasPrefix("/assets/") {
+            return file(String(request.path.dropFirst("/assets/".count)))
+        }
+        return refuse(404, "there is no such page")
+    }
+
+    /// Returns the answer to a request that has the wrong method or comes from another site.
+    private func refusal(of request: PageRequest, host: String) -> Answer? {
+        let isAction = request.path.hasPrefix("/api/v1/actions/")
+        let allowed = request.path == "/enter" ? ["GET", "POST"] : isAction ? ["POST"] : ["GET"]
+        guard allowed.contains(request.method) else {
+            let shown = allowed.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
+            return PageServer.fault(
+                405, "only \(shown.joined(separator: ", ")) are answered here",
+                headers: ["Allow": shown.joined(separator: ", ")])
+        }
+        guard request.method == "POST" else { return nil }
+        let isForeign =
+            request.origin.map { !settings.hosts.accepts(origin: $0, host: host) } ?? false
+            || request.site.map { $0 != "same-origin" } ?? false
+        return isForeign ? PageServer.fault(403, "another site made this request") : nil
+    }
+
+    private func file(_ name: String) -> Exchange {
+        guard var answer = PageFiles.answer(name) else {
+            return refuse(404, "there is no such file")
+        }
+        // A file has no data; a browser may keep it but has to ask whether it still holds.
+        if name != "index.html" { answer.headers["Cache-Control"] = "no-cache" }
+        return reply(answer)
+    }
+
+    // MARK: The API
+
+    private func api(_ request: PageRequest) -> Exchange {
+        guard let session = session(request) else {
+            return refuse(401, "nobody has come in; `clarity-jobs serve link` makes a link")
+        }
+        let path = request.path.dropFirst("/api/v1/".count)
+        if path.hasPrefix("actions/") {
+            return action(path.dropFirst("actions/".count), request, session)
+        }
+        guard !path.isEmpty else { return refuse(404, "there is no such path") }
+        if path == "events" {
+            guard let stream = events.client(until: session.end) else {
+                return refuse(503, "too many browsers listen", headers: ["Retry-After": "30"])
+            }
+            return reply(
+                Answer(status: 200, type: "text/event-stream", content: .stream(stream)))
+        }
+        if path == "session" { return sessionAnswer(request, session) }
+        var matching: (route: APIRoute, variable: String)?
+        for route in APIRoute.all {
+            // A path without a variable comes before one with it.
+            guard let variable = route.match(path), matching == nil || variable.isEmpty else {
+                continue
+            }
+            matching = (route, variable)
+        }
+        guard let (route, variable) = matching else { return refuse(404, "there is no such path") }
+        let words: [String]
+        do throws(APIFault) {
+            words = try route.words(variable, request.query)
+        } catch {
+            return refuse(400, error.text)
+        }
+        return run(words, session) { CommandAnswer.toQuery($0, namesOne: route.namesOne) }
+    }
+
+    /// Answers with what the pages need to know at first.
+    private func sessionAnswer(_ request: PageRequest, _ session: PageSessions.Session) -> Exchange
+    {
+        guard request.query.isEmpty else { return refuse(400, "`session` has no parameters") }
+        let isReadOnly = settings.isReadOnly
+        return run(["status"], session) { end in
+            let object: JSON = [
+                "csrf": .string(session.csrf), "read_only": .bool(isReadOnly),
+                "zone": .text(CommandAnswer.zone(ofStatus: end)),
+                "version": .string(programVersion),
+            ]
+            return Answer(200, json: Array(object.page.utf8))
+        }
+    }
+
+    private func action(
+        _ name: Substring, _ request: PageRequest, _ session: PageSessions.Session
+    ) -> Exchange {
+        guard let action = APIAction.all.first(where: { $0.name == name }) else {
+            return refuse(404, "there is no such action")
+        }
+        guard PageAccess.isSame(request.csrf ?? "", session.csrf) else {
+            return refuse(403, "the header X-CSRF-Token is wrong or missing")
+        }
+        guard !settings.isReadOnly else { return refuse(403, "these pages only show") }
+        guard request.type == "application/json" else {
+            return refuse(415, "an action is sent as application/json")
+        }
+        return body { [self] body in
+            let words: [String]
+            do throws(APIFault) {
+                words = try action.words(try CommandAnswer.fields(of: body))
+            } catch {
+                return .answer(PageServer.fault(400, error.text).secured)
+            }
+            return work(words, session, CommandAnswer.toAction)
+        }
+    }
+
+    // MARK: Commands
+
+    private func run(
+        _ words: [String], _ session: PageSessions.Session,
+        _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
+    ) -> Exchange {
+        let (commands, name) = (commands, session.name)
+        return Exchange(working: { later in
+            PageServer.run(words, name, commands, later, answer)
+        })
+    }
+
+    private func work(
+        _ words: [String], _ session: PageSessions.Session,
+        _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
+    ) -> Exchange.Outcome {
+        let (commands, name) = (commands, session.name)
+        return .work { later in PageServer.run(words, name, commands, later, answer) }
+    }
+
+    private static func run(
+        _ words: [String], _ session: String, _ commands: CommandPool, _ later: LaterAnswer,
+        _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
+    ) {
+        let isTaken = commands.run(words, for: session) { later.give(answer($0).secured) }
+        if !isTaken { later.give(busy.secured) }
+    }
+
+    static var busy: Answer {
+        fault(503, "too many requests at the same time", headers: ["Retry-After": "2"])
+    }
+
+    // MARK: Answers
+
+    func session(_ request: PageRequest) -> PageSessions.Session? {
+        request.token.flatMap { token in sessions.withLock { $0.session(token, at: .now) } }
+    }
+
+    /// Takes the body and handles it.
+    func body(_ handle: @escaping ([UInt8]) -> Exchange.Outcome) -> Exchange {
+        BodyExchange { body in
+            guard let body else {
+                return .answer(
+                    PageServer.fault(413, "a request has at most \(BodyExchange.most) bytes")
+                        .secured)
+            }
+            return handle(body)
+        }
+    }
+
+    func redirect(_ path: String, _ headers: [String: String] = [:]) -> Exchange {
+        reply(
+            Answer(
+                status: 303, text: "see \(path)\n",
+                headers: headers.merging(["Location": path]) { $1 }))
+    }
+
+    func refuse(_ status: UInt32, _ text: String, headers: [String: String] = [:]) -> Exchange {
+        refuse(PageServer.fault(status, text, headers: headers))
+    }
+
+    private func refuse(_ answer: Answer) -> Exchange {
+        Exchange(discarding: 1 << 20) { answer.secured }
+    }
+
+    func reply(_ answer: Answer) -> Exchange { Exchange { answer.secured } }
+
+    /// Returns an answer with one clear line about a fault.
+    static func fault(
+        _ status: UInt32, _ text: String, headers: [String: String] = [:]
+    ) -> Answer {
+        let object: JSON = ["error": .string(text)]
+        return Answer(status, json: Array(object.page.utf8), headers: headers)
+    }
+}

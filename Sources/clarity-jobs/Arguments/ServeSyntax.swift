@@ -1,0 +1,42 @@
+// The web pages, and the ways into them.
+extension CommandSyntax {
+    static let serve = CommandSyntax(
+        name: "serve", summary: "Serve web pages with your data and your jobs, until stopped.",
+        details: [
+            "The pages show what other commands show, as charts. Open them with the link that this",
+            "command prints on a terminal, or that `serve link` makes. Other machines reach them only",
+            "with TLS and a password.",
+        ],
+        options: [
+            OptionSyntax(
+                "listen", value: "HOST:PORT",
+                summary: "IPv4 address and port; default 127.0.0.1:8799"),
+            OptionSyntax("read-only", summary: "show only: no page changes anything"),
+            OptionSyntax(
+                "certificate", value: "FILE",
+                summary: "certificate for TLS, followed by those that sign it (PEM)"),
+            // Not `key`: its variable would be that of the master key.
+            OptionSyntax(
+                "private-key", value: "FILE", summary: "private key of the certificate (PEM)"),
+            OptionSyntax(
+                "behind", value: "URL",
+                summary: "address under which a proxy with TLS serves the pages"),
+        ],
+        examples: [
+            "clarity-jobs serve",
+            "clarity-jobs serve link",
+            "clarity-jobs serve --behind https://health.example",
+        ],
+        commands: [
+            CommandSyntax(
+                name: "link", summary: "Make a link that opens the pages once, within 10 minutes.",
+                details: ["The link that was made before stops working."]),
+            CommandSyntax(
+                name: "password", summary: "Set the password for browsers on other machines.",
+                details: ["Asks for it twice on the terminal, or reads it from standard input."],
+                options: [
+                    OptionSyntax(
+                        "password-stdin", summary: "read the password from standard input")
+                ]),
+        ])
+}

@@ -1,0 +1,120 @@
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+import JSON
+
+/// `serve`, which serves the web pages in a program of its own, and `serve link` and
+/// `serve password`.
+struct ServeCommand {
+    /// Where the pages are unless somebody says otherwise.
+    private static let usualAddress = "127.0.0.1:8799"
+
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> Never {
+        let arguments = composition.arguments
+        let (file, state) = try state()
+        var words = [
+            "pages", try composition.ownProgram(), composition.foundJobFilePath, state,
+            arguments["listen"] ?? ServeCommand.usualAddress,
+        ]
+        if arguments.has("read-only") { words.append("read-only") }
+        if composition.console.isQuiet { words.append("quiet") }
+        if let outer = arguments["behind"] { words.append("behind=\(outer)") }
+        switch (arguments["certificate"], arguments["private-key"]) {
+        case (nil, nil): break
+        case (let certificate?, let key?):
+            words.append("certificate=\(composition.absolute(certificate))")
+            words.append("key=\(composition.absolute(key))")
+        default:
+            throw CommandFailure(
+                .usage, "`serve` wants both --certificate and --private-key, or none")
+        }
+        try composition.exec("clarity-jobs-web", words, for: file)
+    }
+
+    /// `serve link`: prints a link that opens the pages once.
+    func link() throws(CommandFailure) -> ExitStatus {
+        let access = PageAccess(stateDirectory: try state().path)
+        let now = composition.clock.now
+        let (address, token) = try using { () throws(BackupError) in
+            (try access.address(), try access.makeLink(at: now))
+        }
+        let link = "\(address ?? "http://\(ServeCommand.usualAddress)")/enter?token=\(token)"
+        composition.console.results(
+            [link],
+            ["link": .string(link), "expires_at": .text(now + PageAccess.linkLife)])
+        if address == nil {
+            composition.console.note("the pages are not served yet: clarity-jobs serve")
+        }
+        return .done
+    }
+
+    /// `serve password`: replaces the password of the pages.
+    func password() throws(CommandFailure) -> ExitStatus {
+        let access = PageAccess(stateDirectory: try state().path)
+        let password =
+            composition.arguments.has("password-stdin") ? try standardInput() : try typed()
+        try using { () throws(BackupError) in try access.setPassword(password) }
+        composition.console.note("the pages have a new password")
+        return .done
+    }
+
+    private func typed() throws(CommandFailure) -> Secret {
+        guard let terminal = Terminal() else {
+            throw CommandFailure(
+                .usage, "there is no terminal to ask on; use --password-stdin")
+        }
+        let (first, again) = (
+            terminal.ask("New password of the pages: ", isSecret: true),
+            terminal.ask("The same again: ", isSecret: true)
+        )
+        guard case .line(let bytes) = first, let password = Secret(passwordLine: bytes) else {
+            throw CommandFailure(.usage, "no password was typed")
+        }
+        guard first == again else { throw CommandFailure(.usage, "the two passwords differ") }
+        return try checked(password)
+    }
+
+    private func standardInput() throws(CommandFailure) -> Secret {
+        let line = readLine(strippingNewline: true) ?? ""
+        guard let password = Secret(passwordLine: Array(line.utf8)) else {
+            throw CommandFailure(
+                .usage, "no password on standard input; wanted one line with it")
+        }
+        return try checked(password)
+    }
+
+    /// Other machines may try passwords, five in a minute: some 200,000 in a month.
+    private func checked(_ password: Secret) throws(CommandFailure) -> Secret {
+        guard password.reveal().count >= 12 else {
+            throw CommandFailure(.usage, "the password of the pages has at least 12 characters")
+        }
+        return password
+    }
+
+    private func state() throws(CommandFailure) -> (file: JobFile, path: String) {
+        let file = try composition.jobFile()
+        let path = try composition.ownState(file)
+        do throws(StateDirectoryError) {
+            _ = try StateDirectory(path: path)
+        } catch {
+            throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
+        }
+        return (file, path)
+    }
+
+    private func using<Result>(
+        _ body: () throws(BackupError) -> Result
+    ) throws(CommandFailure) -> Result {
+        do throws(BackupError) {
+            return try body()
+        } catch {
+            throw CommandFailure(error.isDisk ? .disk : .configuration, error.description)
+        }
+    }
+}
