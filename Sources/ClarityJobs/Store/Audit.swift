@@ -21,6 +21,34 @@ public struct Audit: Sendable {
         }
     }
 
+    /// Records that somebody looked at data, unless one of the last 500 entries since `start` says
+    /// the same: the action, the kinds and the detail, whatever the counts.
+    ///
+    /// For somebody who looks at the same data again and again, such as a browser.
+    public func recordOnce(
+        _ action: AuditAction, _ counts: [String: Int64], detail: String, since start: Instant
+    ) throws(HealthStoreError) {
+        func isRecorded(_ connection: Connection) throws -> Bool {
+            let log = try self.log(connection)
+            let last = try AuditHead.current(connection, sealer).lastNumber
+            let wanted = AuditEntry(
+                action, user: try log.user(), actor: store.actor, counts: counts, detail: detail)
+            return try log.records(after: last - 500, since: start, limit: 500)
+                .contains { record in
+                    guard let entry = record.entry else { return false }
+                    return entry.action == wanted.action && entry.user == wanted.user
+                        && entry.actor == wanted.actor && entry.detail == wanted.detail
+                        && entry.counts.keys == wanted.counts.keys
+                }
+        }
+        // Without the lock of a writer at first: mostly there is nothing to write.
+        guard !(try store.access { connection in try isRecorded(connection) }) else { return }
+        try store.changeAnyway { connection in
+            guard !(try isRecorded(connection)) else { return }
+            try record(action, counts, detail: detail, connection)
+        }
+    }
+
     /// Records an entry within the transaction of the change.
     func record(
         _ action: AuditAction, _ counts: [String: Int64], detail: String = "",

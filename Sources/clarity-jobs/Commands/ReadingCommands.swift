@@ -174,6 +174,13 @@ struct ReadingCommands {
         guard let found else { throw CommandFailure(.missingInput, absence) }
         // Recorded first, so that nothing is shown that is not in the log.
         try usingHealthData { () throws(HealthStoreError) in
+            if let session = composition.environment[Composition.pagesSession] {
+                let now = SystemClock().now
+                try store.audit.recordOnce(
+                    .read, found.counts, detail: "shown on a page of session \(session): \(part)",
+                    since: now - .milliseconds(now.millisecondsSince1970 % 3_600_000))
+                return
+            }
             try store.audit.record(
                 form == .table ? .read : .exported, found.counts,
                 detail: form == .table ? "shown: \(part)" : "as \(form.rawValue): \(part)")
@@ -198,6 +205,10 @@ struct ReadingCommands {
 }
 
 extension Composition {
+    /// The variable with the name of a browser's session, for which the web pages' server runs this
+    /// command. The audit log then has an entry an hour, not one for each look at the page.
+    fileprivate static let pagesSession = "CLARITY_JOBS_PAGES_SESSION"
+
     /// Returns the time zone that the days of the account follow.
     func dayZone(of store: HealthStore, _ file: JobFile) throws(CommandFailure) -> Zone {
         try usingHealthData { () throws(HealthStoreError) in

@@ -1,0 +1,129 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+
+/// What a person does on the pages, and what the log says of what was seen there.
+@Suite("Actions and views of the pages", .timeLimit(.minutes(5)))
+struct PagesActionTests {
+    private func playground() async throws -> Playground {
+        try await Playground.quick { url, folder in
+            Playground.standardJobFile(url: url, folder: folder) + """
+                  - id: quick
+                    kind: command
+                    retry: { attempts: 1 }
+                    options: { command: [/bin/true] }
+                  - id: broken
+                    kind: command
+                    retry: { attempts: 1 }
+                    options: { command: [/bin/false] }
+
+                """
+        }
+    }
+
+    @Test func `an action does what its command does`() async throws {
+        let playground = try await playground()
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+
+        let pause = try await pages.act(
+            "pause", #"{"job":"quick","for":"7d","reason":"--abroad, ünd"}"#, cookie: cookie)
+        let pauseNote = try await pages.act(
+            "pause", #"{"job":"quick","for":"7d","reason":"abroad, ünd"}"#, cookie: cookie)
+        let paused = try await playground.json("explain", "quick")["paused"]
+        let resume = try await pages.act("resume", #"{"job":"quick"}"#, cookie: cookie)
+        let resumed = try await playground.json("explain", "quick")["paused"]
+
+        #expect(pause.status == 400)
+        #expect(pauseNote.status == 200 && pauseNote.headers["content-type"] == "application/json")
+        #expect(try pauseNote.json.elements.first?["job"].text == "quick")
+        #expect(paused["reason"].text == "abroad, ünd" && isInstant(paused["until"].text))
+        #expect(resume.status == 200 && resumed == .null)
+    }
+
+    @Test func `a run is asked for, and can be cancelled and retried`() async throws {
+        let playground = try await playground()
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+
+        let asked = try await pages.act("run", #"{"job":"quick"}"#, cookie: cookie)
+        let waiting = try await playground.lastRun(of: "quick")
+        let number = try #require(waiting["run"].number)
+        let cancelled = try await pages.act("cancel", "{\"run\":\(number)}", cookie: cookie)
+        let again = try await pages.act("cancel", "{\"run\":\(number)}", cookie: cookie)
+        let retried = try await pages.act("retry", "{\"run\":\(number)}", cookie: cookie)
+        let done = try await playground.run("run", "--due")
+        let succeeded = try await playground.lastRun(of: "quick")
+
+        #expect(asked.status == 200, "\(asked.text)")
+        #expect(try asked.json.elements.first?["run"].number == number)
+        #expect(waiting["state"].text == "enqueued" && waiting["trigger"].text == "manual")
+        #expect(cancelled.status == 200)
+        #expect(again.status == 409)
+        #expect(try again.json["status"].number == 64)
+        #expect(try again.json["message"].text == "run \(number) is cancelled already")
+        #expect(try again.error == "run \(number) is cancelled already")
+        #expect(retried.status == 200, "\(retried.text)")
+        #expect([0, 75].contains(done.status) && succeeded["state"].text == "succeeded")
+    }
+
+    @Test func `samples are retried and discarded by state and kind`() async throws {
+        let playground = try await playground()
+        try playground.writeExport(heartRates: 3)
+        #expect(
+            try await playground.run("import", "\(playground.folder.path)/export.xml").status == 0)
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+
+        let everything = try await pages.act("outbox-discard", "{}", cookie: cookie)
+        let others = try await pages.act(
+            "outbox-discard", #"{"state":"queued","kind":"sleep"}"#, cookie: cookie)
+        let all = try await pages.act(
+            "outbox-discard", #"{"state":"queued","kind":"heart_rate"}"#, cookie: cookie)
+
+        #expect(everything.status == 400)
+        #expect(try everything.error == "`state` is missing")
+        #expect(others.status == 200, "\(others.text)")
+        #expect(try others.json["discarded"].number == 0)
+        #expect(all.status == 200)
+        #expect(try all.json["discarded"].number == 3)
+        #expect(
+            try await playground.json("outbox", "list", "--in-state", "queued").elements.isEmpty)
+    }
+
+    @Test func `a page's views of a metric are one entry an hour and session`() async throws {
+        let playground = try await playground()
+        try playground.writeExport(heartRates: 3)
+        try await playground.logIn()
+        #expect(try await playground.run("run", "upload").status == 0)
+        let pages = try await PagesProgram(playground)
+        let (first, second) = (try await pages.enter(), try await pages.enter())
+        func views() async throws -> [JSONValue] {
+            try await playground.json("audit", "log").elements.filter {
+                $0["detail"].text?.contains("shown on a page") == true
+            }
+        }
+
+        var hours: [Int] = []
+        for cookie in [first, first, second, first] {
+            for path in ["metrics/heart_rate?since=2026-10-01", "records?type=HeartRate&by=month"] {
+                let answer = try await pages.send("GET", "/api/v1/\(path)", cookie: cookie)
+                #expect(answer.status == 200, "\(answer.text)")
+            }
+            hours.append(try await views().count)
+        }
+
+        // Two parts of a session each; an hour may begin in the meantime.
+        let entries = try await views()
+        let starts = Set(entries.compactMap { $0["at"].text?.prefix(13) })
+        #expect(entries.count <= 4 * starts.count && entries.count >= 4, "\(hours)")
+        if starts.count == 1 { #expect(hours == [2, 2, 4, 4]) }
+        #expect(entries.allSatisfy { $0["action"].text == "read" })
+        #expect(try await playground.run("audit", "log", "--verify").status == 0)
+        // A view on a terminal is an entry each.
+        let before = try await playground.json("audit", "log").elements.count
+        _ = try await playground.json("metrics", "heart_rate", "--since", "2026-10-01")
+        _ = try await playground.json("metrics", "heart_rate", "--since", "2026-10-01")
+        #expect(try await playground.json("audit", "log").elements.count == before + 2)
+    }
+}
