@@ -133,6 +133,7 @@ enum Program {
         case ["manual"]: try ReferenceCommands(composition).manual()
         case ["schema"], ["schema", "job-file"]: ReferenceCommands(composition).jobFileSchema()
         case ["schema", "results"]: ReferenceCommands(composition).resultSchema()
+        case ["schema", "api"]: ReferenceCommands(composition).apiDescription()
         case ["sandbox"]:
             try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)

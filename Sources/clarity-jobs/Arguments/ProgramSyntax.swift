@@ -231,6 +231,9 @@ extension CommandSyntax {
                     CommandSyntax(
                         name: "results",
                         summary: "Print the JSON Schema of what commands write as JSON."),
+                    CommandSyntax(
+                        name: "api",
+                        summary: "Print the OpenAPI description of what `serve` answers."),
                 ]),
             CommandSyntax(
                 name: "sandbox", summary: "Start a stand-in for the backend on this machine.",

@@ -83,6 +83,12 @@ struct ReferenceCommands {
         composition.console.result(ResultSchema().document.page)
         return .done
     }
+
+    /// `schema api`: prints the OpenAPI description of the web pages' API.
+    func apiDescription() -> ExitStatus {
+        composition.console.result(APIDescription().document.page)
+        return .done
+    }
 }
 
 /// What the values of options and operands may be on this machine.

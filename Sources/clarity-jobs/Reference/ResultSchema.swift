@@ -76,17 +76,13 @@ struct ResultSchema {
     /// a new version; an added field does not.
     static let version = 1
 
+    /// Where the definitions are in the document that has them.
+    var place = "#/$defs/"
+
     /// The schema: under `$defs`, the document of each command under its name, a line of `ndjson`
     /// under its name with `.line`, and the shared objects under their names after `object.`.
     var document: JSON {
-        var definitions: [JSON.Member] = ResultSchema.shared.map { name, fields in
-            JSON.Member(name: "object.\(name)", value: schema(.object(fields)))
-        }
-        for result in ResultSchema.commands {
-            definitions.append(.init(name: result.key, value: schema(result.document)))
-            definitions.append(.init(name: "\(result.key).line", value: schema(result.line)))
-        }
-        return [
+        [
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": .string("urn:clarity-jobs:results:\(ResultSchema.version)"),
             "title": "results of the commands of clarity-jobs",
@@ -96,8 +92,27 @@ struct ResultSchema {
                         + "and a line of --output ndjson by the one that ends in `.line`. Ignore "
                         + "fields that you do not know: a later release may add some without a "
                         + "new version."),
-            "$defs": .object(definitions),
+            "$defs": .object(
+                sharedDefinitions
+                    + ResultSchema.commands.flatMap { result in
+                        [
+                            definition(of: result),
+                            .init(name: "\(result.key).line", value: schema(result.line)),
+                        ]
+                    }),
         ]
+    }
+
+    /// The definitions of the objects that occur in several results.
+    var sharedDefinitions: [JSON.Member] {
+        ResultSchema.shared.map { name, fields in
+            JSON.Member(name: "object.\(name)", value: schema(.object(fields)))
+        }
+    }
+
+    /// Returns the definition of a command's document.
+    func definition(of result: CommandResult) -> JSON.Member {
+        .init(name: result.key, value: schema(result.document))
     }
 
     private func schema(_ type: ResultType) -> JSON {
@@ -116,7 +131,7 @@ struct ResultSchema {
         case .map(let value): ["type": "object", "additionalProperties": schema(value)]
         case .list(let element): ["type": "array", "items": schema(element)]
         case .object(let fields): object(fields)
-        case .shared(let name): ["$ref": .string("#/$defs/object.\(name)")]
+        case .shared(let name): ["$ref": .string("\(place)object.\(name)")]
         case .either(let types): ["anyOf": .array(types.map(schema))]
         }
     }

@@ -31,7 +31,7 @@ struct ResultReference {
         "trace", "trace record",
         "notices", "notify", "auth", "key",
         "archive", "completion", "completion words", "manual", "schema", "schema job-file",
-        "schema results", "sandbox",
+        "schema results", "schema api", "sandbox",
     ]
 
     /// The reference in Markdown: a section for each command, then the shared objects.

@@ -1,0 +1,218 @@
+import ClaritySystem
+import JSON
+import WebAPI
+
+/// The OpenAPI description (3.1) of what `clarity-jobs serve` answers, made from the routes that the
+/// server has and from the results of the commands that answer them.
+struct APIDescription {
+    private static let place = "#/components/schemas/"
+
+    /// The whole document.
+    var document: JSON {
+        [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "clarity-jobs serve", "version": .string(programVersion),
+                "description":
+                    .string(
+                        "The API that the web pages read. A session begins with the link of "
+                            + "`clarity-jobs serve link`, or with the password."),
+            ],
+            "servers": [["url": "http://127.0.0.1:8799"]],
+            "security": [["session": []]],
+            "paths": .object([sessionPath, eventsPath] + routes + actions),
+            "components": [
+                "securitySchemes": [
+                    "session": [
+                        "type": "apiKey", "in": "cookie", "name": "clarity-pages-8799",
+                        "description": "the name ends in the server's port",
+                    ]
+                ],
+                "schemas": .object(schemas),
+            ],
+        ]
+    }
+
+    private var schemas: [JSON.Member] {
+        let schema = ResultSchema(place: APIDescription.place)
+        let keys = Set(APIRoute.all.map(\.resultKey) + APIAction.all.map(\.resultKey))
+        let own: [JSON.Member] = [
+            .init(
+                name: "error",
+                value: APIDescription.object(
+                    [("error", ["type": "string", "description": "what is wrong, in one line"])])),
+            .init(
+                name: "refusal",
+                value: APIDescription.object([
+                    ("error", ["type": "string", "description": "the command's line"]),
+                    ("message", ["type": "string", "description": "the same"]),
+                    ("status", ["type": "integer", "description": "its exit status"]),
+                ])),
+            .init(
+                name: "session",
+                value: APIDescription.object([
+                    (
+                        "csrf",
+                        [
+                            "type": "string",
+                            "description": "the header X-CSRF-Token of every action",
+                        ]
+                    ),
+                    (
+                        "read_only",
+                        ["type": "boolean", "description": "whether actions are refused"]
+                    ),
+                    (
+                        "zone",
+                        [
+                            "type": ["string", "null"],
+                            "description": "the time zone that days follow, unless it is unknown",
+                        ]
+                    ),
+                    ("version", ["type": "string", "description": "the version of the program"]),
+                ])),
+        ]
+        return own + schema.sharedDefinitions
+            + ResultSchema.commands.filter { keys.contains($0.key) }.map(schema.definition)
+    }
+
+    // MARK: Paths
+
+    private var routes: [JSON.Member] {
+        APIRoute.all.map { route in
+            let variable = route.variable
+            let parameters = route.parameters.map { parameter -> JSON in
+                let isInPath = parameter.name == variable
+                return [
+                    "name": .string(parameter.name), "in": isInPath ? "path" : "query",
+                    "required": .bool(parameter.isRequired),
+                    "description": .string(parameter.summary),
+                    "schema": APIDescription.schema(parameter.value),
+                ]
+            }
+            return path(
+                route.path, "get", route.summary,
+                [
+                    "description": .string("`\(route.command.joined(separator: " "))`"),
+                    "parameters": .array(parameters),
+                ], result: route.resultKey, faults: [400, 401, 403, 404, 503, 504])
+        }
+    }
+
+    private var actions: [JSON.Member] {
+        APIAction.all.map { action in
+            let fields = action.parameters.map { parameter -> JSON.Member in
+                let head: JSON = ["description": .string(parameter.summary)]
+                return JSON.Member(
+                    name: parameter.name,
+                    value: head.adding(APIDescription.schema(parameter.value)))
+            }
+            let required = action.parameters.filter(\.isRequired).map { JSON.string($0.name) }
+            return path(
+                "actions/\(action.name)", "post", action.summary,
+                [
+                    "description": .string("`\(action.command.joined(separator: " "))`"),
+                    "parameters": [
+                        [
+                            "name": "X-CSRF-Token", "in": "header", "required": true,
+                            "description": "the token of `session`",
+                            "schema": ["type": "string"],
+                        ]
+                    ],
+                    "requestBody": [
+                        "required": true,
+                        "content": [
+                            "application/json": [
+                                "schema": [
+                                    "type": "object", "properties": .object(fields),
+                                    "required": .array(required), "additionalProperties": false,
+                                ]
+                            ]
+                        ],
+                    ],
+                ], result: action.resultKey, faults: [400, 401, 403, 413, 415, 503, 504],
+                more: [APIDescription.answer(409, "the command refused", "refusal")])
+        }
+    }
+
+    private var sessionPath: JSON.Member {
+        path(
+            "session", "get", "What the pages need to know at first", [:], result: "session",
+            faults: [400, 401, 403, 503, 504])
+    }
+
+    private var eventsPath: JSON.Member {
+        let stream: JSON.Member = .init(
+            name: "200",
+            value: [
+                "description": "an event `changed` after each change of the history",
+                "content": ["text/event-stream": ["schema": ["type": "string"]]],
+            ])
+        let answers = [stream] + [401, 403, 503].map { APIDescription.answer($0, nil, "error") }
+        return .init(
+            name: "/api/v1/events",
+            value: [
+                "get": [
+                    "summary": "Changes of the history, as server-sent events",
+                    "responses": .object(answers),
+                ]
+            ])
+    }
+
+    private func path(
+        _ path: String, _ method: String, _ summary: String, _ head: JSON, result: String,
+        faults: [Int], more: [JSON.Member] = []
+    ) -> JSON.Member {
+        let answers =
+            [APIDescription.answer(200, "the result", result)] + more
+            + faults.map { APIDescription.answer($0, nil, "error") }
+        let operation: JSON = ["summary": .string(summary)]
+        return .init(
+            name: "/api/v1/\(path)",
+            value: .object([
+                .init(
+                    name: method,
+                    value: operation.adding(head).adding(["responses": .object(answers)]))
+            ]))
+    }
+
+    // MARK: Parts
+
+    private static func answer(_ status: Int, _ words: String?, _ schema: String) -> JSON.Member {
+        .init(
+            name: "\(status)",
+            value: [
+                "description": .string(words ?? meanings[status] ?? ""),
+                "content": [
+                    "application/json": ["schema": ["$ref": .string("\(place)\(schema)")]]
+                ],
+            ])
+    }
+
+    private static let meanings = [
+        400: "a parameter or a field is wrong", 401: "there is no session",
+        403: "the host, the site or the token is wrong, or the pages only show",
+        404: "there is no such thing", 413: "the body is too large", 415: "the body is no JSON",
+        503: "the command failed, or too many wait", 504: "the command took too long",
+    ]
+
+    private static func object(_ fields: [(String, JSON)]) -> JSON {
+        [
+            "type": "object",
+            "properties": .object(fields.map { JSON.Member(name: $0.0, value: $0.1) }),
+            "required": .array(fields.map { .string($0.0) }),
+        ]
+    }
+
+    private static func schema(_ value: APIValue) -> JSON {
+        switch value {
+        case .number(let range):
+            [
+                "type": "integer", "minimum": .integer(range.lowerBound),
+                "maximum": .integer(range.upperBound),
+            ]
+        case .choice(let words): ["type": "string", "enum": .array(words.map { .string($0) })]
+        default: ["type": "string", "pattern": .string(value.pattern)]
+        }
+    }
+}
