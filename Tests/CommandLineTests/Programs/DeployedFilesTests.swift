@@ -14,6 +14,7 @@ struct DeployedFilesTests {
         arguments: [
             "clarity-jobs.service", "clarity-jobs-run.service", "clarity-jobs-run.timer",
             "clarity-jobs-exporter.service", "clarity-jobs-receive.service",
+            "clarity-jobs-web.service",
         ], [false, true])
     func `systemd accepts the units`(name: String, isComplete: Bool) async throws {
         let folder = try TemporaryFolder()

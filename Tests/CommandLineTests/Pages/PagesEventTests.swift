@@ -1,0 +1,143 @@
+import ClarityTestSupport
+import Glibc
+@testable import ProgramTestSupport
+import Testing
+
+@testable import clarity_jobs_web
+
+/// The stream of changes.
+@Suite("The events of the pages", .timeLimit(.minutes(5)))
+struct PagesEventTests {
+    /// A browser that listens.
+    private final class Listening: Sendable {
+        let descriptor: Int32
+
+        init(_ pages: PagesProgram, _ cookie: String) throws {
+            descriptor = try LoopbackRequest.open(
+                "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:\(pages.port)\r\n"
+                    + "Cookie: \(cookie)\r\n\r\n", port: pages.port)
+        }
+
+        deinit { close(descriptor) }
+
+        /// Ends the connection, whoever still refers to this.
+        func leave() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+        /// Reads until `text` has come, and returns what has.
+        func read(until text: String) async throws -> String {
+            let descriptor = descriptor
+            return try await blocking {
+                var received: [UInt8] = []
+                var chunk = [UInt8](repeating: 0, count: 4096)
+                while !String(decoding: received, as: UTF8.self).contains(text) {
+                    let count = recv(descriptor, &chunk, chunk.count, 0)
+                    guard count > 0 else { break }
+                    received += chunk[..<count]
+                }
+                return String(decoding: received, as: UTF8.self)
+            }
+        }
+    }
+
+    private static let changed = "event: changed\ndata: {}\n\n"
+
+    @Test func `each change of the history is an event, and a reading is none`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.json("pause", "upload")
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+        let browser = try Listening(pages, cookie)
+        let head = try await browser.read(until: "retry: 2000\n\n")
+
+        for path in ["jobs", "history", "explain?job=upload", "status", "doctor"] {
+            #expect(try await pages.send("GET", "/api/v1/\(path)", cookie: cookie).status == 200)
+        }
+        _ = try await pages.act("resume", #"{"job":"upload"}"#, cookie: cookie)
+        let first = try await browser.read(until: Self.changed)
+        _ = try await playground.json("pause", "upload")
+        let second = try await browser.read(until: Self.changed)
+
+        #expect(head.contains("HTTP/1.1 200") && head.contains("Content-Type: text/event-stream"))
+        #expect(
+            first.split(separator: "event: changed", omittingEmptySubsequences: false).count == 2)
+        #expect(second.contains(Self.changed))
+    }
+
+    @Test func `two hundred browsers hear of a change, and the memory stays`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.json("pause", "upload")
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+        func memory() throws -> Int {
+            let path = "/proc/\(pages.program.processID)/status"
+            let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+            return try #require(Int(line.filter(\.isNumber)))
+        }
+        func threads() throws -> Int {
+            let path = "/proc/\(pages.program.processID)/status"
+            let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("Threads:") })
+            return try #require(Int(line.filter(\.isNumber)))
+        }
+
+        var browsers = try (0..<200).map { _ in try Listening(pages, cookie) }
+        for browser in browsers { _ = try await browser.read(until: "retry: 2000\n\n") }
+        let before = try memory()
+        for _ in 0..<5 {
+            _ = try await playground.json("pause", "upload")
+            for browser in browsers {
+                #expect(try await browser.read(until: Self.changed).contains(Self.changed))
+            }
+        }
+        let after = try memory()
+        let count = try threads()
+        // Browsers that have left make room for others, once the server has written to them.
+        browsers.forEach { $0.leave() }
+        let witness = try Listening(pages, cookie)
+        _ = try await witness.read(until: "retry: 2000\n\n")
+        for _ in 0..<3 {
+            _ = try await playground.json("pause", "upload")
+            #expect(try await witness.read(until: Self.changed).contains(Self.changed))
+        }
+        browsers = try (0..<200).map { _ in try Listening(pages, cookie) }
+        for browser in browsers { _ = try await browser.read(until: "retry: 2000\n\n") }
+        _ = try await playground.json("pause", "upload")
+        for browser in browsers {
+            #expect(try await browser.read(until: Self.changed).contains(Self.changed))
+        }
+
+        #expect(after < 30 << 10 && after - before < 1 << 10, "\(before) to \(after) KiB")
+        #expect(count <= 8)
+        #expect(try memory() < 32 << 10)
+    }
+
+    @Test func `a server that stops ends the streams and the requests`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let pages = try await PagesProgram(playground)
+        let browser = try Listening(pages, try await pages.enter())
+        _ = try await browser.read(until: "retry: 2000\n\n")
+
+        pages.program.signal(SIGTERM)
+        let rest = try await browser.read(until: "never")
+        let end = await pages.program.finish()
+
+        #expect(!rest.contains("event"))
+        #expect(end.status == 143)
+    }
+
+    @Test func `changes are collected, and signs of life come every 15 seconds`() {
+        let start = ContinuousClock.now
+        var plan = EventPlan(at: start)
+        #expect(plan.next == start + .seconds(15))
+
+        plan.noteChange(at: start + .seconds(1))
+        plan.noteChange(at: start + .seconds(1) + .milliseconds(150))
+        #expect(plan.next == start + .milliseconds(1200))
+        #expect(plan.take(at: start + .milliseconds(1199)) == (false, false))
+        #expect(plan.take(at: start + .milliseconds(1200)) == (true, false))
+        #expect(plan.take(at: start + .milliseconds(1400)) == (false, false))
+        #expect(plan.take(at: start + .seconds(15)) == (false, true))
+        #expect(plan.next == start + .seconds(30))
+    }
+}
