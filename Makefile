@@ -6,7 +6,7 @@ SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benc
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test chaos bench conformance fuzz lint format release first-day clean
+.PHONY: help setup build demo test chaos bench conformance check-api fuzz lint format release first-day clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
@@ -15,6 +15,7 @@ help:
 	@echo 'make chaos    breaks all that can be broken; CHAOS="--seed 7 --part kill"'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
+	@echo 'make check-api  drives the API of the web pages by its description, some two minutes'
 	@echo 'make fuzz     makes up what others may write, for FUZZ_SECONDS each, 60 without it, and looks for faults'
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
@@ -50,6 +51,9 @@ bench: setup
 
 conformance: setup
 	@scripts/conformance
+
+check-api: setup
+	@scripts/check-api
 
 FUZZ_SECONDS ?= 60
 fuzz: setup

@@ -18,7 +18,7 @@ public enum CapturedCommand {
         case timedOut
         /// The output is longer than allowed.
         case tooLarge
-        /// The system refused, in words that follow "cannot".
+        /// The system refused, in words such as "cannot make a pipe: too many open files".
         case refused(String)
     }
 
@@ -101,7 +101,7 @@ private struct RunningCommand: ~Copyable {
             }
             let count = poll(&polls, nfds_t(polls.count), Int32(clamping: left.milliseconds + 1))
             if count < 0, errno != EINTR {
-                fault = .refused("wait for a process: \(String(cString: strerror(errno)))")
+                fault = .refused(SystemError("wait for a process").text)
             }
             guard count > 0 else { continue }
             for ready in polls where ready.revents != 0 {

@@ -71,7 +71,6 @@ enum CommandAnswer {
             switch member.value {
             case .string(let text): fields.append((member.name, text))
             case .integer(let number): fields.append((member.name, "\(number)"))
-            case .null: break
             default: throw APIFault(text: "a field is neither a text nor a whole number")
             }
         }
@@ -83,7 +82,7 @@ enum CommandAnswer {
         case .timedOut:
             PageServer.fault(504, "the command took longer than \(CommandPool.limit.text)")
         case .tooLarge: PageServer.fault(400, "the answer is too long; ask for a shorter time")
-        case .refused(let words): PageServer.fault(503, "cannot \(words)".forReport)
+        case .refused(let words): PageServer.fault(503, words.forReport)
         }
     }
 
