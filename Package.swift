@@ -180,7 +180,8 @@ let package = Package(
             "CommandLineTests",
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web", "clarity-jobs-sandbox",
-                "ClarityScheduler", "ClaritySystem", "ProgramTestSupport", "SQLite",
+                "ClarityHost", "ClarityJobs", "ClarityScheduler", "ClaritySystem", "HTTPServing",
+                "JSON", "WebAPI", "ProgramTestSupport", "SQLite",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(

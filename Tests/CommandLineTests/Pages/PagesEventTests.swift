@@ -20,6 +20,12 @@ struct PagesEventTests {
 
         deinit { close(descriptor) }
 
+        /// Whether something has come that was not read.
+        var hasMore: Bool {
+            var byte: UInt8 = 0
+            return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+        }
+
         /// Ends the connection, whoever still refers to this.
         func leave() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
@@ -43,24 +49,34 @@ struct PagesEventTests {
 
     @Test func `each change of the history is an event, and a reading is none`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
+        try playground.writeExport(heartRates: 3)
+        #expect(
+            try await playground.run("import", "\(playground.folder.path)/export.xml").status == 0)
         _ = try await playground.json("pause", "upload")
         let pages = try await PagesProgram(playground)
         let cookie = try await pages.enter()
         let browser = try Listening(pages, cookie)
         let head = try await browser.read(until: "retry: 2000\n\n")
 
-        for path in ["jobs", "history", "explain?job=upload", "status", "doctor"] {
-            #expect(try await pages.send("GET", "/api/v1/\(path)", cookie: cookie).status == 200)
+        // `records` writes an entry into the audit log at first. An event would come 200 ms later,
+        // which is long before the last of these answers.
+        for _ in 0..<6 {
+            for path in [
+                "records?type=HeartRate&by=month", "jobs", "history", "explain?job=upload",
+                "status", "doctor",
+            ] {
+                #expect(
+                    try await pages.send("GET", "/api/v1/\(path)", cookie: cookie).status == 200)
+            }
         }
+        #expect(!browser.hasMore)
         _ = try await pages.act("resume", #"{"job":"upload"}"#, cookie: cookie)
         let first = try await browser.read(until: Self.changed)
         _ = try await playground.json("pause", "upload")
         let second = try await browser.read(until: Self.changed)
 
         #expect(head.contains("HTTP/1.1 200") && head.contains("Content-Type: text/event-stream"))
-        #expect(
-            first.split(separator: "event: changed", omittingEmptySubsequences: false).count == 2)
-        #expect(second.contains(Self.changed))
+        #expect(first.contains(Self.changed) && second.contains(Self.changed))
     }
 
     @Test func `two hundred browsers hear of a change, and the memory stays`() async throws {

@@ -127,6 +127,10 @@ struct PagesGuardTests {
                 #"{"job":["upload"]}"#, "application/json", 400,
                 "a field is neither a text nor a whole number"
             ),
+            (
+                #"{"job":"upload","for":null}"#, "application/json", 400,
+                "a field is neither a text nor a whole number"
+            ),
             ("{}", "application/json", 400, "`job` is missing"),
             (#"{"job":"--all"}"#, "application/json", 400, "`job` is the id of a job"),
             (
@@ -204,6 +208,31 @@ struct PagesGuardTests {
             #expect(
                 try await pages.send("GET", "/today", cookie: cookie, host: host).status == status)
         }
+    }
+
+    @Test(.enabled(if: ReceiveProgramTests.hasCurl, "needs curl"))
+    func `with a certificate, the pages speak TLS only and the cookie is secure`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let authority = try await TestAuthority()
+        let identity = try await authority.identity("server")
+        let pages = try await PagesProgram(
+            playground, ["--certificate", identity.certificate, "--private-key", identity.key])
+        let link = try await pages.link()
+        func get(_ scheme: String) async throws -> ProgramResult {
+            try await ChildProgram.run(
+                "/usr/bin/curl",
+                [
+                    "-sSi", "--cacert", authority.certificate,
+                    "\(scheme)://127.0.0.1:\(pages.port)\(link)",
+                ])
+        }
+
+        let plain = try await get("http")
+        let good = try await get("https")
+
+        #expect(plain.status != 0 && !plain.output.contains("303"))
+        #expect(good.output.hasPrefix("HTTP/1.1 303"), "\(good.errors)")
+        #expect(good.output.contains("; Secure\r\n"))
     }
 
     @Test(arguments: [

@@ -43,6 +43,11 @@ struct UsageProgramTests {
         (["run"], "`run` wants either jobs or --due"),
         (["run", "upload", "--due"], "`run` wants either jobs or --due"),
         (["run", "--due", "--force"], "--force goes with named jobs only"),
+        (["run", "--due", "--ask"], "--ask goes with named jobs only, and not with --force"),
+        (
+            ["run", "upload", "--ask", "--force"],
+            "--ask goes with named jobs only, and not with --force"
+        ),
         (["dry-run"], "`dry-run` wants one job, got 0"),
         (["dry-run", "upload", "status"], "`dry-run` wants one job, got 2"),
         (["import"], "`import` wants one file, got 0"),

@@ -1,0 +1,183 @@
+import ClaritySystem
+import ClarityTestSupport
+import Foundation
+import HTTPServing
+import JSON
+@testable import ProgramTestSupport
+import Synchronization
+import Testing
+import WebAPI
+
+@testable import ClarityHost
+@testable import clarity_jobs
+@testable import clarity_jobs_web
+
+/// The parts of the pages' server that need no server.
+@Suite("The parts of the pages")
+struct PagesPartsTests {
+    @Test(arguments: [
+        (
+            APIValue.job, ["a", "com.clarity.refresh", "A-1_2.b"],
+            ["", "-a", ".a", "a b", "a\n", "ä"]
+        ),
+        (.type, ["heart_rate", "HeartRate"], ["", "1a", "a-b", "-a", "a\0"]),
+        (.number(1...10), ["1", "10"], ["0", "11", "-1", "+1", "01", "1.0", "1e1", " 1", ""]),
+        (
+            .time, ["2026-11-20", "2026-11-20T06:00:00Z", "2026-11-20T06:00:00.25+01:00"],
+            ["now", "2026-11-20T06:00", "20261120", "-1", "2026-11-20Z"]
+        ),
+        (.since, ["30d", "2026-11-20"], ["0d", "d", "30", "30h", "-30d"]),
+        (.day, ["2026-11-20"], ["2026-11-20T06:00:00Z", "2026-1-1"]),
+        (.span, ["90m", "7d", "1s", "12h"], ["0m", "-1d", "7", "7w", "1h30m"]),
+        (.choice(["raw", "day"]), ["raw", "day"], ["", "rawday", "RAW", "raw\n"]),
+        (
+            .note, ["abroad, ünd 旅", "a -- b", String(repeating: "x", count: 200)],
+            ["", "-x", "a\nb", "a\r\nb", "a\u{7F}", "a\u{85}b", String(repeating: "x", count: 201)]
+        ),
+    ])
+    func `a value is taken if it is of its type`(
+        value: APIValue, good: [String], bad: [String]
+    ) {
+        #expect(good.filter { !value.accepts($0) } == [])
+        #expect(bad.filter { value.accepts($0) } == [])
+    }
+
+    @Test func `no value that is taken looks like an option`() throws {
+        for route in APIRoute.all {
+            for parameter in route.parameters {
+                for text in ["--config=/tmp/x", "-c", "--", "-"] {
+                    #expect(!parameter.value.accepts(text), "\(route.path) \(parameter.name)")
+                }
+            }
+        }
+        let words = try #require(APIRoute.all.first { $0.path == "history" })
+            .words("", [(name: "job", value: "a"), (name: "limit", value: "3")])
+        #expect(words == ["history", "--limit=3", "--", "a"])
+    }
+
+    @Test func `the description has each path, and what it refers to exists`() throws {
+        let text = APIDescription().document.page
+        let document = try JSONValue(text)
+
+        let paths = Set(
+            APIRoute.all.map { "/api/v1/\($0.path)" }
+                + APIAction.all.map { "/api/v1/actions/\($0.name)" }
+                + ["/api/v1/session", "/api/v1/events"])
+        #expect(document["paths"].keys == paths)
+        let schemas = document["components"]["schemas"].keys
+        let references = text.matches(of: /"\$ref": "#\/components\/schemas\/([^"]+)"/)
+        #expect(!references.isEmpty && !text.contains("#/$defs"))
+        #expect(Set(references.map { String($0.output.1) }).subtracting(schemas) == [])
+        #expect(document["openapi"].text == "3.1.0")
+    }
+
+    @Test func `four commands run at the same time, 32 wait, and one more is refused`() async {
+        let pool = CommandPool(program: ["/bin/true"], environment: [:])
+        let gate = Latch()
+        let started = Mutex(0)
+        let ended = Mutex(0)
+
+        let taken = (0..<37).map { _ in
+            pool.start {
+                started.withLock { $0 += 1 }
+                _ = gate.isOpen(within: 60_000)
+                ended.withLock { $0 += 1 }
+            }
+        }
+
+        #expect(taken.prefix(36).allSatisfy { $0 } && !taken[36])
+        while started.withLock({ $0 }) < 4 { await Task.yield() }
+        #expect(started.withLock { $0 } == 4)
+        gate.open()
+        while ended.withLock({ $0 }) < 36 { await Task.yield() }
+        #expect(started.withLock { $0 } == 36)
+        #expect(pool.start {})
+    }
+
+    @Test(arguments: [
+        (CommandAnswer.End.failure(.timedOut), false, 504, "the command took longer than 30s"),
+        (.failure(.tooLarge), false, 400, "the answer is too long; ask for a shorter time"),
+        (.failure(.refused("cannot make a pipe: x")), false, 503, "cannot make a pipe: x"),
+        (
+            end(64, "", "clarity-jobs: no run 7 in the history\n"), true, 404,
+            "no run 7 in the history"
+        ),
+        (end(64, "", "clarity-jobs: --since\nhelp: x\n"), false, 400, "--since"),
+        (end(66, "", "clarity-jobs: no data\n"), false, 404, "no data"),
+        (end(1, "", "clarity-jobs: none\n"), true, 404, "none"),
+        (end(74, "", "clarity-jobs: disk is full\n"), true, 503, "disk is full"),
+        (end(0, "", ""), false, 503, "the command ended with 0"),
+        (end(143, "[{\"a\":1}", ""), false, 503, "the command ended with 143"),
+        (end(1, "{\"holds\":false}\n", ""), false, 200, nil),
+    ])
+    func `the end of a command decides the status`(
+        end: CommandAnswer.End, namesOne: Bool, status: UInt32, error: String?
+    ) throws {
+        let answer = CommandAnswer.toQuery(end, namesOne: namesOne)
+
+        #expect(answer.status == status)
+        guard case .bytes(let bytes)? = answer.content else {
+            Issue.record("the answer has no JSON")
+            return
+        }
+        let told = try JSONValue(String(decoding: bytes, as: UTF8.self))
+        #expect(told["error"].text == error)
+    }
+
+    private static func end(_ status: Int32, _ output: String, _ errors: String)
+        -> CommandAnswer.End
+    {
+        .success(
+            CapturedCommand.Result(
+                status: status, output: Array(output.utf8), errors: Array(errors.utf8)))
+    }
+
+    @Test func `beyond loopback, addresses and the machine's name are answered`() throws {
+        let address = try #require(ListenAddress("0.0.0.0:8799"))
+        let hosts = PageHosts(address, isEncrypted: true, outer: "https://health.example:8799")
+
+        for host in ["192.0.2.7:8799", "127.0.0.1:8799", "localhost:8799", "health.example:8799"] {
+            #expect(hosts.accepts(host: host), "\(host)")
+            #expect(hosts.accepts(origin: "https://\(host)", host: host))
+            #expect(!hosts.accepts(origin: "http://\(host)", host: host))
+        }
+        for host in [
+            "192.0.2.7", "192.0.2.7:1", "evil.example:8799", "192.0.2.7.evil.example:8799",
+            "3221225991:8799", "0xC0.0.2.7:8799",
+        ] {
+            #expect(!hosts.accepts(host: host), "\(host)")
+        }
+        #expect(!hosts.accepts(host: nil))
+    }
+
+    @Test(arguments: [
+        ("https://health.example", "https://health.example"),
+        ("https://Health.example:8443/", "https://health.example:8443"),
+        ("http://health.example", nil), ("https://", nil), ("https://a b", nil),
+        ("https://a/b", nil), ("https://a:b", nil), ("https://a@b", nil), ("health.example", nil),
+    ])
+    func `the address of a proxy is an origin with TLS`(text: String, origin: String?) {
+        #expect(PageHosts.outer(text) == origin)
+    }
+
+    @Test func `every file of the pages is embedded`() async throws {
+        let check = try await ChildProgram.run(
+            "\(Playground.root)/scripts/list-assets", ["--check"],
+            environment: ["PATH": "/usr/bin:/bin"])
+        let folder = "\(Playground.root)/Sources/CWebPages/assets"
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+
+        #expect(check.status == 0, "\(check.errors)")
+        for name in names {
+            guard case .fixed(let bytes)? = PageFiles.answer(name)?.content else {
+                Issue.record("`\(name)` is missing")
+                continue
+            }
+            let file = try TemporaryFolder.read("\(folder)/\(name)")
+            #expect(
+                Array(UnsafeRawBufferPointer(start: bytes.start, count: bytes.count)) == file,
+                "`\(name)` has changed since the build")
+        }
+        #expect(PageFiles.answer("../include/CWebPages.h") == nil)
+    }
+}
