@@ -8,16 +8,91 @@
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const unsigned char asset_0[] = {
-#embed "/usr/share/javascript/chart.js/chart.min.js"
+#embed "assets/actions.js"
 };
 
 static const unsigned char asset_1[] = {
+#embed "assets/api.js"
+};
+
+static const unsigned char asset_2[] = {
+#embed "assets/app.js"
+};
+
+static const unsigned char asset_3[] = {
+#embed "/usr/share/javascript/chart.js/chart.min.js"
+};
+
+static const unsigned char asset_4[] = {
+#embed "assets/dom.js"
+};
+
+static const unsigned char asset_5[] = {
+#embed "assets/format.js"
+};
+
+static const unsigned char asset_6[] = {
 #embed "assets/index.html"
 };
 
+static const unsigned char asset_7[] = {
+#embed "assets/live.js"
+};
+
+static const unsigned char asset_8[] = {
+#embed "assets/nights.js"
+};
+
+static const unsigned char asset_9[] = {
+#embed "assets/page-jobs.js"
+};
+
+static const unsigned char asset_10[] = {
+#embed "assets/page-run.js"
+};
+
+static const unsigned char asset_11[] = {
+#embed "assets/page-today.js"
+};
+
+static const unsigned char asset_12[] = {
+#embed "assets/pages.css"
+};
+
+static const unsigned char asset_13[] = {
+#embed "assets/pictures.js"
+};
+
+static const unsigned char asset_14[] = {
+#embed "assets/runs.js"
+};
+
+static const unsigned char asset_15[] = {
+#embed "assets/style.css"
+};
+
+static const unsigned char asset_16[] = {
+#embed "assets/timeline.js"
+};
+
 static const struct cwebpages_asset assets[] = {
-    {"chart.js", asset_0, sizeof asset_0},
-    {"index.html", asset_1, sizeof asset_1},
+    {"actions.js", asset_0, sizeof asset_0},
+    {"api.js", asset_1, sizeof asset_1},
+    {"app.js", asset_2, sizeof asset_2},
+    {"chart.js", asset_3, sizeof asset_3},
+    {"dom.js", asset_4, sizeof asset_4},
+    {"format.js", asset_5, sizeof asset_5},
+    {"index.html", asset_6, sizeof asset_6},
+    {"live.js", asset_7, sizeof asset_7},
+    {"nights.js", asset_8, sizeof asset_8},
+    {"page-jobs.js", asset_9, sizeof asset_9},
+    {"page-run.js", asset_10, sizeof asset_10},
+    {"page-today.js", asset_11, sizeof asset_11},
+    {"pages.css", asset_12, sizeof asset_12},
+    {"pictures.js", asset_13, sizeof asset_13},
+    {"runs.js", asset_14, sizeof asset_14},
+    {"style.css", asset_15, sizeof asset_15},
+    {"timeline.js", asset_16, sizeof asset_16},
 };
 
 const struct cwebpages_asset *cwebpages_find(const char *name) {

@@ -1,0 +1,92 @@
+/**
+ * The server's API. Answers are kept in memory only while a page shows them.
+ */
+
+/** @typedef {{csrf: string, read_only: boolean, zone: string, version: string}} Session */
+
+/** A request that failed; its message is for the reader. */
+export class RequestError extends Error {
+    /** @param {number} status 0 if the server did not answer @param {string} message */
+    constructor(status, message) {
+        super(message);
+        this.status = status;
+    }
+}
+
+/** @type {Session | null} */
+let session = null;
+
+/** The session, asked for once. @returns {Promise<Session>} */
+export async function openSession() {
+    session ??= await get("session");
+    return session;
+}
+
+/** Whether the server refuses actions. */
+export const isReadOnly = () => session?.read_only ?? true;
+
+/**
+ * Gets the JSON of a path below `/api/v1/`.
+ *
+ * @param {string} path
+ * @param {Record<string, string | number | null | undefined>} [query] empty values are left out
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function get(path, query = {}, signal) {
+    const words = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+        if (value !== null && value !== undefined && value !== "") words.set(name, String(value));
+    }
+    const text = words.toString();
+    return request(`/api/v1/${path}${text ? `?${text}` : ""}`, {signal});
+}
+
+/**
+ * Does an action, and returns what the command says.
+ *
+ * @param {string} name such as `pause`
+ * @param {Record<string, string>} fields
+ */
+export async function act(name, fields) {
+    const {csrf} = await openSession();
+    return request(`/api/v1/actions/${name}`, {
+        method: "POST",
+        headers: {"Content-Type": "application/json", "X-CSRF-Token": csrf},
+        body: JSON.stringify(fields),
+    });
+}
+
+/** How often a request that met a busy server is made again. */
+const patience = 4;
+
+async function request(url, options, tries = patience) {
+    let answer;
+    try {
+        answer = await fetch(url, {...options, credentials: "same-origin", cache: "no-store"});
+    } catch (error) {
+        if (error instanceof DOMException && error.name === "AbortError") throw error;
+        throw new RequestError(0, "clarity-jobs does not answer");
+    }
+    if (answer.status === 503 && tries > 0 && options.method !== "POST") {
+        await new Promise((finish) => setTimeout(finish, 400 * (1 + patience - tries)));
+        if (options.signal?.aborted) throw new DOMException("The reader has left.", "AbortError");
+        return request(url, options, tries - 1);
+    }
+    let body;
+    try {
+        body = await answer.json();
+    } catch (error) {
+        if (error instanceof DOMException && error.name === "AbortError") throw error;
+        throw new RequestError(
+            answer.status, `the server's answer (status ${answer.status}) is not JSON`);
+    }
+    if (!answer.ok) {
+        throw new RequestError(answer.status,
+            body.error ?? body.message ?? `the server answered with status ${answer.status}`);
+    }
+    return body;
+}
+
+/** The short name of a record type of Apple Health, which the API takes. */
+export const shortType = (type) => type.replace(/^HK[A-Za-z]*TypeIdentifier/, "");

@@ -1,0 +1,179 @@
+/** Jobs: when each ran and runs next, and what it waits for. */
+import {actionButton, pauseButton} from "./actions.js";
+import {get} from "./api.js";
+import {behind, empty, facts, h, table} from "./dom.js";
+import {age, dayTime, moment, relative, span} from "./format.js";
+import {localTimes, reasonText, runLength, stateMark, subjectText, waitText} from "./runs.js";
+import {hours, timeline, timelineKey} from "./timeline.js";
+
+async function load({signal}) {
+    const since = new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19) + "Z";
+    const [jobs, runs, next] = await Promise.all([
+        get("jobs", {}, signal),
+        get("history", {since, limit: 1000}, signal),
+        get("next", {count: 400}, signal),
+    ]);
+    const explained = await Promise.all(jobs.filter((job) => job.state !== "disabled")
+            .map((job) => get("explain", {job: job.job}, signal)));
+    return {jobs, runs, next, explained: explained.map(steady)};
+}
+
+/** Without what is different at each look, so that an unchanged page is not drawn again. */
+function steady(explanation) {
+    const start =
+        explanation.start.certainty === "estimate" || explanation.start.certainty === "now"
+        ? {...explanation.start, at: null}
+        : explanation.start;
+    return {...explanation, start};
+}
+
+function draw({jobs, runs, next, explained}, place) {
+    if (jobs.length === 0) {
+        return [
+            h("h1", null, "Jobs"),
+            empty("The job file has no jobs.", "Run ", h("code", null, "clarity-jobs init"),
+                " to make one.")
+        ];
+    }
+    const now = Date.now();
+    const coming = next.filter((one) => Date.parse(one.at) < now + hours * 3_600_000);
+    const byJob = new Map(explained.map((one) => [one.job, one]));
+    return [
+        h("h1", null, "Jobs"),
+        h("p", {class: "lead"}, headline(jobs, runs)),
+        h("section", {class: "panel", "aria-labelledby": "times"},
+            h("div", {class: "section-head"},
+                h("h2", {id: "times"}, `The last and the next ${hours} hours`), timelineKey()),
+            timeline(jobs.map((job) => job.job), runs, coming, now),
+            behind("Runs as a table", () => runsTable(runs)),
+            behind("Next starts as a table",
+                () => table("Next starts", ["When", "Job"],
+                    coming.slice(0, 200).map((one) => [moment(one.at), one.job])))),
+        h("section", {"aria-labelledby": "each"},
+            h("h2", {id: "each", class: "unseen"}, "Each job"),
+            h("ul", {class: "jobs"},
+                jobs.map((job) => jobItem(job, byJob.get(job.job), runs, place)))),
+    ];
+}
+
+function headline(jobs, runs) {
+    const running = jobs.filter((job) => job.state === "running").length;
+    const failed = runs.filter((run) => run.state === "failed").length;
+    const overdue = jobs.filter((job) => job.overdue).length;
+    const parts = [
+        `${jobs.length} jobs`, running ? `${running} running now` : null,
+        `${runs.length} runs in ${hours} hours`, failed ? `${failed} failed` : "none failed",
+        overdue ? `${overdue} overdue, because no scheduler runs` : null
+    ];
+    return `${parts.filter(Boolean).join(", ")}.`;
+}
+
+function runsTable(runs) {
+    return table("Runs", ["Run", "Job", "Due", "State", "#Took", "What it did"],
+        runs.map(
+            (run) => [h("a", {href: `/runs/${run.run}`, "data-key": `row ${run.run}`}, run.run),
+                run.job, moment(run.scheduled_for), stateMark(run.state), runLength(run),
+                run.failure ?? run.summary]));
+}
+
+function jobItem(job, explanation, runs, place) {
+    const latest =
+        runs.filter((run) => run.job === job.job && run.finished_at)
+            .reduce((last, run) => !last || run.finished_at > last.finished_at ? run : last, null);
+    const state = explanation?.paused ? "paused" : job.state;
+    return h("li", {class: "panel job", "data-job": job.job},
+        h("div", {class: "section-head"},
+            h("h3", null, job.job, " ", h("span", {class: "muted small"}, job.kind)),
+            place.readOnly || !explanation ? null : buttons(job, explanation, place)),
+        h("p", {class: "job-line"}, sentence(state, job, explanation)),
+        latest ? lastRun(latest) : null,
+        explanation ? conditions(explanation) : null);
+}
+
+function lastRun(run) {
+    const words = run.failure ?? run.summary;
+    return h("p", {class: "muted small"}, "Last run ",
+        h("a", {href: `/runs/${run.run}`, "data-key": `last ${run.run}`}, run.run), " ",
+        stateMark(run.state), " ", age(run.finished_at), words ? `: ${words}` : "");
+}
+
+function sentence(state, job, explanation) {
+    if (job.overdue) return h("span", {class: "warn"}, `Overdue: ${localTimes(job.overdue)}`);
+    if (state === "disabled") return "Disabled in the job file.";
+    if (state === "paused") {
+        const {until, reason} = explanation.paused;
+        return [
+            "Paused ", until ? `until ${dayTime(until)}` : "until you resume it",
+            reason ? `: ${reason}` : "", "."
+        ];
+    }
+    if (state === "running") {
+        const since = explanation.running_since;
+        return ["Runs now", since ? [", since ", age(since)] : "", "."];
+    }
+    if (state === "enqueued") {
+        const waits = job.waiting_on.map(waitText).join("; ");
+        return waits ? `Waits for ${waits}.` : "Ready: a scheduler starts it next.";
+    }
+    if (!job.next) return "Starts only after an event or by hand.";
+    const {schedule} = explanation;
+    return `Next ${dayTime(job.next)} (${relative(job.next)})${schedule ? `, ${schedule}` : ""}.`;
+}
+
+function buttons(job, explanation, place) {
+    const {job: id} = job;
+    const {run} = explanation;
+    const start = () => actionButton("Run", "run", {job: id}, place,
+        {done: `A run of ${id} was asked for.`, label: `Run ${id}`});
+    const cancel = () => actionButton("Cancel", "cancel", {run: String(run)}, place, {
+        done: `Run ${run} is cancelled.`,
+        label: `Cancel the run of ${id}`,
+        confirm: {
+            title: `Cancel run ${run}?`,
+            text: `What ${id} has finished stays; the next run does the rest.`,
+        },
+    });
+    const resume = () => actionButton("Resume", "resume", {job: id}, place,
+        {main: true, done: `${id} goes on.`, label: `Resume ${id}`});
+    return h("div", {class: "buttons"},
+        (run ?? null) === null ? start() : cancel(),
+        explanation.paused ? resume() : pauseButton(id, place));
+}
+
+/** Each constraint with what it needs and what was measured; closed unless something waits. */
+function conditions(explanation) {
+    const others = explanation.reasons.filter((one) => one.reason !== "notDue");
+    const rows = [...explanation.constraints, ...others];
+    if (rows.length === 0) return null;
+    const unmet = explanation.constraints.filter((one) => one.verdict === "unmet");
+    const list = h("details", {class: "behind", "data-key": `conditions ${explanation.job}`},
+        h("summary", null, unmet.length === 0 ? "All constraints hold"
+            : `Waits for ${unmet.map((one) => subjectText(one.subject)).join(", ")}`),
+        table(`Constraints of ${explanation.job}`,
+            ["Constraint", "Wanted", "Measured", "Verdict", "Known from", "Held back in 7 days"],
+            rows.map(conditionRow)),
+        explanation.changes.length > 0 && unmet.length > 0
+            ? facts([["What would start it", localTimes(explanation.changes.join("; "))]]) : null);
+    list.open = unmet.length > 0;
+    return list;
+}
+
+const verdicts = {
+    met: "✓ met", assumed: "✓ assumed", unmet: "✕ not met", dropped: "– dropped",
+};
+
+function conditionRow(row) {
+    const subject = subjectText(row.subject);
+    const held = row.last_7_days;
+    return [
+        row.reason === "constraint" ? subject : `${reasonText(row.reason)}, ${subject}`,
+        localTimes(row.wanted),
+        localTimes(row.measured),
+        h("span", {class: row.verdict === "unmet" ? "warn nowrap" : "nowrap"},
+            verdicts[row.verdict] ?? row.verdict),
+        localTimes(row.source),
+        held ? `${held.times} times, ${span(held.total_ms)}` : "never",
+    ];
+}
+
+export default {title: "Jobs", load, draw};

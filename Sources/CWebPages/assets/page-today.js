@@ -1,0 +1,182 @@
+/** Today: the newest value of each measure, last night, the latest insight, what is not fresh. */
+import {get} from "./api.js";
+import {behind, empty, h, table} from "./dom.js";
+import {
+    addDays,
+    age,
+    civilDay,
+    clockTime,
+    count,
+    measure,
+    moment,
+    number,
+    span,
+    unitText,
+    words
+} from "./format.js";
+import {asleep, loadNights, minutesByStage} from "./nights.js";
+import {hourAxis, nightPicture, sparkline, stageOf, stages} from "./pictures.js";
+
+const names = {
+    total_sleep_minutes: "Sleep",
+    heart_rate_variability: "Heart rate variability",
+    oxygen_saturation: "Blood oxygen",
+    respiratory_rate: "Breathing rate",
+};
+/** Where Explore shows the same thing. */
+const records = {
+    steps: "StepCount",
+    resting_heart_rate: "RestingHeartRate",
+    heart_rate: "HeartRate",
+    heart_rate_variability: "HeartRateVariabilitySDNN",
+    oxygen_saturation: "OxygenSaturation",
+    respiratory_rate: "RespiratoryRate",
+};
+/** The page that shows a measure over time. */
+function linkOf(name) {
+    if (name === "total_sleep_minutes") return "/sleep";
+    return records[name] ? `/explore?type=${records[name]}` : null;
+}
+
+const nameOf = (name) => names[name] ?? words(name);
+const shownDays = 30;
+
+async function load({signal}) {
+    const [summary, status, nights] = await Promise.all([
+        get("summary", {}, signal),
+        get("status", {}, signal),
+        loadNights(1, signal),
+    ]);
+    const series = await Promise.all(summary.items.map((item) => recent(item.name, signal)));
+    return {summary, status, night: nights[0] ?? null, series};
+}
+
+/** The last days of a measure; a measure that was never recorded has none. */
+async function recent(name, signal) {
+    try {
+        const answer = await get(`metrics/${name}`, {since: `${shownDays}d`}, signal);
+        const found = answer.measures.find((one) => one.measure === name);
+        return found ? {unit: found.unit, days: found.days} : null;
+    } catch (error) {
+        if (error.status === 404) return null;
+        throw error;
+    }
+}
+
+const valueOf = (day) => day.mean ?? day.total ?? null;
+
+function draw({summary, status, night, series}) {
+    if (summary.items.every((item) => item.value === null) && !summary.insight && !night) {
+        return [
+            h("h1", null, "Today"),
+            empty("There is no data yet.", "Name a source in the job file and run ",
+                h("code", null, "clarity-jobs run --due"), ", or try ",
+                h("code", null, "clarity-jobs import FILE"), ".")
+        ];
+    }
+    return [
+        h("h1", null, civilDay(summary.day, {weekday: "long", day: "numeric", month: "long"})),
+        freshness(status),
+        h("ul", {class: "cards"},
+            summary.items.map((item, index) => card(item, series[index], summary.day))),
+        behind(`The last ${shownDays} days as a table`, () => daysTable(summary, series)),
+        h("div", {class: "columns"}, lastNight(night), insight(summary.insight)),
+    ];
+}
+
+function card(item, series, today) {
+    const byDay = new Map((series?.days ?? []).map((day) => [day.day, valueOf(day)]));
+    const days = Array.from({length: shownDays},
+        (_, index) => byDay.get(addDays(today, index + 1 - shownDays)) ?? null);
+    const known = days.filter((value) => value !== null);
+    // A day that is not over has no sum yet: the last whole day stands in.
+    const whole = item.value === null ? (series?.days ?? []).at(-1) : undefined;
+    const latest = item.value ?? (whole ? valueOf(whole) : null);
+    const unit = unitText(item.unit);
+    const link = linkOf(item.name);
+    const [least, most] = [Math.min(...known), Math.max(...known)].map((value) => number(value));
+    const range = known.length > 1 ? `${shownDays} days, from ${least} to ${most} ${unit}` : "";
+    const day = item.day ?? whole?.day;
+    const when = !day ? "nothing recorded" : day === today ? "today" : civilDay(day);
+    return h("li", {class: `card ${item.state}`, "data-measure": item.name},
+        h("h2", null,
+            link ? h("a", {href: link, "data-key": `card ${item.name}`}, nameOf(item.name))
+                 : nameOf(item.name)),
+        h("p", {class: "value"},
+            latest === null ? h("span", {class: "muted"}, "–") : measure(latest, item.unit)),
+        h("p", {class: "muted small"}, when, item.as_of ? [" · ", age(item.as_of)] : null,
+            item.state === "stale" ? h("strong", {class: "warn"}, " · stale") : null),
+        sparkline(days, range));
+}
+
+function daysTable(summary, series) {
+    const days = Array.from({length: shownDays}, (_, index) => addDays(summary.day, -index));
+    const maps =
+        series.map((one) => new Map((one?.days ?? []).map((day) => [day.day, valueOf(day)])));
+    return table(`The last ${shownDays} days`,
+        ["Day", ...summary.items.map((item) => `#${nameOf(item.name)}`)],
+        days.map((day) => [civilDay(day), ...summary.items.map((item, index) => {
+            const value = maps[index].get(day);
+            return value === undefined ? "" : measure(value, series[index].unit);
+        })]));
+}
+
+function freshness(status) {
+    const missed = status.goals.filter((goal) => !goal.holds);
+    const overdue = status.jobs.filter((job) => job.overdue);
+    if (missed.length > 0 || overdue.length > 0) return stale(missed, overdue);
+    const needy = status.outbox?.for_person ?? 0;
+    return h("p", {class: "lead"},
+        status.goals.length > 0 ? "All data is up to date."
+            : "The job file sets no freshness goal.",
+        needy === 0 ? null
+            : [" ", h("a", {href: "/data"},
+                `${count(needy, "sample needs", "samples need")} your decision.`)]);
+}
+
+function stale(missed, overdue) {
+    const length = (seconds) => span(seconds * 1000);
+    const how = (goal) => goal.age_seconds === null ? "nothing has arrived"
+        : `${length(goal.age_seconds)} old, and should be at most ${length(goal.within_seconds)}`;
+    return h("section", {class: "notice", "aria-labelledby": "stale"},
+        h("h2", {id: "stale"}, "Not up to date"),
+        h("ul", null,
+            missed.map((goal) => h("li", null,
+                h("strong", null, nameOf(goal.goal)), ": ", how(goal),
+                goal.why ? [h("br"), h("span", {class: "muted"}, goal.why)] : null)),
+            overdue.map((job) => h("li", null,
+                h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ", job.words))));
+}
+
+function lastNight(night) {
+    const heading = h("h2", null, h("a", {href: "/sleep"}, "Last night"));
+    if (!night)
+        return h("section", {class: "panel"}, heading,
+            h("p", {class: "muted"}, "No sleep is recorded for last night."));
+    const sums = minutesByStage(night);
+    return h("section", {class: "panel"}, heading,
+        h("p", null, measure(Math.round(asleep(night)), "min"), " asleep, from ",
+            clockTime(night.start), " to ", clockTime(night.end)),
+        h("div", {class: "lane-names"},
+            h("ul", {"aria-hidden": "true"}, stages.map((stage) => h("li", null, stage.name))),
+            h("div", {class: "picture"}, nightPicture(night), hourAxis(night.start, night.end))),
+        behind("Stages as a table",
+            () => h("div", null,
+                table("Minutes of each stage", ["Stage", "#Time"],
+                    stages.map((stage) => [stage.name,
+                                   measure(Math.round(sums.get(stage.id) ?? 0), "min")])),
+                table("Parts of the night", ["Stage", "From", "To"],
+                    night.parts.map((part) => [stageOf(part.stage).name, clockTime(part.start),
+                                        clockTime(part.end)])))));
+}
+
+function insight(latest) {
+    const heading = h("h2", null, h("a", {href: "/insights"}, "Latest insight"));
+    if (!latest)
+        return h("section", {class: "panel"}, heading,
+            h("p", {class: "muted"}, "The backend has made no insight yet."));
+    return h("section", {class: "panel"}, heading, h("p", {class: "prose"}, latest.narrative),
+        h("p", {class: "muted small"}, "Made ", moment(latest.generated_at)));
+}
+
+export default {title: "Today", load, draw};

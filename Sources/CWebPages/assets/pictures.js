@@ -1,0 +1,101 @@
+/**
+ * Small pictures of data, as SVG made by hand: a sparkline, a night's stages, an axis of hours.
+ */
+import {h, svg} from "./dom.js";
+import {clockTime, dated} from "./format.js";
+
+/** The stages from the lightest to the deepest, as Apple Health calls them. */
+export const stages = [
+    {id: "Awake", name: "Awake", style: "awake"},
+    {id: "AsleepREM", name: "REM", style: "rem"},
+    {id: "AsleepCore", name: "Core", style: "core"},
+    {id: "AsleepDeep", name: "Deep", style: "deep"},
+];
+
+/** The stage of a part of a night; sleep without stages counts as core. */
+export const stageOf = (id) => stages.find((stage) => stage.id === id) ?? stages[2];
+
+/**
+ * A line of values over equal steps. Missing values leave a gap.
+ *
+ * @param {(number | null)[]} values
+ * @param {string} label what it shows, for those who do not see it
+ */
+export function sparkline(values, label) {
+    const known = values.filter((value) => value !== null);
+    if (known.length < 2) return null;
+    const least = Math.min(...known);
+    const most = Math.max(...known);
+    const height = (value) => 34 - 28 * (most > least ? (value - least) / (most - least) : 0.5);
+    const step = 200 / (values.length - 1);
+    let path = "";
+    values.forEach((value, index) => {
+        if (value === null) return;
+        const start = index === 0 || values[index - 1] === null;
+        path += `${start ? "M" : "L"}${(index * step).toFixed(1)} ${height(value).toFixed(1)}`;
+    });
+    return svg("svg", {
+        class: "sparkline",
+        viewBox: "0 0 200 40",
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": label
+    },
+        svg("path", {d: path, "vector-effect": "non-scaling-stroke"}));
+}
+
+/**
+ * One night as stages over time: a lane for each stage, or all in one lane.
+ *
+ * @param {import("./nights.js").Night} night
+ * @param {{from?: number, to?: number, lanes?: boolean}} [options] the instants at the edges
+ */
+export function nightPicture(night, {from = night.start, to = night.end, lanes = true} = {}) {
+    const place = (instant) => `${(100 * (instant - from) / (to - from)).toFixed(3)}%`;
+    const width = (part) => `${(100 * (part.end - part.start) / (to - from)).toFixed(3)}%`;
+    const height = lanes ? 26 : 18;
+    const bars = night.parts.map((part) => {
+        const stage = stageOf(part.stage);
+        const lane = lanes ? stages.indexOf(stage) : 0;
+        return svg("rect", {
+            class: `stage-${stage.style}`,
+            x: place(part.start),
+            width: width(part),
+            y: lane * 32,
+            height,
+            rx: 2
+        });
+    });
+    const [start, end] = [clockTime(night.start), clockTime(night.end)];
+    return svg("svg", {
+        class: lanes ? "night lanes" : "night", width: "100%", height: lanes ? 122 : height,
+        role: "img", "aria-label": `Asleep from ${start} to ${end}; the table has the stages`,
+    }, bars);
+}
+
+/**
+ * Hours under a picture of the same width.
+ *
+ * @param {number} from @param {number} to instants
+ * @param {number} [every] hours between two marks
+ */
+export function hourAxis(from, to, every = 2) {
+    const step = every * 3_600_000;
+    const marks = [];
+    for (let at = Math.ceil(from / step) * step; at <= to; at += step) marks.push(at);
+    const axis = h("div", {class: "axis", "aria-hidden": "true"}, marks.map((at) => {
+        const mark = h("span", null, dated(at, {hour: "numeric"}));
+        const share = 100 * (at - from) / (to - from);
+        mark.style.setProperty("left", `${share}%`);
+        // The last one would stand beyond the edge.
+        if (share > 94) mark.style.setProperty("transform", "translateX(-100%)");
+        return mark;
+    }));
+    return axis;
+}
+
+/** What the colours of stages mean. */
+export const stageKey = () => h("ul", {class: "key"},
+    stages.map(
+        (stage) => h("li", null,
+            h("span", {class: `swatch back-${stage.style}`, "aria-hidden": "true"}), stage.name)));
