@@ -24,54 +24,102 @@ static const unsigned char asset_3[] = {
 };
 
 static const unsigned char asset_4[] = {
-#embed "assets/dom.js"
+#embed "assets/charts.js"
 };
 
 static const unsigned char asset_5[] = {
-#embed "assets/format.js"
+#embed "assets/dom.js"
 };
 
 static const unsigned char asset_6[] = {
-#embed "assets/index.html"
+#embed "assets/flow.js"
 };
 
 static const unsigned char asset_7[] = {
-#embed "assets/live.js"
+#embed "assets/format.js"
 };
 
 static const unsigned char asset_8[] = {
-#embed "assets/nights.js"
+#embed "assets/gestures.js"
 };
 
 static const unsigned char asset_9[] = {
-#embed "assets/page-jobs.js"
+#embed "assets/index.html"
 };
 
 static const unsigned char asset_10[] = {
-#embed "assets/page-run.js"
+#embed "assets/live.js"
 };
 
 static const unsigned char asset_11[] = {
-#embed "assets/page-today.js"
+#embed "assets/nights.js"
 };
 
 static const unsigned char asset_12[] = {
-#embed "assets/pages.css"
+#embed "assets/page-access.js"
 };
 
 static const unsigned char asset_13[] = {
-#embed "assets/pictures.js"
+#embed "assets/page-data.js"
 };
 
 static const unsigned char asset_14[] = {
-#embed "assets/runs.js"
+#embed "assets/page-explore.js"
 };
 
 static const unsigned char asset_15[] = {
-#embed "assets/style.css"
+#embed "assets/page-insights.js"
 };
 
 static const unsigned char asset_16[] = {
+#embed "assets/page-jobs.js"
+};
+
+static const unsigned char asset_17[] = {
+#embed "assets/page-machine.js"
+};
+
+static const unsigned char asset_18[] = {
+#embed "assets/page-run.js"
+};
+
+static const unsigned char asset_19[] = {
+#embed "assets/page-sleep.js"
+};
+
+static const unsigned char asset_20[] = {
+#embed "assets/page-sources.js"
+};
+
+static const unsigned char asset_21[] = {
+#embed "assets/page-today.js"
+};
+
+static const unsigned char asset_22[] = {
+#embed "assets/page-workouts.js"
+};
+
+static const unsigned char asset_23[] = {
+#embed "assets/pages.css"
+};
+
+static const unsigned char asset_24[] = {
+#embed "assets/pictures.js"
+};
+
+static const unsigned char asset_25[] = {
+#embed "assets/runs.js"
+};
+
+static const unsigned char asset_26[] = {
+#embed "assets/series.js"
+};
+
+static const unsigned char asset_27[] = {
+#embed "assets/style.css"
+};
+
+static const unsigned char asset_28[] = {
 #embed "assets/timeline.js"
 };
 
@@ -80,19 +128,31 @@ static const struct cwebpages_asset assets[] = {
     {"api.js", asset_1, sizeof asset_1},
     {"app.js", asset_2, sizeof asset_2},
     {"chart.js", asset_3, sizeof asset_3},
-    {"dom.js", asset_4, sizeof asset_4},
-    {"format.js", asset_5, sizeof asset_5},
-    {"index.html", asset_6, sizeof asset_6},
-    {"live.js", asset_7, sizeof asset_7},
-    {"nights.js", asset_8, sizeof asset_8},
-    {"page-jobs.js", asset_9, sizeof asset_9},
-    {"page-run.js", asset_10, sizeof asset_10},
-    {"page-today.js", asset_11, sizeof asset_11},
-    {"pages.css", asset_12, sizeof asset_12},
-    {"pictures.js", asset_13, sizeof asset_13},
-    {"runs.js", asset_14, sizeof asset_14},
-    {"style.css", asset_15, sizeof asset_15},
-    {"timeline.js", asset_16, sizeof asset_16},
+    {"charts.js", asset_4, sizeof asset_4},
+    {"dom.js", asset_5, sizeof asset_5},
+    {"flow.js", asset_6, sizeof asset_6},
+    {"format.js", asset_7, sizeof asset_7},
+    {"gestures.js", asset_8, sizeof asset_8},
+    {"index.html", asset_9, sizeof asset_9},
+    {"live.js", asset_10, sizeof asset_10},
+    {"nights.js", asset_11, sizeof asset_11},
+    {"page-access.js", asset_12, sizeof asset_12},
+    {"page-data.js", asset_13, sizeof asset_13},
+    {"page-explore.js", asset_14, sizeof asset_14},
+    {"page-insights.js", asset_15, sizeof asset_15},
+    {"page-jobs.js", asset_16, sizeof asset_16},
+    {"page-machine.js", asset_17, sizeof asset_17},
+    {"page-run.js", asset_18, sizeof asset_18},
+    {"page-sleep.js", asset_19, sizeof asset_19},
+    {"page-sources.js", asset_20, sizeof asset_20},
+    {"page-today.js", asset_21, sizeof asset_21},
+    {"page-workouts.js", asset_22, sizeof asset_22},
+    {"pages.css", asset_23, sizeof asset_23},
+    {"pictures.js", asset_24, sizeof asset_24},
+    {"runs.js", asset_25, sizeof asset_25},
+    {"series.js", asset_26, sizeof asset_26},
+    {"style.css", asset_27, sizeof asset_27},
+    {"timeline.js", asset_28, sizeof asset_28},
 };
 
 const struct cwebpages_asset *cwebpages_find(const char *name) {

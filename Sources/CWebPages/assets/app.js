@@ -30,7 +30,15 @@ import {listen} from "./live.js";
 
 const pages = [
     ["/today", "./page-today.js"],
+    ["/explore", "./page-explore.js"],
+    ["/sleep", "./page-sleep.js"],
+    ["/workouts", "./page-workouts.js"],
+    ["/insights", "./page-insights.js"],
     ["/jobs", "./page-jobs.js"],
+    ["/data", "./page-data.js"],
+    ["/sources", "./page-sources.js"],
+    ["/machine", "./page-machine.js"],
+    ["/access", "./page-access.js"],
 ];
 
 const main = document.getElementById("main");
