@@ -6,13 +6,14 @@ SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benc
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test test-pages chaos bench conformance check-api fuzz lint format release first-day clean
+.PHONY: help setup build demo test test-pages pictures chaos bench conformance check-api fuzz lint format release first-day clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
 	@echo '              in both dialects, and with the faults that the deployed backend has'
 	@echo 'make test     builds and runs the tests'
 	@echo 'make test-pages  tests the pages of `serve` in Chromium, some two minutes'
+	@echo 'make pictures    makes the pictures of the pages in docs/pictures anew'
 	@echo 'make chaos    breaks all that can be broken; CHAOS="--seed 7 --part kill"'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
@@ -46,6 +47,10 @@ test:
 test-pages:
 	@scripts/setup pages
 	@scripts/test-pages
+
+pictures:
+	@scripts/setup pages
+	@scripts/make-pictures
 
 chaos:
 	@scripts/setup test
