@@ -1,5 +1,7 @@
 import ClarityTestSupport
+import Foundation
 @testable import ProgramTestSupport
+import SQLite
 import Testing
 
 /// What a person does on the pages, and what the log says of what was seen there.
@@ -89,6 +91,54 @@ struct PagesActionTests {
         #expect(try all.json["discarded"].number == 3)
         #expect(
             try await playground.json("outbox", "list", "--in-state", "queued").elements.isEmpty)
+    }
+
+    @Test func `an action outlives a server that is killed in it`() async throws {
+        let playground = try await playground()
+        _ = try await playground.json("resume", "quick")
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+        let session = try await pages.send("GET", "/api/v1/session", cookie: cookie).json
+        let token = try #require(session["csrf"].text)
+        let body = #"{"job":"quick"}"#
+        // The command waits for the history, which this test keeps locked.
+        let history = try Connection(path: "\(playground.statePath)/history.db", access: .readWrite)
+        try history.execute("BEGIN IMMEDIATE")
+        let browser = try LoopbackRequest.open(
+            "POST /api/v1/actions/pause HTTP/1.1\r\nHost: 127.0.0.1:\(pages.port)\r\n"
+                + "Cookie: \(cookie)\r\nX-CSRF-Token: \(token)\r\n"
+                + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+                + body, port: pages.port)
+        defer { close(browser) }
+        var child: String?
+        while child == nil {
+            try Task.checkCancellation()
+            child = try children(of: pages.program.processID).first
+        }
+
+        pages.program.signal(SIGKILL)
+        #expect(await pages.program.finish().status == 137)
+        try history.execute("ROLLBACK")
+
+        // Where nobody reaps it, it stays as a zombie.
+        let command = try #require(child)
+        while let state = try? TemporaryFolder.read("/proc/\(command)/stat"),
+            !String(decoding: state, as: UTF8.self).contains(") Z ")
+        {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(try await playground.json("explain", "quick")["paused"] != .null)
+        #expect(try await playground.run("audit").status == 0)
+    }
+
+    private func children(of process: Int32) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").flatMap {
+            thread in
+            let path = "/proc/\(process)/task/\(thread)/children"
+            return String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+                .split(separator: " ").map { String($0) }
+        }
     }
 
     @Test func `a page's views of a metric are one entry an hour and session`() async throws {

@@ -93,6 +93,20 @@ struct PagesEntryTests {
 
     @Test func `a link is shown at the start on a terminal only`() async throws {
         let playground = try await playground()
+        let terminal = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", ["serve", "--listen", "127.0.0.1:0"],
+            environment: playground.terminalEnvironment)
+        let screen = await terminal.read(until: "(works once, for 10 minutes)")
+        let link = try #require(
+            screen.firstMatch(
+                of: /open http:\/\/127\.0\.0\.1:(\d+)(\/enter\?token=[0-9a-f]{64}) \(works/))
+        let port = try #require(UInt16(link.output.1))
+        let opened = try await LoopbackRequest.answer(
+            "GET", String(link.output.2), host: "127.0.0.1:\(port)", port: port)
+        #expect(opened.hasPrefix("HTTP/1.1 303"), "\(opened)")
+        terminal.signal(SIGTERM)
+        #expect(await terminal.finish().status == 143)
+
         let pages = try await PagesProgram(playground)
         pages.program.signal(SIGTERM)
         let end = await pages.program.finish()

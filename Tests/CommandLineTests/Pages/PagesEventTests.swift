@@ -84,30 +84,17 @@ struct PagesEventTests {
         _ = try await playground.json("pause", "upload")
         let pages = try await PagesProgram(playground)
         let cookie = try await pages.enter()
-        func memory() throws -> Int {
-            let path = "/proc/\(pages.program.processID)/status"
-            let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
-            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
-            return try #require(Int(line.filter(\.isNumber)))
-        }
-        func threads() throws -> Int {
-            let path = "/proc/\(pages.program.processID)/status"
-            let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
-            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("Threads:") })
-            return try #require(Int(line.filter(\.isNumber)))
-        }
-
         var browsers = try (0..<200).map { _ in try Listening(pages, cookie) }
         for browser in browsers { _ = try await browser.read(until: "retry: 2000\n\n") }
-        let before = try memory()
+        let before = try pages.residentKibibytes
         for _ in 0..<5 {
             _ = try await playground.json("pause", "upload")
             for browser in browsers {
                 #expect(try await browser.read(until: Self.changed).contains(Self.changed))
             }
         }
-        let after = try memory()
-        let count = try threads()
+        let after = try pages.residentKibibytes
+        let count = try pages.threads
         // Browsers that have left make room for others, once the server has written to them.
         browsers.forEach { $0.leave() }
         let witness = try Listening(pages, cookie)
@@ -125,7 +112,7 @@ struct PagesEventTests {
 
         #expect(after < 30 << 10 && after - before < 1 << 10, "\(before) to \(after) KiB")
         #expect(count <= 8)
-        #expect(try memory() < 32 << 10)
+        #expect(try pages.residentKibibytes < 32 << 10)
     }
 
     @Test func `a server that stops ends the streams and the requests`() async throws {

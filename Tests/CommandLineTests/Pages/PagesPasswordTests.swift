@@ -29,12 +29,14 @@ struct PagesPasswordTests {
 
         let foreign = try await enter(pages, good, headers: ["Origin": "http://evil.example"])
         let right = try await enter(pages, good)
+        let memory = try pages.residentKibibytes
         var wrong: [Int] = []
         for _ in 0..<4 { wrong.append(try await enter(pages, "something-else-1").status) }
         let sixth = try await enter(pages, good)
 
         #expect(
             form.status == 200 && form.text.contains("<form method=\"post\" action=\"/enter\">"))
+        #expect(memory < 40 << 10, "the 64 MiB of the check are not given back: \(memory) KiB")
         #expect(foreign.status == 403 && foreign.cookie == nil)
         #expect(right.status == 303 && right.headers["location"] == "/today")
         #expect(

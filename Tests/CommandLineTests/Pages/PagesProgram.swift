@@ -35,6 +35,19 @@ final class PagesProgram: Sendable {
         port = try #require(UInt16(line[start...].prefix { $0.isNumber }))
     }
 
+    /// The memory that the server has in use.
+    var residentKibibytes: Int { get throws { try status("VmRSS") } }
+
+    /// The server's threads.
+    var threads: Int { get throws { try status("Threads") } }
+
+    private func status(_ name: String) throws -> Int {
+        let path = "/proc/\(program.processID)/status"
+        let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("\(name):") })
+        return try #require(Int(line.filter(\.isNumber)))
+    }
+
     /// Sends a request as a browser with this cookie would.
     func send(
         _ method: String = "GET", _ path: String, cookie: String? = nil, host: String? = nil,
