@@ -58,7 +58,8 @@ jobs:
 
 class Served:
     """Ends with `close`, and its processes with it. With PAGES_SERVER in the environment, that
-    server shows the state of the environment, and nothing is started."""
+    server shows the state of the environment, and nothing is started. A state of 0 years has
+    neither data nor a login."""
 
     def __init__(self, years=10):
         self.processes = []
@@ -74,17 +75,10 @@ class Served:
 
     def begin(self, years):
         self.folder = Path(tempfile.mkdtemp(prefix="pages-"))
-        export = invented_export.Export(datetime.now(timezone.utc).replace(microsecond=0), years)
-        invented_export.write(export, self.folder / "export.zip")
         backend = self.start(
             "sandbox",
-            "--listen",
-            "127.0.0.1:0",
-            "--data",
-            self.folder / "backend",
-            "--processing-steps",
-            "2",
-            "--exit-with-stdin",
+            *("--listen", "127.0.0.1:0", "--data", self.folder / "backend"),
+            *("--processing-steps", "2", "--exit-with-stdin"),
         )
         url = self.first(backend, r"http://\S+")
         (self.folder / "jobs.yaml").write_text(JOBS.format(url=url, folder=self.folder))
@@ -93,23 +87,15 @@ class Served:
             "CLARITY_JOBS_CONFIG": str(self.folder / "jobs.yaml"),
             "CLARITY_JOBS_STATE": str(self.folder / "state"),
         }
-        self.run(
-            "auth",
-            "login",
-            "--email",
-            "demo@example.com",
-            "--password-stdin",
-            given="Demo-Passw0rd!\n",
-        )
-        self.run(
-            "run",
-            "--force",
-            "com.clarity.refresh",
-            "com.clarity.healthkit.upload",
-            "com.clarity.processing-status",
-            "com.clarity.insights",
-            "backup",
-        )
+        if years == 0:
+            return
+        until = datetime.now(timezone.utc).replace(microsecond=0)
+        export = invented_export.Export(until, years)
+        invented_export.write(export, self.folder / "export.zip")
+        login = ("auth", "login", "--email", "demo@example.com", "--password-stdin")
+        self.run(*login, given="Demo-Passw0rd!\n")
+        jobs = ("refresh", "healthkit.upload", "processing-status", "insights")
+        self.run("run", "--force", *(f"com.clarity.{name}" for name in jobs), "backup")
 
     def serve(self, *options):
         """Starts the pages; returns the one-time link that opens them."""

@@ -463,6 +463,22 @@ class ZLast(PagesCase):
             served.stop_pages()
             served.url = url
 
+    def test_d_a_state_without_data_is_no_fault(self):
+        if served.folder is None:
+            self.skipTest("the server is not ours")
+        new = Served(years=0)
+        try:
+            browser.get(new.serve())
+            for page in PAGES:
+                if page.startswith("runs"):
+                    continue
+                browser.get(f"{new.url}/{page}")
+                until(browser.settled, page)
+                self.assertEqual(browser.texts("#main [role=alert]"), [], page)
+                self.assertNotIn("NaN", browser.text("#main"), page)
+        finally:
+            new.close()
+
     def test_e_a_lost_server_is_said_and_the_page_stays(self):
         if served.folder is None:
             self.skipTest("the server is not ours")

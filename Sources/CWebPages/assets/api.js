@@ -43,6 +43,21 @@ export async function get(path, query = {}, signal) {
 }
 
 /**
+ * Gets the JSON of a path, or `null` if there is no such data yet: 404 without any health data, 400
+ * for a type that has no records.
+ *
+ * @param {Parameters<typeof get>} words as `get` takes them
+ */
+export async function getOrNone(...words) {
+    try {
+        return await get(...words);
+    } catch (error) {
+        if (error.status === 404 || error.status === 400) return null;
+        throw error;
+    }
+}
+
+/**
  * Does an action, and returns what the command says.
  *
  * @param {string} name such as `pause`

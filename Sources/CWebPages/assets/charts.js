@@ -19,7 +19,7 @@ const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 /** Ticks at whole minutes, hours, days, months or years of the account's zone. */
-export function ticksFor(from, to, most) {
+function ticksFor(from, to, most) {
     const least = (to - from) / most;
     const hours =
         [minute, 5 * minute, 15 * minute, 30 * minute, hour, 3 * hour, 6 * hour, 12 * hour].find(
@@ -127,6 +127,13 @@ function datasets(series, second) {
     ];
 }
 
+/** The bucket at an instant, in words. */
+function titleOf(instant, resolution) {
+    if (resolution === "day") return dated(instant, {dateStyle: "medium"});
+    if (resolution === "month") return dated(instant, {month: "long", year: "numeric"});
+    return dated(instant, {dateStyle: "medium", timeStyle: "short"});
+}
+
 /**
  * Makes a chart on a canvas.
  *
@@ -181,11 +188,7 @@ export async function timeChart(canvas) {
                 tooltip: {
                     displayColors: false,
                     callbacks: {
-                        title: ([item]) => dated(item.parsed.x,
-                            shown[0]?.resolution === "day" ? {dateStyle: "medium"}
-                                : shown[0]?.resolution === "month"
-                                ? {month: "long", year: "numeric"}
-                                : {dateStyle: "medium", timeStyle: "short"}),
+                        title: ([item]) => titleOf(item.parsed.x, shown[0]?.resolution),
                         label: (item) => `${item.dataset.label} ${number(item.parsed.y)}`,
                     }
                 },

@@ -71,18 +71,15 @@ export function table(caption, heads, rows) {
     const cell = (kind, attributes, content, column) =>
         h(kind, {class: numeric[column] ? "number" : null, ...attributes}, content);
     // Where a phone shows rows below each other, the roles keep it a table for a screen reader.
+    const head = (name, column) => cell("th", {scope: "col", role: "columnheader"}, name, column);
+    const body = (content, column) => column === 0
+        ? cell("th", {scope: "row", role: "rowheader"}, content, 0)
+        : cell("td", {role: "cell", "data-head": names[column]}, content, column);
     return h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": caption},
         h("table", {role: "table", class: heads.length > 3 ? "wide" : null, "aria-label": caption},
-            h("thead", {role: "rowgroup"},
-                h("tr", {role: "row"},
-                    names.map((name, column) =>
-                                  cell("th", {scope: "col", role: "columnheader"}, name, column)))),
-            h("tbody", {role: "rowgroup"},
-                rows.map((row) => h("tr", {role: "row"},
-                             row.map((content, column) => column === 0
-                                     ? cell("th", {scope: "row", role: "rowheader"}, content, 0)
-                                     : cell("td", {role: "cell", "data-head": names[column]},
-                                           content, column)))))));
+            h("thead", {role: "rowgroup"}, h("tr", {role: "row"}, names.map(head))),
+            h("tbody", {role: "rowgroup"}, rows.map((row) =>
+                h("tr", {role: "row"}, row.map(body))))));
 }
 
 /**
@@ -137,6 +134,12 @@ export function empty(title, ...advice) {
     return h("div", {class: "empty"}, h("p", {class: "strong"}, title),
         advice.length > 0 ? h("p", null, advice) : null);
 }
+
+/** What a page shows that has no health data yet. */
+export const noData = () => empty("There is no health data yet.",
+    "Name a source in the job file and run ",
+    h("code", null, "clarity-jobs run --due"), ", or read a file with ",
+    h("code", null, "clarity-jobs import FILE"), ".");
 
 /**
  * Replaces the children of an element and keeps the reader's place: what is open stays open, the

@@ -40,32 +40,24 @@ export function flow(columns, bands) {
     });
     const total = Math.max(
         ...[...places.values()].map((place) => Math.max(place.y + place.height, place.y + 34)));
-    return h("div", {
-        class: "scroll flow-scroll",
-        tabindex: 0,
-        role: "region",
-        "aria-label": "The flow of records"
-    },
+    const isDrawn = (band) => band.value > 0 && places.has(band.from) && places.has(band.to);
+    const label = "The flow of records";
+    return h("div", {class: "scroll flow-scroll", tabindex: 0, role: "region", "aria-label": label},
         svg("svg", {
-            class: "flow",
-            viewBox: `0 0 ${width} ${total + 8}`,
-            role: "img",
-            "aria-label": "The flow of records; the table has the same sums"
+            class: "flow", viewBox: `0 0 ${width} ${total + 8}`, role: "img",
+            "aria-label": `${label}; the table has the same sums`,
         },
-            bands.filter((band) => band.value > 0 && places.has(band.from) && places.has(band.to))
-                .map((band) => bandOf(band, places, size, thick)),
-            [...places.values()].map(({x, y, height, block}) =>
-                                         svg("g", {class: block.alarm ? "block alarmed" : "block"},
-                                             svg("rect", {x, y, width: thick, height, rx: 2}),
-                                             svg("text", {x: x + thick + 8, y: y + 11}, block.name),
-                                             svg("text", {
-                                                 class: "figure",
-                                                 x: x + thick + 8,
-                                                 y: y + 27,
-                                                 "data-block": block.id,
-                                                 "data-value": block.value
-                                             },
-                                                 number(block.value))))));
+        bands.filter(isDrawn).map((band) => bandOf(band, places, size, thick)),
+        [...places.values()].map((place) => blockOf(place, thick))));
+}
+
+function blockOf({x, y, height, block}, thick) {
+    const left = x + thick + 8;
+    return svg("g", {class: block.alarm ? "block alarmed" : "block"},
+        svg("rect", {x, y, width: thick, height, rx: 2}),
+        svg("text", {x: left, y: y + 11}, block.name),
+        svg("text", {class: "figure", x: left, y: y + 27, "data-block": block.id},
+            number(block.value)));
 }
 
 function bandOf(band, places, size, thick) {

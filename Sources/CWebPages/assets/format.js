@@ -37,7 +37,7 @@ export const dayTime = (instant) => dated(instant, {
     hour: "numeric",
     minute: "2-digit",
 });
-export const exactTime = (instant) => dated(instant, {dateStyle: "long", timeStyle: "long"});
+const exactTime = (instant) => dated(instant, {dateStyle: "long", timeStyle: "long"});
 
 /** A civil day such as `2026-11-25` names no instant, so it follows no zone. */
 export const civilDay = (day, options = {
@@ -101,7 +101,7 @@ export const count = (value, noun, plural = `${noun}s`) =>
     `${number(value)} ${value === 1 ? noun : plural}`;
 
 /** How many decimals tell values of a unit apart. */
-export function decimalsFor(value) {
+function decimalsFor(value) {
     const size = Math.abs(value);
     return size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2;
 }

@@ -5,7 +5,7 @@
  * @typedef {{day: string, start: number, end: number, parts: Part[]}} Night
  *     day: the one on which it ends
  */
-import {get} from "./api.js";
+import {getOrNone} from "./api.js";
 import {addDays, dayOf} from "./format.js";
 
 const hour = 3_600_000;
@@ -19,9 +19,9 @@ const hour = 3_600_000;
  */
 export async function loadNights(days, signal) {
     const first = addDays(dayOf(Date.now()), -days);
-    const answer =
-        await get("records", {type: "SleepAnalysis", by: "raw", since: addDays(first, -1)}, signal);
-    return nightsOf(answer.rows).filter((night) => night.day > first);
+    const words = {type: "SleepAnalysis", by: "raw", since: addDays(first, -1)};
+    const answer = await getOrNone("records", words, signal);
+    return nightsOf(answer?.rows ?? []).filter((night) => night.day > first);
 }
 
 /**
@@ -31,15 +31,16 @@ export async function loadNights(days, signal) {
  * @param {{start: string, end: string, value: string, source: string}[]} rows
  * @returns {Night[]}
  */
-export function nightsOf(rows) {
-    const records = rows.map((row) => ({
-                            stage: row.value.replace("HKCategoryValueSleepAnalysis", ""),
-                            source: row.source,
-                            start: Date.parse(row.start),
-                            end: Date.parse(row.end),
-                        }))
-                        .filter((record) => record.stage !== "InBed" && record.end > record.start)
-                        .sort((a, b) => a.start - b.start);
+function nightsOf(rows) {
+    const records = rows
+        .map((row) => ({
+            stage: row.value.replace("HKCategoryValueSleepAnalysis", ""),
+            source: row.source,
+            start: Date.parse(row.start),
+            end: Date.parse(row.end),
+        }))
+        .filter((record) => record.stage !== "InBed" && record.end > record.start)
+        .sort((a, b) => a.start - b.start);
     /** @type {Map<string, Night>} */
     const byDay = new Map();
     let stretch = [];

@@ -1,6 +1,6 @@
 /** Explore: any type of records, from all years down to single ones. */
 import {timeChart} from "./charts.js";
-import {announce, behind, button, empty, h, table} from "./dom.js";
+import {announce, behind, button, noData, h, table} from "./dom.js";
 import {addDays, civilDay, dated, dayOf, dayTime, number, startOfDay} from "./format.js";
 import {attachGestures, panned, within, zoomed} from "./gestures.js";
 import {
@@ -51,27 +51,21 @@ function limitsOf(...kinds) {
 /** Half a screen more on each side, so that panning meets no empty edge. */
 function loadAll(kinds, {from, to}, signal) {
     const margin = (to - from) / 2;
-    return Promise.all(
-        kinds.filter(Boolean).map((kind) => loadSeries(kind, from - margin, to + margin,
-                                      resolutionFor(to - from, kind), signal)));
+    const load = (kind) => loadSeries(kind, from - margin, to + margin,
+        resolutionFor(to - from, kind), signal);
+    return Promise.all(kinds.filter(Boolean).map(load));
 }
 
 function draw({kinds, series, range, limits}, place) {
     view?.chart?.close();
-    if (series.length === 0)
-        return [h("h1", null, "Explore"), empty("There are no records with numbers yet.")];
+    if (series.length === 0) return [h("h1", null, "Explore"), noData()];
     const canvas = h("canvas", {"aria-hidden": "true"});
+    const help = "Chart. Arrow left and right move it, plus and minus zoom, Home shows everything."
+        + " The table below has the numbers.";
     const frame = h("div", {
-        class: "chart",
-        tabindex: 0,
-        role: "application",
-        "data-key": "chart",
-        "aria-label":
-            "Chart. Arrow left and right move it, plus and minus zoom, Home shows everything."
-            + " The table below has the numbers.",
-        "aria-describedby": "shown"
-    },
-        canvas);
+        class: "chart", tabindex: 0, role: "application", "data-key": "chart",
+        "aria-label": help, "aria-describedby": "shown",
+    }, canvas);
     view = {
         place,
         kinds,
@@ -85,11 +79,11 @@ function draw({kinds, series, range, limits}, place) {
         behind: h("div"),
         days: daysForm()
     };
+    const last = (days) => ({
+        from: Math.max(view.limits.from, view.limits.to - days * day), to: view.limits.to,
+    });
     view.spans = h("div", {class: "buttons", role: "group", "aria-label": "Range"},
-        spans.map(([text, days]) => button(text, `span ${days}`, () => move({
-            from: Math.max(view.limits.from, view.limits.to - days * day),
-            to: view.limits.to
-        }))));
+        spans.map(([text, days]) => button(text, `span ${days}`, () => move(last(days)))));
     attachGestures(frame, {
         range: () => view.range,
         area: () => view.chart?.area() ?? {left: 0, right: frame.clientWidth},

@@ -1,14 +1,14 @@
 /** Insights: each with its full text, and the weeks that were analysed. */
-import {get} from "./api.js";
+import {getOrNone} from "./api.js";
 import {empty, h, table} from "./dom.js";
 import {age, civilDay, dated, moment, number, words} from "./format.js";
 
 async function load({signal}) {
     const [insights, analyses] = await Promise.all([
-        get("insights", {}, signal),
-        get("analyses", {}, signal),
+        getOrNone("insights", {}, signal),
+        getOrNone("analyses", {}, signal),
     ]);
-    return {insights, analyses};
+    return {insights: insights ?? [], analyses: analyses ?? []};
 }
 
 function draw({insights, analyses}) {

@@ -75,39 +75,43 @@ function waits(run) {
     if (run.deferrals.length === 0) return null;
     const length = (one) =>
         (one.until ? Date.parse(one.until) : Date.now()) - Date.parse(one.since);
-    return h("section", {class: "plain below"}, h("h2", {class: "spaced"}, "What it waited for"),
+    const row = (one) => [
+        one.reason === "constraint" ? subjectText(one.subject)
+            : `${reasonText(one.reason)}: ${subjectText(one.subject)}`,
+        localTimes(one.wanted),
+        localTimes(one.measured),
+        moment(one.since),
+        span(length(one)),
+    ];
+    return h("section", {class: "plain below"},
+        h("h2", {class: "spaced"}, "What it waited for"),
         table("What it waited for", ["For", "Wanted", "Measured", "Since", "#How long"],
-            run.deferrals.map((one) => [one.reason === "constraint"
-                                      ? subjectText(one.subject)
-                                      : `${reasonText(one.reason)}: ${subjectText(one.subject)}`,
-                                  localTimes(one.wanted), localTimes(one.measured),
-                                  moment(one.since), span(length(one))])));
+            run.deferrals.map(row)));
 }
 
 function attempt(one) {
-    const length =
-        one.finished_at ? span(Date.parse(one.finished_at) - Date.parse(one.started_at)) : null;
+    const length = Date.parse(one.finished_at ?? "") - Date.parse(one.started_at);
+    const memory = one.peak_memory_bytes / 1_048_576;
     return h("div", {class: "panel attempt"},
-        h("h3", null, `Attempt ${one.attempt} `, stateMark(one.result)), facts([
-            ["Started", moment(one.started_at)], ["Took", length], ["Why", one.reason],
+        h("h3", null, `Attempt ${one.attempt} `, stateMark(one.result)),
+        facts([
+            ["Started", moment(one.started_at)],
+            ["Took", Number.isNaN(length) ? null : span(length)],
+            ["Why", one.reason],
             ["Stopped because of", one.stop_reason],
-            [
-                "Peak memory",
-                one.peak_memory_bytes ? `${number(one.peak_memory_bytes / 1_048_576)} MiB` : null
-            ]
+            ["Peak memory", memory > 0 ? `${number(memory)} MiB` : null],
         ]),
         one.output ? behindOutput(one) : null);
 }
 
 function behindOutput({attempt, output}) {
     const pre = (text) => h("pre", {class: "output", tabindex: 0}, text);
-    const details = behind(`Output of attempt ${attempt}`,
-        () => h("div", null, pre(output.head),
-            output.left_out_bytes > 0
-                ? h("p", {class: "muted small"},
-                      `${number(output.left_out_bytes)} bytes are left out here`)
-                : null,
-            output.tail ? pre(output.tail) : null));
+    const leftOut = output.left_out_bytes;
+    const details = behind(`Output of attempt ${attempt}`, () => h("div", null,
+        pre(output.head),
+        leftOut > 0
+            ? h("p", {class: "muted small"}, `${number(leftOut)} bytes are left out here`) : null,
+        output.tail ? pre(output.tail) : null));
     details.open = true;
     return details;
 }

@@ -1,5 +1,5 @@
 /** Sleep: nights as bars of stages, and how regular they are. */
-import {get} from "./api.js";
+import {getOrNone} from "./api.js";
 import {behind, choices, empty, h, table} from "./dom.js";
 import {
     accountZone,
@@ -22,19 +22,12 @@ const hour = 60 * minute;
 
 async function load({query, signal}) {
     const days = lengths.includes(Number(query.get("days"))) ? Number(query.get("days")) : 14;
-    const [nights, metrics] =
-        await Promise.all([loadNights(days, signal), sleepDays(days, signal)]);
+    const [nights, metrics] = await Promise.all([
+        loadNights(days, signal),
+        // The merged numbers of the same nights.
+        getOrNone("metrics/sleep", {since: addDays(dayOf(Date.now()), 1 - days)}, signal),
+    ]);
     return {days, nights, metrics};
-}
-
-/** The merged numbers of nights; none if sleep was never recorded. */
-async function sleepDays(days, signal) {
-    try {
-        return await get("metrics/sleep", {since: addDays(dayOf(Date.now()), 1 - days)}, signal);
-    } catch (error) {
-        if (error.status === 404) return null;
-        throw error;
-    }
 }
 
 /** Minutes from the midnight between evening and morning. */
@@ -93,23 +86,19 @@ const shortLength = (minutes) =>
 /** Each night on the same clock, so that the eye sees when sleep begins and ends. */
 function bars(nights) {
     const edges = nights.map((night) => ({night, midnight: startOfDay(night.day)}));
-    const first =
-        Math.floor(Math.min(...edges.map(({night, midnight}) => night.start - midnight)) / hour)
-        * hour;
-    const last =
-        Math.ceil(Math.max(...edges.map(({night, midnight}) => night.end - midnight)) / hour)
-        * hour;
-    const narrow = matchMedia("(max-width: 600px)").matches;
-    return h("div", {class: "nights"},
-        edges.map(
-            ({night, midnight}) =>
-                h("div", {class: "night-row"}, h("span", {class: "small"}, civilDay(night.day)),
-                    h("div", {class: "picture"},
-                        nightPicture(
-                            night, {from: midnight + first, to: midnight + last, lanes: false})),
-                    h("span", {class: "small length"}, measure(Math.round(asleep(night)), "min")))),
-        h("div", {class: "night-row"}, h("span"),
-            hourAxis(edges[0].midnight + first, edges[0].midnight + last, narrow ? 4 : 2)));
+    const starts = edges.map(({night, midnight}) => night.start - midnight);
+    const ends = edges.map(({night, midnight}) => night.end - midnight);
+    const first = Math.floor(Math.min(...starts) / hour) * hour;
+    const last = Math.ceil(Math.max(...ends) / hour) * hour;
+    const edgesOf = (midnight) => ({from: midnight + first, to: midnight + last});
+    const row = ({night, midnight}) => h("div", {class: "night-row"},
+        h("span", {class: "small"}, civilDay(night.day)),
+        h("div", {class: "picture"}, nightPicture(night, {...edgesOf(midnight), lanes: false})),
+        h("span", {class: "small length"}, measure(Math.round(asleep(night)), "min")));
+    const {from, to} = edgesOf(edges[0].midnight);
+    const every = matchMedia("(max-width: 600px)").matches ? 4 : 2;
+    return h("div", {class: "nights"}, edges.map(row),
+        h("div", {class: "night-row"}, h("span"), hourAxis(from, to, every)));
 }
 
 function nightsTable(nights, metrics) {
@@ -125,8 +114,12 @@ function nightsTable(nights, metrics) {
     ];
     return table(`Nights, in ${accountZone()}`,
         ["Morning of", "From", "To", ...columns.map(([, head]) => head)],
-        nights.map((night) => [civilDay(night.day), clockTime(night.start), clockTime(night.end),
-                       ...columns.map(([name]) => value(name, night.day))]));
+        nights.map((night) => [
+            civilDay(night.day),
+            clockTime(night.start),
+            clockTime(night.end),
+            ...columns.map(([name]) => value(name, night.day)),
+        ]));
 }
 
 export default {title: "Sleep", load, draw};

@@ -1,6 +1,6 @@
 /** Today: the newest value of each measure, last night, the latest insight, what is not fresh. */
-import {get} from "./api.js";
-import {behind, empty, h, table} from "./dom.js";
+import {get, getOrNone} from "./api.js";
+import {behind, h, noData, table} from "./dom.js";
 import {
     addDays,
     age,
@@ -43,37 +43,28 @@ const shownDays = 30;
 
 async function load({signal}) {
     const [summary, status, nights] = await Promise.all([
-        get("summary", {}, signal),
+        getOrNone("summary", {}, signal),
         get("status", {}, signal),
         loadNights(1, signal),
     ]);
-    const series = await Promise.all(summary.items.map((item) => recent(item.name, signal)));
+    const items = summary?.items ?? [];
+    const series = await Promise.all(items.map((item) => recent(item.name, signal)));
     return {summary, status, night: nights[0] ?? null, series};
 }
 
 /** The last days of a measure; a measure that was never recorded has none. */
 async function recent(name, signal) {
-    try {
-        const answer = await get(`metrics/${name}`, {since: `${shownDays}d`}, signal);
-        const found = answer.measures.find((one) => one.measure === name);
-        return found ? {unit: found.unit, days: found.days} : null;
-    } catch (error) {
-        if (error.status === 404) return null;
-        throw error;
-    }
+    const answer = await getOrNone(`metrics/${name}`, {since: `${shownDays}d`}, signal);
+    const found = answer?.measures.find((one) => one.measure === name);
+    return found ? {unit: found.unit, days: found.days} : null;
 }
 
 const valueOf = (day) => day.mean ?? day.total ?? null;
 
 function draw({summary, status, night, series}) {
-    if (summary.items.every((item) => item.value === null) && !summary.insight && !night) {
-        return [
-            h("h1", null, "Today"),
-            empty("There is no data yet.", "Name a source in the job file and run ",
-                h("code", null, "clarity-jobs run --due"), ", or try ",
-                h("code", null, "clarity-jobs import FILE"), ".")
-        ];
-    }
+    const isEmpty = !summary
+        || !night && !summary.insight && summary.items.every((item) => item.value === null);
+    if (isEmpty) return [h("h1", null, "Today"), noData()];
     return [
         h("h1", null, civilDay(summary.day, {weekday: "long", day: "numeric", month: "long"})),
         freshness(status),
@@ -148,34 +139,41 @@ function stale(missed, overdue) {
                 h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ", job.words))));
 }
 
+function panel(title, path, ...content) {
+    return h("section", {class: "panel"}, h("h2", null, h("a", {href: path}, title)), content);
+}
+
 function lastNight(night) {
-    const heading = h("h2", null, h("a", {href: "/sleep"}, "Last night"));
-    if (!night)
-        return h("section", {class: "panel"}, heading,
-            h("p", {class: "muted"}, "No sleep is recorded for last night."));
-    const sums = minutesByStage(night);
-    return h("section", {class: "panel"}, heading,
+    const title = ["Last night", "/sleep"];
+    if (!night) {
+        return panel(...title, h("p", {class: "muted"}, "No sleep is recorded for last night."));
+    }
+    return panel(...title,
         h("p", null, measure(Math.round(asleep(night)), "min"), " asleep, from ",
             clockTime(night.start), " to ", clockTime(night.end)),
         h("div", {class: "lane-names"},
             h("ul", {"aria-hidden": "true"}, stages.map((stage) => h("li", null, stage.name))),
             h("div", {class: "picture"}, nightPicture(night), hourAxis(night.start, night.end))),
-        behind("Stages as a table",
-            () => h("div", null,
-                table("Minutes of each stage", ["Stage", "#Time"],
-                    stages.map((stage) => [stage.name,
-                                   measure(Math.round(sums.get(stage.id) ?? 0), "min")])),
-                table("Parts of the night", ["Stage", "From", "To"],
-                    night.parts.map((part) => [stageOf(part.stage).name, clockTime(part.start),
-                                        clockTime(part.end)])))));
+        behind("Stages as a table", () => stageTables(night)));
+}
+
+function stageTables(night) {
+    const sums = minutesByStage(night);
+    const total = (stage) =>
+        [stage.name, measure(Math.round(sums.get(stage.id) ?? 0), "min")];
+    const part = ({stage, start, end}) => [stageOf(stage).name, clockTime(start), clockTime(end)];
+    return h("div", null,
+        table("Minutes of each stage", ["Stage", "#Time"], stages.map(total)),
+        table("Parts of the night", ["Stage", "From", "To"], night.parts.map(part)));
 }
 
 function insight(latest) {
-    const heading = h("h2", null, h("a", {href: "/insights"}, "Latest insight"));
-    if (!latest)
-        return h("section", {class: "panel"}, heading,
-            h("p", {class: "muted"}, "The backend has made no insight yet."));
-    return h("section", {class: "panel"}, heading, h("p", {class: "prose"}, latest.narrative),
+    const title = ["Latest insight", "/insights"];
+    if (!latest) {
+        return panel(...title, h("p", {class: "muted"}, "The backend has made no insight yet."));
+    }
+    return panel(...title,
+        h("p", {class: "prose"}, latest.narrative),
         h("p", {class: "muted small"}, "Made ", moment(latest.generated_at)));
 }
 

@@ -1,5 +1,5 @@
 /** Workouts: how much, and each one. */
-import {get} from "./api.js";
+import {getOrNone} from "./api.js";
 import {behind, choices, empty, h, svg, table} from "./dom.js";
 import {addDays, civilDay, dayOf, measure, moment, number, unitText, words} from "./format.js";
 
@@ -9,9 +9,9 @@ async function load({query, signal}) {
     const days = lengths.some(([length]) => length === Number(query.get("days")))
         ? Number(query.get("days"))
         : 90;
-    const answer = await get("records",
-        {type: "Workout", by: "raw", since: addDays(dayOf(Date.now()), 1 - days)}, signal);
-    return {days, workouts: answer.rows.map(workoutOf).reverse()};
+    const words = {type: "Workout", by: "raw", since: addDays(dayOf(Date.now()), 1 - days)};
+    const answer = await getOrNone("records", words, signal);
+    return {days, workouts: (answer?.rows ?? []).map(workoutOf).reverse()};
 }
 
 /** A workout of the archive: its sums are in its metadata, as its source wrote them. */
@@ -90,31 +90,21 @@ function weeks(workouts, days) {
     });
     const most = Math.max(60, ...sums.map((week) => week.minutes));
     const width = 100 / count;
+    const label = `Minutes of ${count} weeks; the greatest is ${number(most, 0)}.`;
+    const bar = (week, index) => svg("rect", {
+        x: `${index * width + width * 0.14}%`, width: `${width * 0.72}%`, rx: 2,
+        y: 139 - 132 * week.minutes / most, height: 132 * week.minutes / most,
+    }, svg("title", null, `week to ${civilDay(week.last)}: ${number(week.minutes, 0)} min`));
+    const row = (week) =>
+        [civilDay(week.last), number(week.number), measure(Math.round(week.minutes), "min")];
     return h("div", null,
-        svg("svg", {
-            class: "bars",
-            width: "100%",
-            height: 140,
-            role: "img",
-            "aria-label":
-                `Minutes of ${count} weeks; the greatest is ${number(most, 0)}. The table has each.`
-        },
+        svg("svg", {class: "bars", width: "100%", height: 140, role: "img", "aria-label": label},
             svg("line", {class: "rail", x1: 0, x2: "100%", y1: 139.5, y2: 139.5}),
-            sums.map((week, index) => svg("rect", {
-                x: `${index * width + width * 0.14}%`,
-                width: `${width * 0.72}%`,
-                rx: 2,
-                y: 139 - 132 * week.minutes / most,
-                height: 132 * week.minutes / most
-            },
-                         svg("title", null,
-                             `week to ${civilDay(week.last)}: ${number(week.minutes, 0)} min`)))),
+            sums.map(bar)),
         h("div", {class: "ends small muted", "aria-hidden": "true"},
             h("span", null, civilDay(sums[0].first)), h("span", null, civilDay(sums.at(-1).last))),
-        behind("Weeks as a table",
-            () => table("Weeks", ["Week to", "#Workouts", "#Time"],
-                [...sums].reverse().map((week) => [civilDay(week.last), number(week.number),
-                                            measure(Math.round(week.minutes), "min")]))));
+        behind("Weeks as a table", () =>
+            table("Weeks", ["Week to", "#Workouts", "#Time"], [...sums].reverse().map(row))));
 }
 
 export default {title: "Workouts", load, draw};

@@ -12,7 +12,7 @@
  * @property {number} to
  * @property {Point[]} points
  */
-import {get, shortType} from "./api.js";
+import {get, getOrNone, shortType} from "./api.js";
 import {dayOf, startOfDay, unitText, words, zoneOffset} from "./format.js";
 
 const day = 86_400_000;
@@ -51,8 +51,8 @@ export const seriesUnit = (kind) => (kind.unit === "count" ? "" : unitText(kind.
 
 /** The types with numbers, by name. @returns {Promise<Kind[]>} */
 export async function loadKinds(signal) {
-    const types = await get("records", {}, signal);
-    return types.filter((one) => one.units.length > 0)
+    const types = await getOrNone("records", {}, signal);
+    return (types ?? []).filter((one) => one.units.length > 0)
         .map((one) => ({
             type: shortType(one.type),
             first: Date.parse(one.first_at),
