@@ -6,6 +6,7 @@ import {isReadOnly, openSession, RequestError} from "./api.js";
 import {announce, button, h, replaceInPlace} from "./dom.js";
 import {clockTime, relative, setZone} from "./format.js";
 import {listen} from "./live.js";
+import {commandText} from "./runs.js";
 
 /**
  * What a page gets of its address, and how it has itself drawn again.
@@ -179,7 +180,7 @@ function failure(error) {
             "A session lasts twelve hours. For a new link, run ",
             h("code", null, "clarity-jobs serve link"), " and open what it prints."
         ],
-        404: ["There is nothing here", String(error.message)],
+        404: ["There is nothing here", commandText(String(error.message))],
         503: ["clarity-jobs is busy", "Too many pages ask at once. Try again in a moment."],
     };
     const [title, ...advice] =

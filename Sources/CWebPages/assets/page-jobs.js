@@ -3,7 +3,15 @@ import {actionButton, pauseButton} from "./actions.js";
 import {get} from "./api.js";
 import {behind, empty, facts, h, table} from "./dom.js";
 import {age, dayTime, moment, relative, span} from "./format.js";
-import {localTimes, reasonText, runLength, stateMark, subjectText, waitText} from "./runs.js";
+import {
+    commandText,
+    localTimes,
+    reasonText,
+    runLength,
+    stateMark,
+    subjectText,
+    waitText,
+} from "./runs.js";
 import {hours, timeline, timelineKey} from "./timeline.js";
 
 async function load({signal}) {
@@ -98,7 +106,7 @@ function lastRun(run) {
 }
 
 function sentence(state, job, explanation) {
-    if (job.overdue) return h("span", {class: "warn"}, `Overdue: ${localTimes(job.overdue)}`);
+    if (job.overdue) return h("span", {class: "warn"}, "Overdue: ", commandText(job.overdue));
     if (state === "disabled") return "Disabled in the job file.";
     if (state === "paused") {
         const {until, reason} = explanation.paused;
@@ -153,7 +161,7 @@ function conditions(explanation) {
             ["Constraint", "Wanted", "Measured", "Verdict", "Known from", "Held back in 7 days"],
             rows.map(conditionRow)),
         explanation.changes.length > 0 && unmet.length > 0
-            ? facts([["What would start it", localTimes(explanation.changes.join("; "))]]) : null);
+            ? facts([["What would start it", commandText(explanation.changes.join("; "))]]) : null);
     list.open = unmet.length > 0;
     return list;
 }

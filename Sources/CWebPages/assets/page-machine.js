@@ -2,7 +2,7 @@
 import {get} from "./api.js";
 import {h, table} from "./dom.js";
 import {age, moment, words} from "./format.js";
-import {localTimes} from "./runs.js";
+import {commandText} from "./runs.js";
 
 async function load({signal}) {
     const [doctor, status, notices] = await Promise.all(
@@ -23,7 +23,7 @@ function draw({doctor, installation, notices}) {
         current.length === 0 ? null : h("section", {class: "notice"},
             h("h2", null, "What is wrong now"),
             h("ul", null, current.map((one) => h("li", null,
-                localTimes(one.text), " ", h("span", {class: "muted"}, age(one.raised_at)))))),
+                commandText(one.text), " ", h("span", {class: "muted"}, age(one.raised_at)))))),
         h("section", {class: "panel", "aria-labelledby": "conditions"},
             h("div", {class: "section-head"}, h("h2", {id: "conditions"}, "Conditions"),
                 h("span", {class: "muted small"}, "measured ", age(doctor.at))),
@@ -48,7 +48,7 @@ function conditionRow({name, value, words: text, source, to_know_more: advice}) 
         words(name.replace(/_bytes$|_percent$/, "")),
         h("span", {class: style, "data-condition": name}, text),
         source,
-        advice ?? "",
+        advice ? commandText(advice) : "",
     ];
 }
 

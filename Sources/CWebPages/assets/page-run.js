@@ -3,7 +3,15 @@ import {actionButton} from "./actions.js";
 import {get} from "./api.js";
 import {behind, facts, h, table} from "./dom.js";
 import {dayTime, moment, number, span, words} from "./format.js";
-import {localTimes, reasonText, runLength, stateMark, subjectText, triggerText} from "./runs.js";
+import {
+    commandText,
+    localTimes,
+    reasonText,
+    runLength,
+    stateMark,
+    subjectText,
+    triggerText,
+} from "./runs.js";
 
 const load = ({id, signal}) => get(`runs/${id}`, {}, signal);
 
@@ -15,7 +23,7 @@ function draw(run, place) {
         h("p", {class: "lead"}, run.job, " ", stateMark(run.state),
             run.finished_at ? ` ${dayTime(run.finished_at)}` : ""),
         run.failure ? h("div", {class: "notice"},
-            h("h2", null, "Why it failed"), h("p", null, run.failure)) : null,
+            h("h2", null, "Why it failed"), h("p", null, commandText(run.failure))) : null,
         h("div", {class: "columns"}, account(run), counts(run)),
         waits(run),
         h("section", {class: "below"}, h("h2", {class: "spaced"}, "Attempts"),
@@ -40,7 +48,7 @@ function account(run) {
             ["Needs", run.needs],
         ]),
         run.notes.length === 0 ? null : h("ul", {class: "notes small"},
-            run.notes.map((note) => h("li", null, localTimes(note)))));
+            run.notes.map((note) => h("li", null, commandText(note)))));
 }
 
 function counts(run) {

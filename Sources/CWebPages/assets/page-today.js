@@ -16,6 +16,7 @@ import {
 } from "./format.js";
 import {asleep, loadNights, minutesByStage} from "./nights.js";
 import {hourAxis, nightPicture, sparkline, stageOf, stages} from "./pictures.js";
+import {commandText} from "./runs.js";
 
 const names = {
     total_sleep_minutes: "Sleep",
@@ -134,9 +135,10 @@ function stale(missed, overdue) {
         h("ul", null,
             missed.map((goal) => h("li", null,
                 h("strong", null, nameOf(goal.goal)), ": ", how(goal),
-                goal.why ? [h("br"), h("span", {class: "muted"}, goal.why)] : null)),
+                goal.why ? [h("br"), h("span", {class: "muted"}, commandText(goal.why))] : null)),
             overdue.map((job) => h("li", null,
-                h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ", job.words))));
+                h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ",
+                commandText(job.words)))));
 }
 
 function panel(title, path, ...content) {

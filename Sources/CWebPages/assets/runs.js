@@ -55,6 +55,10 @@ export function localTimes(text) {
         (time) => isNear(time) ? clockTime(time) : dayTime(time));
 }
 
+/** A sentence of the command line: its times in the account's zone, names in backticks as code. */
+export const commandText = (text) => localTimes(text).split("`")
+    .map((part, index) => index % 2 === 1 ? h("code", null, part) : part);
+
 /** What holds a job back, in one line: `network: unmetered wanted, metered measured`. */
 export function waitText(deferral) {
     if (deferral.reason === "notDue") return `not due: ${localTimes(deferral.wanted)}`;
