@@ -34,16 +34,16 @@ extension CommandSyntax {
         summary:
             "Check that nothing in history, outbox or archive is missing, duplicated or stuck.",
         details: [
-            "--repair adds up the days of the archive anew where they are missing or wrong. Nothing else",
-            "is changed.",
+            "--repair adds up the days of the archive and counts packed samples anew where that is wrong,",
+            "and reads every source again whose records are damaged. Nothing else is changed.",
         ],
         options: [
             .now,
             OptionSyntax(
                 "repair",
                 summary:
-                    "first add up the archive's days and count packed samples anew, and let sources "
-                    + "bring damaged records again"),
+                    "first count the archive and packed samples anew, and read damaged records again"
+            ),
         ],
         commands: [
             CommandSyntax(
