@@ -117,10 +117,21 @@ extension Playground {
 }
 
 extension [String] {
-    /// Whether a sorted list has each line of another one at least as often.
-    func contains(all other: [String]) -> Bool {
-        var rest = other[...]
-        for line in self where rest.first == line { rest = rest.dropFirst() }
-        return rest.isEmpty
+    /// Returns how many lines of another sorted list this sorted list does not have as often.
+    func lacks(_ other: [String]) -> Int {
+        var (own, index) = (0, 0)
+        var found = 0
+        while own < count, index < other.count {
+            if self[own] == other[index] {
+                found += 1
+                own += 1
+                index += 1
+            } else if self[own] < other[index] {
+                own += 1
+            } else {
+                index += 1
+            }
+        }
+        return other.count - found
     }
 }

@@ -34,7 +34,7 @@ struct ArchiveKillTests {
             #expect(struck && result.status == 137, "\(rule): \(result)")
             line.rounds += 1
             line.faults["worker", default: 0] += struck ? 1 : 0
-            complete += try await scene.prove("\(rule)") ? 1 : 0
+            complete += try await scene.prove("\(rule)", &line) ? 1 : 0
         }
 
         line.tell()

@@ -49,6 +49,12 @@ struct OldBackupTests {
         let record = try await sandbox.sends()
         let copies = record.samples.reduce(0) { $0 + $1.copies - 1 }
         let state = try StateAudit(statePath: playground.statePath)
+        var line = ChaosLine("state-segments", measures: [.lost, .doubled])
+        line.rounds = 1
+        line.faults["backup"] = 1
+        line.lost = 1200 - record.samples.count
+        line.doubled = max(0, copies - (policy == .resend ? state.possibleCopies : 0))
+        line.tell()
         #expect(record.samples.count == 1200)
         switch policy {
         case .deduplicates: #expect(copies == 0)

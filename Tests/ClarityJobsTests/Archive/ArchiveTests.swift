@@ -71,6 +71,22 @@ struct ArchiveTests {
         #expect(try store.archive.seconds() == [0, 1, 1, 1, 2])
     }
 
+    @Test func `a record that a source has twice is not taken for another that it has twice`()
+        throws
+    {
+        func twice(_ value: Int64) -> ArchiveCollector {
+            var collector = archived(0..<1, value: value)
+            collector.add(0, value: value)
+            return collector
+        }
+        _ = try keep(twice(70))
+
+        let other = try keep(twice(71))
+
+        #expect(other.new == 2)
+        #expect(try store.archive.records().count == 4)
+    }
+
     @Test func `a source that has less than another is known the second time`() throws {
         _ = try keep(archived(0..<9))
         _ = try keep(archived(0..<2), of: "b")

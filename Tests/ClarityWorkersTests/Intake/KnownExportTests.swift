@@ -213,7 +213,7 @@ import Testing
     /// What may differ in an export that comes again.
     enum Change: CaseIterable {
         case value, valueOfADay, removal, removalOfADay, copy, newMonth, metadata, stage, nested,
-            summary, refused, exportDate
+            nestedSource, summary, refused, exportDate
     }
 
     @Test(arguments: Change.allCases)
@@ -222,8 +222,9 @@ import Testing
         for account in [account, reference] { _ = try account.read(export(self.records)) }
         let before = try account.contents()
         var (records, date) = (records, Self.exportDate())
-        func edit(_ old: String, _ new: String) throws {
-            let index = try #require(records.firstIndex { $0.contains(old) })
+        func edit(_ old: String, _ new: String, of element: String = "") throws {
+            let index = try #require(
+                records.firstIndex { $0.hasPrefix(element) && $0.contains(old) })
             records[index] = records[index].replacing(old, with: new)
         }
         switch change {
@@ -238,6 +239,10 @@ import Testing
         case .metadata: try edit(#"key="Context" value="1""#, #"key="Context" value="2""#)
         case .stage: try edit("AsleepDeep", "AsleepCore")
         case .nested: try edit(#"value="120""#, #"value="125""#)
+        case .nestedSource:
+            try edit(
+                #"sourceName="Watch" sourceVersion="9""#, #"sourceName="Cuff" sourceVersion="9""#,
+                of: "<Correlation")
         case .summary: try edit(#"activeEnergyBurned="300""#, #"activeEnergyBurned="400""#)
         case .refused: records.removeLast()
         case .exportDate: date = date.replacing("2024-03-01", with: "2024-02-10")

@@ -48,6 +48,26 @@ struct ReceiveSetupProgramTests {
             added.errorLines == ["this token is shown only now; send it in the header `x-api-key`"])
     }
 
+    @Test func `only a whole token of the receiver's own state is taken`() async throws {
+        let (playground, token) = try await ReceiverProgram.playground()
+        let receiver = try await ReceiverProgram(playground)
+        let other = "\(playground.folder.path)/other"
+        let foreign = try await playground.run("receive", "token", "add", "phone", "--state", other)
+        let file = try playground.folder.contents()["state/push-tokens"] ?? []
+        let digest = String(decoding: file.prefix(64), as: UTF8.self)
+
+        for wrong in [
+            String(token.dropLast()), String(token.prefix(32)), token + "0", token.uppercased(),
+            digest, try #require(foreign.outputLines.first),
+        ] {
+            let answer = try await receiver.send(ReceiverProgram.push(1), token: wrong)
+            #expect(answer.status == 401, "\(answer)")
+        }
+
+        #expect(try playground.received().isEmpty)
+        #expect(try await receiver.send(ReceiverProgram.push(1), token: token).status == 200)
+    }
+
     @Test func `a name of a token is short, plain and new`() async throws {
         let (playground, _) = try await ReceiverProgram.playground()
 
