@@ -183,6 +183,23 @@ import Testing
         #expect(try reopened().outbox.openUploads() == [])
     }
 
+    @Test func `a sample that was accepted again may be known the next time`() throws {
+        _ = try reopened().outbox.enqueue(heartRates(0..<3))
+        for _ in 0..<2 {
+            try reopened().outbox.settle(batch(), processingID: "p", at: noon)
+            _ = try reopened().outbox.returnToQueue(
+                try #require(reopened().outbox.openUploads().first), reason: "broke", at: noon)
+        }
+        try reopened().outbox.settle(batch(), processingID: nil, at: noon)
+        _ = try reopened().outbox.retry(OutboxSelection(state: .unconfirmed))
+
+        let settlement = try reopened().outbox.settle(
+            batch(), processingID: nil, duplicates: [0, 1, 2], at: noon)
+
+        #expect(settlement.known == 3 && settlement.requeued == 0)
+        #expect(try reopened().outbox.states() == [.confirmed: 3])
+    }
+
     @Test func `an upload that never finishes is unconfirmed and not sent again`() throws {
         _ = try reopened().outbox.enqueue(heartRates(0..<3))
         try reopened().outbox.settle(batch(), processingID: "p", at: noon)

@@ -67,6 +67,32 @@ import Testing
         #expect(try rows(store) == 10)
     }
 
+    @Test func `what a batch became decides whether its samples are packed`() throws {
+        let store = try folder.open()
+        _ = try store.outbox.enqueue(months(0..<50))
+        var batches: [OutboxBatch] = []
+        for _ in 0..<5 {
+            let batch = try #require(try store.outbox.nextBatch(limit: 10, at: noon))
+            try store.outbox.settle(
+                batch, processingID: "p", duplicates: batches.count == 2 ? [0] : [], at: noon)
+            batches.append(batch)
+        }
+        let open = try store.outbox.openUploads()
+        try store.outbox.confirm(open[0], at: noon)
+        try store.outbox.store(open[1], at: noon)
+        try store.outbox.giveUp(open[2], reason: "no end", at: noon)
+        _ = try store.outbox.returnToQueue(open[3], reason: "broke", at: noon)
+        let before = try store.outbox.states()
+
+        let packed = try store.outbox.pack(atLeast: 1, at: noon)
+
+        #expect(
+            before == [.confirmed: 11, .stored: 10, .unconfirmed: 9, .queued: 10, .accepted: 10])
+        #expect(try packed == 21 && rows(store) == 29)
+        #expect(try store.outbox.states() == before)
+        #expect(try store.outbox.prove().findings == [])
+    }
+
     @Test func `another value at the time of a packed sample is another sample`() throws {
         let samples = months(0..<4)
         let store = try store(samples)

@@ -258,8 +258,9 @@ import Testing
         #expect(result.report.archived.new == whole.report.archived.new)
         let contents = try account.contents()
         #expect(try contents == reference.contents())
-        // A record that is missing stays, and one without a date is nowhere.
-        let leavesAll: [Change] = [.removal, .refused, .exportDate]
+        // A record that is missing stays, and one without a date is nowhere; nor is the source of a
+        // record inside a correlation.
+        let leavesAll: [Change] = [.removal, .nestedSource, .refused, .exportDate]
         #expect((contents == before) == leavesAll.contains(change), "\(change)")
         #expect(try ledger(account) == ledger(reference))
         #expect(try account.store.outbox.prove().findings.isEmpty)
