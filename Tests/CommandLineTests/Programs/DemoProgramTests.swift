@@ -31,14 +31,22 @@ struct DemoProgramTests {
         let end = [account, "the backend has \(there) of them, each once"]
         #expect(first.status == 0, "\(first.errors) \(first.output)")
         #expect(
-            first.outputLines.suffix(4) == [
+            first.outputLines.dropLast().suffix(4) == [
                 "2144 read = 750 queued + 3 known + 22 second halves of a blood pressure "
                     + "+ 1235 of days, nights and workouts + 7 repeated + 127 kept here + 0 refused",
                 "95 days, nights and workouts = 95 queued + 0 known",
             ] + end)
         #expect(second.status == 0, "\(second.errors) \(second.output)")
         // An unchanged export is not imported again.
-        #expect(second.outputLines.suffix(3) == ["== where everything is"] + end)
+        #expect(second.outputLines.dropLast().suffix(3) == ["== where everything is"] + end)
+        let last = try #require(second.outputLines.last)
+        #expect(last.hasPrefix("open the pages: HOME=") && last.hasSuffix("/clarity-jobs serve"))
+        // The same command reads the demo's data in a shell that has none of its settings.
+        let copied = last.dropFirst("open the pages: ".count).dropLast("serve".count)
+        let read = try await ChildProgram.run(
+            "/bin/sh", ["-c", copied + "metrics -o csv"], environment: ["PATH": "/usr/bin:/bin"])
+        #expect(read.status == 0, "\(read.errors)")
+        #expect(read.output.contains("\r\nactivity,"), "\(read.output)")
     }
 
     @Test func `an unknown argument is refused before anything is created`() async throws {
