@@ -35,8 +35,6 @@ demo: build
 	@scripts/demo
 	@scripts/demo --brief --dialect loop
 	@scripts/demo --brief --dialect loop --quirks measured
-	@printf '\nto look at it in a browser: %s\n' \
-	    'HOME=$$PWD/.demo/blueprint/home CLARITY_JOBS_STATE=.demo/blueprint/state .build/debug/clarity-jobs serve'
 
 # More tests at once than a small machine can serve would wait past their time limits.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
