@@ -120,6 +120,19 @@ import Testing
         #expect(try self.store().outbox.possiblyDoubled().samples == 4)
     }
 
+    @Test func `a batch under way in the backup may have been sent since`() throws {
+        _ = try store().outbox.enqueue([sample(.steps, 0), sample(.steps, 1)])
+        let batch = try #require(
+            try store().outbox.nextBatch(limit: 9, rules: [open()], at: noon).batch)
+        let backup = try backUp()
+        try store().outbox.settle(batch, processingID: "p", at: noon)
+
+        let settling = try restore(backup)
+
+        #expect(settling.possiblySent == 2)
+        #expect(try rows() == ["steps sending - 0", "steps sending - 0"])
+    }
+
     @Test func `what still waits as it did is in no doubt`() throws {
         try fill()
         let backup = try backUp()

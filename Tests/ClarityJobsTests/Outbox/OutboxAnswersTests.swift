@@ -178,6 +178,7 @@ import Testing
         let sentBack = try reopened().outbox.returnToQueue(
             open[0], reason: "processing failed", at: noon)
 
+        #expect(open.map(\.sampleCount) == [2])
         #expect(sentBack.requeued == 2 && sentBack.setAside + sentBack.removed == 0)
         #expect(try reopened().outbox.states() == [.queued: 2, .confirmed: 1])
         #expect(try reopened().outbox.openUploads() == [])
@@ -198,6 +199,19 @@ import Testing
 
         #expect(settlement.known == 3 && settlement.requeued == 0)
         #expect(try reopened().outbox.states() == [.confirmed: 3])
+    }
+
+    @Test func `a sample that has failed waits for a run that takes samples that have`() throws {
+        _ = try reopened().outbox.enqueue(heartRates(0..<3))
+        _ = try reopened().outbox.release(batch(), reason: "broke", at: noon)
+        func size(mostFailures: Int64) throws -> Int? {
+            try reopened().outbox.nextBatch(
+                limit: 9, rules: [testRules()], at: noon, mostFailures: mostFailures
+            ).batch?.samples.count
+        }
+
+        #expect(try size(mostFailures: 0) == nil)
+        #expect(try size(mostFailures: 1) == 2)
     }
 
     @Test func `an upload that never finishes is unconfirmed and not sent again`() throws {

@@ -42,11 +42,12 @@ import Testing
         _ = try batch(open)
         let alone = try doubled()
         _ = try batch(open)
+        let underWay = try doubled()
         let third = try batch(open)
 
         let count = try store().outbox.settle(third, processingID: "p", at: noon).doubled
 
-        #expect(alone == [0, 0])
+        #expect(alone == [0, 0] && underWay == [3, 3])
         #expect(third.possibleSends == 2)
         #expect(count == 3)
         #expect(try doubled() == [3, 6])

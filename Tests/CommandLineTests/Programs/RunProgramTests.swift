@@ -17,7 +17,11 @@ struct RunProgramTests {
     }
 
     @Test func `named jobs start in their order, and say how each ended`() async throws {
-        let playground = try await Playground.quick()
+        // One at a time, so that the refresh pulls what the upload has sent.
+        let playground = try await Playground.quick { url, folder in
+            Playground.standardJobFile(url: url, folder: folder)
+                .replacing("jobs:\n", with: "defaults: { max_parallel: 1 }\njobs:\n")
+        }
         try playground.writeExport(heartRates: 20)
         try await playground.logIn()
 
