@@ -1,7 +1,7 @@
-/// The steps that create a database's schema, oldest first; append-only.
+/// A database's schema, and the steps that bring a file to it, oldest first; append-only.
 ///
-/// `PRAGMA user_version` counts the steps taken. `PRAGMA application_id` names the program that
-/// owns the file.
+/// `PRAGMA user_version` counts the steps taken, or those that a new file has no need of. `PRAGMA
+/// application_id` names the program that owns the file.
 public struct Migrations: Sendable {
     /// A reason why a file's schema cannot be migrated.
     public enum Fault: Error, Hashable, Sendable {
@@ -14,11 +14,19 @@ public struct Migrations: Sendable {
     /// The number that marks the file as ours.
     public var applicationID: Int64
     /// One script for each version; step 0 turns an empty file into version 1.
-    public var steps: [String]
+    public var steps: [String] {
+        didSet { schema = nil }
+    }
+    /// What all the steps together create, which a new file gets in their place.
+    public private(set) var schema: String?
 
     /// Creates a list of steps.
-    public init(applicationID: Int64, steps: [String]) {
+    ///
+    /// - Parameter schema: the statements that create what the steps create, in one. Without it, a
+    ///   new file takes each step.
+    public init(applicationID: Int64, schema: String? = nil, steps: [String]) {
         self.applicationID = applicationID
+        self.schema = schema
         self.steps = steps
     }
 
@@ -49,10 +57,15 @@ public struct Migrations: Sendable {
             // Another process may have migrated while this one waited for the lock.
             let found = try readVersion(of: connection)
             if found < steps.count, try hasRows(connection) { try keeping(found) }
-            for step in steps[found...] { try connection.execute(step) }
+            for step in missing(found) { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = \(applicationID)")
             try connection.execute("PRAGMA user_version = \(steps.count)")
         }
+    }
+
+    /// The scripts that bring a file of a version to the newest one.
+    func missing(_ version: Int) -> ArraySlice<String> {
+        if version == 0, let schema { [schema] } else { steps[version...] }
     }
 
     private func hasRows(_ connection: Connection) throws -> Bool {

@@ -37,6 +37,9 @@ public struct Row: ~Copyable {
 
     init(_ statement: OpaquePointer) { self.statement = statement }
 
+    /// The number of columns.
+    public var columnCount: Int32 { sqlite3_column_count(statement) }
+
     /// Whether the column is NULL.
     public func isNull(_ column: Int32) -> Bool {
         sqlite3_column_type(statement, column) == SQLITE_NULL

@@ -83,7 +83,7 @@ struct FormerFile {
     /// The version in which the samples of a batch share the batch's state.
     private static var sharedStates: Int {
         get throws {
-            try #require(HealthSchema.migrations.steps.firstIndex(of: HealthSchema.batched)) + 1
+            try #require(HealthSchema.migrations.steps.firstIndex(of: HealthVersions.batched)) + 1
         }
     }
 

@@ -9,7 +9,7 @@ public enum AnalysisForm: String, CaseIterable, Sendable {
     case actigraphy
 }
 
-/// The state of an analysis; `HealthSchema.analyses` lists the transitions.
+/// The state of an analysis; `HealthSchema.analysisTables` lists the transitions.
 public enum AnalysisState: String, CaseIterable, Sendable {
     /// Recorded, and certainly not at the backend.
     case queued

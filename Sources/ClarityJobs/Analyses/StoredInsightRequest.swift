@@ -49,7 +49,7 @@ public struct InsightMatter: Hashable, Sendable, PrivateValue {
     }
 }
 
-/// The state of an insight request; `HealthSchema.analyses` lists the transitions.
+/// The state of an insight request; `HealthSchema.analysisTables` lists the transitions.
 public enum InsightRequestState: String, CaseIterable, Sendable {
     /// Recorded, and certainly not at the backend.
     case queued

@@ -52,6 +52,37 @@ struct FormerSchemaTests {
         #expect(found == steps.sums)
     }
 
+    /// A file has one schema, whichever its first version was.
+    @Test(arguments: FormerSchemaTests.steps)
+    func `all steps together create the schema of a new file, and its rows`(steps: Steps) throws {
+        var apart = steps.migrations
+        apart.steps = steps.migrations.steps
+        let file = try Connection(path: ":memory:", access: .readWrite)
+        let new = try Connection(path: ":memory:", access: .readWrite)
+        try apart.migrate(file)
+        try steps.migrations.migrate(new)
+
+        #expect(steps.migrations.schema != nil && apart.schema == nil)
+        #expect(try apart.form() == steps.migrations.form())
+        for connection in [file, new] {
+            try connection.requireSoundness(steps.migrations.form())
+        }
+        let tables = try new.all(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ) { $0.text(0) }
+        #expect(!tables.isEmpty)
+        for table in tables {
+            #expect(try rows(of: table, in: file) == rows(of: table, in: new), "\(table)")
+        }
+    }
+
+    /// Returns the rows of a table of numbers and texts.
+    private func rows(of table: String, in connection: Connection) throws -> [[String]] {
+        try connection.all("SELECT * FROM \"\(table)\"") { row in
+            (0..<row.columnCount).map { row.text($0) }
+        }
+    }
+
     @Test func `files of every earlier version open, keep their rows and are sent once`()
         async throws
     {

@@ -1,4 +1,4 @@
-extension HealthSchema {
+extension HealthVersions {
     /// What a login stores besides the session: the tenancy of the file, the record of the session,
     /// and the attempts to log in.
     static let sessions = """

@@ -1,4 +1,4 @@
-extension HealthSchema {
+extension HealthVersions {
     /// Gives each CHECK a name, and removes `IN (...)`, for which SQLite builds a b-tree with every
     /// row that it writes.
     ///

@@ -1,42 +1,7 @@
-import SQLite
-
-/// The schema of `health.db`, step by step; a step that was released is never changed.
-///
-/// ```
-/// outbox:   queued -> sending -> accepted -> confirmed | stored | unconfirmed
-///             ^          |           |
-///             '----------+-----------'  failures + 1; at 5: setAside
-///           sending -> confirmed (the backend had it) | rejected | setAside (doubt)
-///           queued <-> setAside (kind, future) | rejected (range)     by our own rules
-/// batches:  sending -> accepted -> confirmed | stored | unconfirmed, or failed from either
-///
-/// stored: the backend has it and says no more
-/// ```
-///
-/// A sample of a batch shares the batch's state until an answer names it. Its row says `batched`
-/// then, and the view `samples` says what that means.
-enum HealthSchema {
-    /// `CLRH`, so that no other program's file is mistaken for this one.
-    static let applicationID: Int64 = 0x434C_5248
-
-    static var migrations: Migrations {
-        Migrations(
-            applicationID: applicationID,
-            steps: [
-                version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
-                analyses, knownInsights, restorations, sending, form, contributions,
-                named, NoticeSchema.tables, ArchiveSchema.tables, ArchiveSchema.days, packed,
-                ArchiveSchema.pruned, batched, ArchiveSchema.generations, heldRestorations,
-            ])
-    }
-
-    /// The first version in which nothing stored in plain text depends on a value.
-    static var formVersion: Int {
-        // Always found, because `form` is one of the steps.
-        (migrations.steps.firstIndex(of: form) ?? 0) + 1
-    }
-
-    private static let version1 = """
+/// The steps that brought `health.db` from version to version before its present schema, and bring
+/// a file of each former version to it. None of them ever changes.
+enum HealthVersions {
+    static let version1 = """
         CREATE TABLE canary (
             id INTEGER PRIMARY KEY CHECK (id = 1),
             sealed BLOB NOT NULL
@@ -147,7 +112,7 @@ enum HealthSchema {
 
     /// The route of each batch, the sends that got no answer, the samples that our own rules keep
     /// back, and the requests of an hour.
-    private static let uploads = """
+    static let uploads = """
         -- Batches of before went by the only route that there was.
         ALTER TABLE batches ADD COLUMN route TEXT NOT NULL DEFAULT 'metrics'
             CHECK (route IN ('metrics', 'samples'));
@@ -179,7 +144,7 @@ enum HealthSchema {
         """
 
     /// The tables for changing the master key, and the audit log.
-    private static let vault = """
+    static let vault = """
         -- The tagging keys of former master keys, sealed with the present one: tags were made under
         -- one after the other (`Sealer.tag`). Each is there twice.
         CREATE TABLE former_keys (

@@ -1,6 +1,6 @@
-/// The tables of notices in `health.db`.
-enum NoticeSchema {
-    static let tables = """
+extension HealthSchema {
+    /// The notices, and whom to tell of each.
+    static let noticeTables = """
         -- What a person should know. A notice is open until `resolved_at_ms`. Nothing in it is
         -- encrypted: it has job names, kinds of data and counts.
         CREATE TABLE notices (

@@ -1,4 +1,4 @@
-extension HealthSchema {
+extension HealthVersions {
     /// The analyses of movement, the requested insights, and the questions asked about an upload.
     ///
     /// ```

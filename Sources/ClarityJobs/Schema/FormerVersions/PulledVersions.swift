@@ -1,4 +1,4 @@
-extension HealthSchema {
+extension HealthVersions {
     /// Makes pulled metrics readable by type and time, and together with the outbox's samples.
     ///
     /// It needs no key. The encrypted value of a metric has the metric's numbers before its JSON;

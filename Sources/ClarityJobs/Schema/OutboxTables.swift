@@ -1,0 +1,145 @@
+extension HealthSchema {
+    /// The samples that are on their way, and the batches in which they go.
+    static let outboxTables = """
+        -- `sends` counts those of a batch that may have arrived, where a second one doubles it;
+        -- `owner` is the attempt that sends it (`UploadOwner`).
+        CREATE TABLE batches (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            state TEXT NOT NULL DEFAULT 'sending'
+                CONSTRAINT batches_state CHECK (state = 'sending' OR state = 'accepted'
+                    OR state = 'confirmed' OR state = 'stored' OR state = 'unconfirmed'
+                    OR state = 'failed'),
+            client_timestamp_ms INTEGER NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0 CONSTRAINT batches_attempts CHECK (attempts >= 0),
+            processing_id TEXT,
+            reason TEXT,
+            accepted_at_ms INTEGER,
+            finished_at_ms INTEGER,
+            route TEXT NOT NULL DEFAULT 'metrics'
+                CONSTRAINT batches_route CHECK (route = 'metrics' OR route = 'samples'),
+            sends INTEGER NOT NULL DEFAULT 0 CONSTRAINT batches_sends CHECK (sends >= 0),
+            asked_count INTEGER NOT NULL DEFAULT 0
+                CONSTRAINT batches_asked CHECK (asked_count >= 0),
+            last_asked_at_ms INTEGER,
+            last_word TEXT,
+            owner INTEGER,
+            CONSTRAINT batches_accepted CHECK (state <> 'accepted'
+                OR (processing_id IS NOT NULL AND accepted_at_ms IS NOT NULL)),
+            CONSTRAINT batches_finished
+                CHECK ((state = 'sending' OR state = 'accepted') = (finished_at_ms IS NULL)),
+            CONSTRAINT batches_failed CHECK (state <> 'failed' OR reason IS NOT NULL)
+        ) STRICT;
+        CREATE INDEX batches_state ON batches (state, id);
+
+        -- `sealed` is NULL once a confirmed value was removed; the row stays so that the sample
+        -- is known again and not sent twice. `batched` stands for the state of the batch that
+        -- the sample is in. `doubts` counts the sends that may have arrived beside those of its
+        -- batch and the one that was taken. `as_of_s` is when an aggregate was true, NULL for a
+        -- measurement, which nothing replaces.
+        CREATE TABLE outbox (
+            id INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL,
+            start_s INTEGER NOT NULL,
+            end_s INTEGER NOT NULL,
+            tag BLOB NOT NULL CONSTRAINT outbox_tag CHECK (length(tag) = 8),
+            state TEXT NOT NULL DEFAULT 'queued'
+                CONSTRAINT outbox_state CHECK (state = 'queued' OR state = 'batched'
+                    OR state = 'confirmed' OR state = 'stored' OR state = 'rejected'
+                    OR state = 'setAside'),
+            failures INTEGER NOT NULL DEFAULT 0
+                CONSTRAINT outbox_failures CHECK (failures BETWEEN 0 AND 5),
+            batch_id INTEGER REFERENCES batches (id),
+            reason TEXT,
+            sealed BLOB,
+            hold TEXT CONSTRAINT outbox_hold CHECK (hold IS NULL
+                OR (hold = 'kind' OR hold = 'future' OR hold = 'doubt') AND state = 'setAside'
+                OR hold = 'range' AND state = 'rejected'),
+            doubts INTEGER NOT NULL DEFAULT 0 CONSTRAINT outbox_doubts CHECK (doubts >= 0),
+            as_of_s INTEGER,
+            processing_failed INTEGER NOT NULL DEFAULT 0 CONSTRAINT outbox_processing_failed
+                CHECK (processing_failed = 0 OR processing_failed = 1),
+            CONSTRAINT outbox_place CHECK (CASE state
+                WHEN 'confirmed' THEN (batch_id IS NULL) = (sealed IS NULL)
+                WHEN 'stored' THEN (batch_id IS NULL) = (sealed IS NULL)
+                WHEN 'batched' THEN batch_id IS NOT NULL AND sealed IS NOT NULL
+                ELSE batch_id IS NULL AND sealed IS NOT NULL END),
+            CONSTRAINT outbox_reason CHECK (reason IS NOT NULL
+                OR state <> 'rejected' AND state <> 'setAside'),
+            CONSTRAINT outbox_given_up CHECK (failures < 5 OR state = 'setAside')
+        ) STRICT;
+        -- Follows time as an export does, so that inserting stays local in the index.
+        CREATE UNIQUE INDEX outbox_sample ON outbox (kind, start_s, end_s, tag);
+        -- A sample that goes into a batch leaves the first index for the second. Its
+        -- `batch_id`, always NULL, keeps queries from reading the rows for it.
+        CREATE INDEX outbox_queue ON outbox (state, kind, failures, batch_id, start_s)
+            WHERE batch_id IS NULL;
+        CREATE INDEX outbox_batch ON outbox (batch_id, state) WHERE batch_id IS NOT NULL;
+        CREATE INDEX outbox_hold ON outbox (hold, kind) WHERE hold IS NOT NULL;
+        CREATE INDEX outbox_doubts ON outbox (doubts) WHERE doubts > 0;
+
+        -- Each sample of the outbox with the state and the reason that count.
+        CREATE VIEW samples AS
+            SELECT outbox.id, kind, start_s, end_s, tag, sealed, failures, hold, batch_id, doubts,
+                as_of_s, outbox.state AS own_state,
+                iif(outbox.state = 'batched', batches.state, outbox.state) AS state,
+                iif(outbox.state = 'batched' AND batches.state <> 'sending', batches.reason,
+                    outbox.reason) AS reason
+            FROM outbox LEFT JOIN batches ON batches.id = batch_id;
+
+        -- What the backend said of the sample with this id when it refused it, without its
+        -- values.
+        CREATE TABLE server_words (
+            id INTEGER PRIMARY KEY REFERENCES outbox (id) ON DELETE CASCADE,
+            sealed BLOB NOT NULL
+        ) STRICT;
+        """
+
+    /// What limits when and how much is sent.
+    static let sendingTables = """
+        -- The requests of an hour.
+        CREATE TABLE requests (
+            id INTEGER PRIMARY KEY,
+            route TEXT NOT NULL,
+            sent_at_ms INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX requests_time ON requests (route, sent_at_ms);
+
+        -- Until when a route takes nothing.
+        CREATE TABLE closures (
+            route TEXT PRIMARY KEY,
+            until_ms INTEGER NOT NULL
+        ) STRICT;
+
+        -- The bodies of uploads over a metered connection, in steps of 4 KiB.
+        CREATE TABLE metered_bytes (
+            id INTEGER PRIMARY KEY,
+            sent_at_ms INTEGER NOT NULL,
+            bytes INTEGER NOT NULL CONSTRAINT metered_bytes_bytes CHECK (bytes >= 0)
+        ) STRICT;
+        CREATE INDEX metered_bytes_time ON metered_bytes (sent_at_ms);
+        """
+
+    /// The measurements that the backend has and that need nothing more, packed by kind and month.
+    static let packedTables = """
+        -- As in `segments`. `packed_at_ms` is NULL once the values were removed. Ids are used
+        -- once, so that the largest one tells whether anything was packed.
+        CREATE TABLE packed_samples (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind TEXT NOT NULL,
+            month INTEGER NOT NULL,
+            generation INTEGER NOT NULL
+                CONSTRAINT packed_samples_generation CHECK (generation > 0),
+            packed_at_ms INTEGER,
+            sealed BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX packed_samples_month ON packed_samples (kind, month, generation);
+
+        -- How many samples of a kind are packed, and from when to when, sealed.
+        CREATE TABLE packed_totals (
+            id INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL,
+            sealed BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX packed_totals_kind ON packed_totals (kind);
+        """
+}
