@@ -92,6 +92,8 @@ struct KillRound: Sendable {
             faultline.environment(rules: [rule], folder: playground.folder.path))
         report.hit = try faultline.struck() > 0
         report.disturbed = disturbed.status
+        // What a killed program sent last may still be on its way.
+        try await playground.sandbox?.waitUntilQuiet()
         let sendsUntilCut = try await playground.sandbox?.lastSend() ?? 0
         var results = try await setting.repeated(playground)
         var rescue = try await playground.run("run", "--due")
