@@ -6,7 +6,8 @@ SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benc
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test test-pages pictures chaos bench conformance check-api fuzz lint format release first-day clean
+.PHONY: help setup build demo test test-pages pictures chaos bench conformance check-api fuzz lint format release package \
+	install uninstall image test-image test-installed first-day clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
@@ -22,6 +23,10 @@ help:
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
+	@echo 'make package  makes the Debian packages of dist/, in dist/packages'
+	@echo 'make install  copies dist/ to PREFIX, below DESTDIR; make uninstall removes it again'
+	@echo 'make image    makes a container image of the packages; make test-image runs it; both need root'
+	@echo 'make test-installed  boots a Debian with the packages and breaks it, some ten minutes; needs root'
 	@echo 'make first-day  sets the release up in a fresh Debian, at a terminal; needs root'
 	@echo 'make clean    removes everything that was built, the demo'"'"'s data included'
 
@@ -77,6 +82,25 @@ format: setup
 
 release: setup
 	@scripts/release
+
+package: release
+	@scripts/setup package
+	@scripts/package
+
+# These take dist/ as it is, because root has no business building.
+install uninstall:
+	@scripts/install $@
+
+image: package
+	@scripts/setup image
+	@scripts/image
+
+test-image: image
+	@scripts/test-image
+
+test-installed: package
+	@scripts/setup installed
+	@scripts/test-installed $(SCENARIOS)
 
 first-day: release
 	@scripts/first-day
