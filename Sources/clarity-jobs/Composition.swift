@@ -142,7 +142,7 @@ struct Composition {
         return isOfService && access(own, F_OK) != 0 ? Composition.serviceStatePath : own
     }
 
-    /// The job file and the state directory of a service with a user of its own (deploy/README.md).
+    /// The job file and the state directory of a service with a user of its own (docs/install.md).
     static let serviceJobFilePath = "/etc/clarity-jobs/jobs.yaml"
     static let serviceStatePath = "/var/lib/clarity-jobs"
 
@@ -152,6 +152,14 @@ struct Composition {
     var isOfService: Bool {
         foundJobFilePath == Composition.serviceJobFilePath
             && access(Composition.serviceStatePath, F_OK) == 0
+    }
+
+    /// Whether this process belongs to the user of an installed service, who owns its state
+    /// directory.
+    var isUserOfService: Bool {
+        var status = stat()
+        return stat(Composition.serviceStatePath, &status) == 0 && status.st_uid == geteuid()
+            && geteuid() != 0
     }
 
     /// Returns the path of the health data, whether it exists or not.

@@ -10,6 +10,9 @@ import ClaritySystem
 struct InitCommand {
     private let composition: Composition
     private let path: String
+    /// The state directory, unless it is the user's own: before there is a job file, nothing implies
+    /// that of the service.
+    private let state: String?
     private let uploadJob = "com.clarity.healthkit.upload"
 
     private var arguments: Arguments { composition.arguments }
@@ -17,8 +20,14 @@ struct InitCommand {
 
     init(_ composition: Composition) {
         self.composition = composition
+        let isForService = composition.isUserOfService
         path = composition.absolute(
-            composition.arguments["config"] ?? composition.userJobFilePath)
+            composition.arguments["config"]
+                ?? (isForService ? Composition.serviceJobFilePath : composition.userJobFilePath))
+        state =
+            composition.arguments["state"]
+            ?? (isForService && path == Composition.serviceJobFilePath
+                ? Composition.serviceStatePath : nil)
     }
 
     func run() throws(CommandFailure) -> ExitStatus {
@@ -103,8 +112,10 @@ struct InitCommand {
         }
     }
 
-    /// systemd if it runs for this user, else cron if it is installed.
+    /// systemd if it runs for this user, else cron if it is installed. The user of the service has
+    /// the service.
     private var usualStarter: SetupAnswers.Starter {
+        if composition.isUserOfService { return .none }
         if let runtime = composition.environment["XDG_RUNTIME_DIR"],
             access("\(runtime)/systemd/private", F_OK) == 0
         {
@@ -236,6 +247,8 @@ struct InitCommand {
     private func start(_ answers: SetupAnswers) throws(CommandFailure) {
         let own = try composition.ownProgram()
         switch answers.starter {
+        case .none where path == Composition.serviceJobFilePath:
+            say("start the service: sudo systemctl start clarity-jobs")
         case .none: say("start the jobs with `clarity-jobs loop`, or from cron with `run --due`")
         case .cron: try Starters.addToCrontab(own, path)
         case .systemd: try Starters.enableUserService(own, path, composition.configurationFolder)
@@ -261,7 +274,7 @@ struct InitCommand {
         _ words: [String], configuration: String, input: [UInt8]? = nil
     ) throws(CommandFailure) -> Int32 {
         var line = [try composition.ownProgram()] + words + ["--config", configuration]
-        if let state = arguments["state"] { line += ["--state", state] }
+        if let state { line += ["--state", state] }
         let status = try ForegroundProgram.run(line, input: input)
         if status > 128 {
             throw CommandFailure(

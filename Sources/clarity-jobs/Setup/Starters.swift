@@ -61,7 +61,7 @@ enum Starters {
         guard status == 0 else {
             throw CommandFailure(
                 .configuration, "cannot \(what) (status \(status))",
-                "help: deploy/README.md has the steps")
+                "help: docs/install.md has the steps")
         }
     }
 

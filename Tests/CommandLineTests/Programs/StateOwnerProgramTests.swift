@@ -121,39 +121,17 @@ struct StateOwnerProgramTests {
         #expect(try JSONValue(result.output)["outbox"]["waiting"].number == 2)
     }
 
-    /// An `/etc` and a `/var/lib` of their own, as deploy/README.md makes them.
     @Test func `the job file of the service names its state directory`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
-        let root = playground.folder
-        chmod(root.path, 0o755)
-        for name in ["etc", "etc/clarity-jobs", "lib", "lib/clarity-jobs"] {
-            mkdir("\(root.path)/\(name)", 0o755)
-        }
-        try root.write(
+        try installService(in: playground.folder)
+        try playground.folder.write(
             "etc/clarity-jobs/jobs.yaml",
             Array(Playground.standardJobFile(url: "http://127.0.0.1:9", folder: "/tmp").utf8))
-        try root.write(
-            "etc/passwd", Array("clarity-jobs:x:12345:12345::/var/lib/clarity-jobs:/bin/sh\n".utf8))
-        try root.write("etc/group", Array("clarity-jobs:x:12345:\n".utf8))
-        for name in ["etc/clarity-jobs/jobs.yaml", "etc/passwd", "etc/group"] {
-            chmod("\(root.path)/\(name)", 0o644)
-        }
-        chown("\(root.path)/lib/clarity-jobs", 12_345, 12_345)
-        chmod("\(root.path)/lib/clarity-jobs", 0o700)
+        chmod("\(playground.folder.path)/etc/clarity-jobs/jobs.yaml", 0o644)
         func run(_ user: String, _ words: String..., home: String = "/nonexistent") async throws
             -> ProgramResult
         {
-            await
-                (try ChildProgram(
-                    "/usr/bin/unshare",
-                    [
-                        "--mount", "/bin/sh", "-c",
-                        "mount --bind \"$0/etc\" /etc && mount --bind \"$0/lib\" /var/lib && cd / "
-                            + "&& user=$1 && shift && "
-                            + "exec setpriv --reuid=$user --regid=$user --clear-groups \"$@\"",
-                        root.path, user, "\(ChildProgram.folder)/clarity-jobs",
-                    ] + words,
-                    environment: ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": home])).finish()
+            await (try program(of: user, words, home: home, in: playground.folder)).finish()
         }
 
         let other = try await run("65534", "status", "--verbose")
@@ -174,6 +152,67 @@ struct StateOwnerProgramTests {
         #expect(owner.errors == "")
         #expect(owner.outputLines.contains("state directory: /var/lib/clarity-jobs"))
         #expect(owner.outputLines.contains("job file: /etc/clarity-jobs/jobs.yaml"))
+    }
+
+    @Test func `init sets up the service for the user of the service`() async throws {
+        let playground = try await Playground()
+        try playground.writeExport(heartRates: 3)
+        let folder = playground.folder
+        chmod("\(folder.path)/export.xml", 0o644)
+        try installService(in: folder)
+        let home = "/var/lib/clarity-jobs"
+
+        let result = try await program(
+            of: "12345",
+            [
+                "init", "--yes", "--backend", playground.url, "--email", "demo@example.com",
+                "--path", "\(folder.path)/export.xml", "--hours", "always", "--password-stdin",
+            ], home: home, in: folder
+        ).finish(input: "Demo-Passw0rd!\n")
+        let status = try await program(of: "12345", ["status"], home: home, in: folder).finish()
+
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errorLines.contains("wrote /etc/clarity-jobs/jobs.yaml"))
+        #expect(
+            result.errorLines.contains(
+                "start the service: sudo systemctl start clarity-jobs"),
+            "\(result.errors)")
+        #expect(try await playground.sandbox?.sends().samples.count == 3)
+        #expect(access("\(folder.path)/lib/clarity-jobs/health.db", F_OK) == 0)
+        #expect(access("\(folder.path)/lib/clarity-jobs/.local", F_OK) != 0)
+        #expect(status.outputLines.contains("state directory: \(home)"), "\(status.errors)")
+    }
+
+    /// Makes an `/etc` and a `/var/lib` as an installation makes them, for the user 12345.
+    private func installService(in folder: TemporaryFolder) throws {
+        chmod(folder.path, 0o755)
+        for name in ["etc", "etc/clarity-jobs", "lib", "lib/clarity-jobs"] {
+            mkdir("\(folder.path)/\(name)", 0o755)
+        }
+        try folder.write(
+            "etc/passwd", Array("clarity-jobs:x:12345:12345::/var/lib/clarity-jobs:/bin/sh\n".utf8))
+        try folder.write("etc/group", Array("clarity-jobs:x:12345:\n".utf8))
+        for name in ["etc/passwd", "etc/group"] { chmod("\(folder.path)/\(name)", 0o644) }
+        chown("\(folder.path)/etc/clarity-jobs", 0, 12_345)
+        chmod("\(folder.path)/etc/clarity-jobs", 0o1775)
+        chown("\(folder.path)/lib/clarity-jobs", 12_345, 12_345)
+        chmod("\(folder.path)/lib/clarity-jobs", 0o700)
+    }
+
+    /// Starts the program as a user of the machine that `installService` makes.
+    private func program(
+        of user: String, _ words: [String], home: String, in folder: TemporaryFolder
+    ) throws -> ChildProgram {
+        try ChildProgram(
+            "/usr/bin/unshare",
+            [
+                "--mount", "/bin/sh", "-c",
+                "mount --bind \"$0/etc\" /etc && mount --bind \"$0/lib\" /var/lib && cd / "
+                    + "&& user=$1 && shift && "
+                    + "exec setpriv --reuid=$user --regid=$user --clear-groups \"$@\"",
+                folder.path, user, "\(ChildProgram.folder)/clarity-jobs",
+            ] + words,
+            environment: ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": home])
     }
 
     @Test func `a key that only a service has is named, with the command that has it`() async throws
