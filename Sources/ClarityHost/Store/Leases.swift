@@ -4,9 +4,9 @@ import ClaritySystem
 
 /// Determines whether the leases in the store are held, lapsed or this process's own.
 ///
-/// A lease lapses when the machine restarts, when its holder has not renewed it for
-/// `Planner.leaseTerm` while the machine was awake, or when no process holds its owner's lock any
-/// more. Wall time plays no part, so that a change of the clock ends no lease. Time in suspend does
+/// A lease lapses when no process holds its owner's lock any more, as after a restart of the machine,
+/// or when its holder has not renewed it for `Planner.leaseTerm` while the machine was awake. Wall
+/// time plays no part, so that a change of the clock ends no lease. Time in suspend does
 /// not count: otherwise the first process to look after a resume would take over from living
 /// holders.
 struct Leases {
@@ -26,11 +26,11 @@ struct Leases {
 
     func state(of owner: String, boot: String, expires: Int64) -> Lease.State {
         if owner == ownOwner { return .mine }
-        guard boot == bootID, expires > Leases.awakeMilliseconds, isAlive(owner, patience: .zero)
-        else {
-            return .lapsed
-        }
-        return .held
+        guard isAlive(owner, patience: .zero) else { return .lapsed }
+        // A holder that reads another boot lives in a container, or has its files from another
+        // machine: the lock says that it lives, and its clock cannot be compared. A unit with a
+        // /proc of its own reads the host's boot, and a command in the same container another.
+        return boot != bootID || expires > Leases.awakeMilliseconds ? .held : .lapsed
     }
 
     /// Removes the lock files of owners that are gone.

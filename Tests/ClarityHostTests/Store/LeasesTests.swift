@@ -15,8 +15,6 @@ struct LeasesTests {
     @Test(arguments: [
         // The holder was stopped, or slept with the machine, for longer than the lease lasts.
         "lease_expires_ms = 0",
-        // The holder is from before the last boot.
-        "lease_boot = 'another'",
         // The holder left no lock: no file has its name.
         "lease_owner = '1-gone'",
     ])
@@ -31,6 +29,17 @@ struct LeasesTests {
 
         #expect(before == .held)
         #expect(try other.ledger().open[RunID(1)]?.lease?.state == .lapsed)
+    }
+
+    @Test func `a holder that reads another boot keeps its lease while its lock is held`() throws {
+        let (mine, owner) = try bed.open()
+        let (other, _) = try bed.open()
+        let run = try runningRun(owner)
+        try mine.decide { _ in [.put(run)] }
+
+        try edit("UPDATE runs SET lease_boot = 'of the host', lease_expires_ms = 0")
+
+        #expect(try other.ledger().open[RunID(1)]?.lease?.state == .held)
     }
 
     @Test func `a holder that comes back late keeps what nobody has taken over`() throws {
