@@ -250,6 +250,27 @@ struct DeliveryJudge {
     }
 }
 
+extension SendRecord {
+    /// Returns the sends up to one, apart by the programs that made them: a killed one, and those
+    /// that the same command started after it.
+    ///
+    /// A program uses its connections again until it ends, and its successor has others. So what
+    /// lies between the first and the last use of a port is from one program.
+    func programs(through last: Int) -> [ClosedRange<Int>] {
+        let sends = sends.filter { $0.send <= last }
+        let ends = Dictionary(sends.map { ($0.peerPort, $0.send) }) { max($0, $1) }
+        return sends.reduce(into: []) { ranges, send in
+            let range = send.send...max(send.send, ends[send.peerPort] ?? 0)
+            if let former = ranges.last, former.upperBound >= send.send {
+                ranges[ranges.count - 1] =
+                    former.lowerBound...max(former.upperBound, range.upperBound)
+            } else {
+                ranges.append(range)
+            }
+        }
+    }
+}
+
 extension DeliveryJudge.Policy {
     /// Returns all policies in `make chaos`, and otherwise one that the seed draws for each part.
     static func drawn(_ part: String) -> [DeliveryJudge.Policy] {

@@ -53,6 +53,20 @@ struct DeliveryJudgeTests {
             findings: 1
         ) { $0.cutShort.sends = [1...2] },
         Case(
+            testDescription: "answered on a connection that the killed process then used again",
+            sends: [
+                Send(samples: 0...4), Send(samples: 5...9, isLast: true),
+                Send(samples: 0...4, port: 2), Send(samples: 5...9, isLast: true, port: 2),
+            ]
+        ) { $0.cutShort.sends = $0.record.programs(through: 4) },
+        Case(
+            testDescription: "sent again by the program that followed the killed one",
+            sends: [
+                Send(samples: 0...4, isLast: true), Send(samples: 0...9, port: 2),
+                Send(samples: 0...4, isLast: true, port: 2),
+            ], doubled: 5, findings: 1
+        ) { $0.cutShort.sends = $0.record.programs(through: 3) },
+        Case(
             testDescription: "a killed process, by its port",
             sends: [Send(samples: 0...9, isLast: true, port: 7), Send(samples: 0...9)]
         ) { $0.cutShort.ports = [7] },

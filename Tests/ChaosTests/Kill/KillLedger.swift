@@ -94,7 +94,7 @@ struct KillLedger: Sendable {
             policy: setting.policy, expected: setting.expected, record: record, claims: claims)
         judge.mayBeHeld =
             undisturbed.claims.held + (setting.backend == .hold ? KillSetting.batchSize : 0)
-        if sendsUntilCut > 0 { judge.cutShort.sends = [1...sendsUntilCut] }
+        judge.cutShort.sends = record.programs(through: sendsUntilCut)
         let delivery = judge.verdict()
         (verdict.lost, verdict.doubled) = (delivery.lost, delivery.doubled)
         verdict.findings += delivery.findings
