@@ -11,13 +11,17 @@ struct Composition {
     let console: Console
     /// The machine's clock, or a clock fixed at the time of `--now`.
     let clock: any WallClock
+    /// The service manager that wants to hear how a long-running command is doing.
+    let serviceManager: ServiceManager?
 
     init(
-        arguments: Arguments, environment: [String: String], console: Console
+        arguments: Arguments, environment: [String: String], console: Console,
+        serviceManager: ServiceManager?
     ) throws(CommandFailure) {
         self.arguments = arguments
         self.environment = environment
         self.console = console
+        self.serviceManager = serviceManager
         guard let text = arguments["now"] else {
             clock = SystemClock()
             return
@@ -31,17 +35,19 @@ struct Composition {
     /// Returns the same components for other arguments.
     func with(arguments: Arguments) -> Composition {
         Composition(
-            arguments: arguments, environment: environment, console: console, clock: clock)
+            arguments: arguments, environment: environment, console: console, clock: clock,
+            serviceManager: serviceManager)
     }
 
     private init(
         arguments: Arguments, environment: [String: String], console: Console,
-        clock: any WallClock
+        clock: any WallClock, serviceManager: ServiceManager?
     ) {
         self.arguments = arguments
         self.environment = environment
         self.console = console
         self.clock = clock
+        self.serviceManager = serviceManager
     }
 
     // MARK: The job file

@@ -17,11 +17,12 @@ enum Program {
             Console.fault(
                 "clarity-jobs: cannot forbid core dumps: \(String(cString: strerror(errno)))")
         }
+        let serviceManager = ServiceManager.takeFromEnvironment()
         let environment = readEnvironment()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {
             let (command, arguments) = try parser.parse(readArguments())
-            exit(run(command, arguments, environment).rawValue)
+            exit(run(command, arguments, environment, serviceManager).rawValue)
         } catch {
             Console.fault("clarity-jobs: \(error.message)")
             Console.fault("help: clarity-jobs --help")
@@ -30,7 +31,8 @@ enum Program {
     }
 
     private static func run(
-        _ command: CommandSyntax, _ arguments: Arguments, _ environment: [String: String]
+        _ command: CommandSyntax, _ arguments: Arguments, _ environment: [String: String],
+        _ serviceManager: ServiceManager?
     ) -> ExitStatus {
         let console = Console(
             form: arguments["output"].flatMap { Console.Form(rawValue: $0) } ?? .table,
@@ -47,7 +49,8 @@ enum Program {
         }
         do throws(CommandFailure) {
             let composition = try Composition(
-                arguments: arguments, environment: environment, console: console)
+                arguments: arguments, environment: environment, console: console,
+                serviceManager: serviceManager)
             let status = try perform(arguments.path, composition)
             guard let problem = console.lostResult else { return status }
             Console.fault("clarity-jobs: cannot write to standard output: \(problem)")

@@ -17,6 +17,7 @@ final class Reloads: Sendable {
 
     private let composition: Composition
     private let monitor: HostConditions
+    private let reports: ServiceReports
     private let send: @Sendable (Planner.Event) -> Void
     private let state: Mutex<State>
     private let events: EventThread
@@ -24,11 +25,12 @@ final class Reloads: Sendable {
     /// Starts to listen; `send` passes events to the scheduler.
     init(
         _ composition: Composition, _ file: JobFile, _ monitor: HostConditions,
-        on events: EventThread,
+        _ reports: ServiceReports, on events: EventThread,
         send: @escaping @Sendable (Planner.Event) -> Void
     ) {
         self.composition = composition
         self.monitor = monitor
+        self.reports = reports
         self.send = send
         self.events = events
         state = Mutex(State(file: file))
@@ -52,6 +54,13 @@ final class Reloads: Sendable {
 
     /// Loads the job file as it is now.
     func reload(_ why: String) {
+        reports.reload {
+            readAgain(why)
+            return file.enabledJobs
+        }
+    }
+
+    private func readAgain(_ why: String) {
         let console = composition.console
         let before = file
         do throws(CommandFailure) {

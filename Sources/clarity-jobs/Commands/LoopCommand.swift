@@ -10,6 +10,7 @@ struct LoopCommand {
 
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
+        let reports = ServiceReports(composition.serviceManager, clock: composition.clock)
         let store = try composition.store(file)
         store.leaseLock.announceLoop(since: composition.clock.now)
         let planner = composition.planner(
@@ -24,6 +25,7 @@ struct LoopCommand {
             planner, file, store, monitor, on: events
         ) { change in
             if change != .renewLeases { metrics.note() }
+            reports.note(change)
             // Standard error is the journal here. Standard output is for results.
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
@@ -32,7 +34,9 @@ struct LoopCommand {
         }
         console.note(LoopCommand.greeting("loop over", file))
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
-        let reloads = Reloads(composition, file, monitor, on: events) { continuation.yield($0) }
+        let reloads = Reloads(composition, file, monitor, reports, on: events) {
+            continuation.yield($0)
+        }
         // Other processes announce a change by touching the lock that this process holds, and a
         // login creates its mark.
         let nudges = FileWatch(paths: [store.leaseLock.path, composition.loginMark(file)])
@@ -41,7 +45,10 @@ struct LoopCommand {
         let zones = FileWatch(paths: composition.localZonePaths).changes(on: events)
         let feeders = [
             Task(executorPreference: events) {
-                for await event in signals.events { continuation.yield(event) }
+                for await event in signals.events {
+                    reports.stopping()
+                    continuation.yield(event)
+                }
             },
             Task(executorPreference: events) {
                 for await _ in nudges { continuation.yield(.tick) }
@@ -55,12 +62,14 @@ struct LoopCommand {
             Task(executorPreference: events) { [composition] in
                 await metrics.run(composition, on: events) { reloads.file }
             },
+            Task(executorPreference: events) { await reports.watch(on: events) },
         ]
         defer {
             feeders.forEach { $0.cancel() }
             composition.writeMetrics(reloads.file)
         }
         do throws(RunStoreError) {
+            try reports.ready(file.enabledJobs) { () throws(RunStoreError) in try store.ledger() }
             _ = try await scheduler.run(
                 until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)
         } catch {
