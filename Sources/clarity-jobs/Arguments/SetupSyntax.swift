@@ -5,7 +5,8 @@ extension CommandSyntax {
             "Asks for the backend, your login, where the export is, your time zone and when the machine",
             "may upload, and checks each answer. Then it writes a job file, logs in, reads the export,",
             "sends it, and installs what starts the jobs. It overwrites nothing. Each answer can also be",
-            "an option; with --yes it asks nothing.",
+            "an option; with --yes it asks nothing. Run by the user of an installed service, it sets that",
+            "service up: sudo -u clarity-jobs clarity-jobs init",
         ],
         options: [
             OptionSyntax("backend", value: "URL", summary: "address of the CLARITY server's API"),
