@@ -134,7 +134,8 @@ class Machine:
         )
 
     def run(self, *command, user=None, input="", status=0, environment={}):
-        """Runs a command in the machine, and returns what it wrote; `status` None allows any."""
+        """Runs a command in the machine, and returns what it wrote. `status` None allows any, and
+        several allow each of them."""
         result = subprocess.run(
             self.words(command, user, environment),
             input=input,
@@ -145,7 +146,7 @@ class Machine:
         )
         if status is not None:
             expect(
-                result.returncode == status,
+                result.returncode in (status if isinstance(status, tuple) else (status,)),
                 f"`{' '.join(command)}` ended with {result.returncode}:\n{result.stdout}",
             )
         return result.stdout
