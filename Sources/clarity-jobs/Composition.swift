@@ -55,6 +55,7 @@ struct Composition {
     /// Finds, parses and checks the job file.
     func jobFile() throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
+        try requireReadable(path)
         do throws(JobFileFaults) {
             let file = try jobFileReader.read(fileAt: path)
             // People see times in the zone of the account's days.

@@ -14,15 +14,37 @@ extension Composition {
     func ownState(_ file: JobFile) throws(CommandFailure) -> String {
         let path = statePath(file)
         guard let owner = StateDirectory.otherOwner(of: path) else { return path }
-        let name = Composition.userName(owner)
-        let problem = "it belongs to \(name.map { "the user `\($0)`" } ?? "another user")"
-        // Root need not have sudo(8), and runuser(1) takes no number.
-        let way =
-            name.flatMap { geteuid() == 0 ? "runuser -u \($0) --" : nil }
-            ?? "sudo -u \(name ?? "'#\(owner)'")"
+        let problem = "it belongs to \(Composition.userText(owner))"
         throw CommandFailure(
             .unreachable, StateDirectoryError(path: path, problem: problem).description,
-            "help: \(way) \(commandLine(file))")
+            "help: \(Composition.prefix(for: owner)) \(commandLine(file))")
+    }
+
+    /// Checks that this user can read the job file, if it is that of a service.
+    ///
+    /// - Throws: `CommandFailure` if only the user of the service can. Its help is the command that
+    ///   this user runs as the other one.
+    func requireReadable(_ path: String) throws(CommandFailure) {
+        guard path == Composition.serviceJobFilePath, access(path, R_OK) != 0, errno == EACCES,
+            let owner = StateDirectory.otherOwner(of: Composition.serviceStatePath)
+        else { return }
+        let words = (["clarity-jobs"] + arguments.words).map(shellQuoted).joined(separator: " ")
+        throw CommandFailure(
+            .unreachable,
+            "cannot read job file `\(path)`: it belongs to \(Composition.userText(owner))",
+            "help: \(Composition.prefix(for: owner)) \(words)")
+    }
+
+    private static func userText(_ user: uid_t) -> String {
+        userName(user).map { "the user `\($0)`" } ?? "another user"
+    }
+
+    /// Returns what goes before a command that another user is to run. Root need not have sudo(8),
+    /// and runuser(1) takes no number.
+    private static func prefix(for user: uid_t) -> String {
+        let name = userName(user)
+        return name.flatMap { geteuid() == 0 ? "runuser -u \($0) --" : nil }
+            ?? "sudo -u \(name ?? "'#\(user)'")"
     }
 
     /// Returns the command with which root runs this one with the key that a service gets as a

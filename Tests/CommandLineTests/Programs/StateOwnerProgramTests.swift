@@ -170,6 +170,7 @@ struct StateOwnerProgramTests {
             ], home: home, in: folder
         ).finish(input: "Demo-Passw0rd!\n")
         let status = try await program(of: "12345", ["status"], home: home, in: folder).finish()
+        let other = try await program(of: "65534", ["status"], home: "/", in: folder).finish()
 
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.errorLines.contains("wrote /etc/clarity-jobs/jobs.yaml"))
@@ -181,6 +182,12 @@ struct StateOwnerProgramTests {
         #expect(access("\(folder.path)/lib/clarity-jobs/health.db", F_OK) == 0)
         #expect(access("\(folder.path)/lib/clarity-jobs/.local", F_OK) != 0)
         #expect(status.outputLines.contains("state directory: \(home)"), "\(status.errors)")
+        #expect(
+            other.isRefusal(
+                69,
+                "clarity-jobs: cannot read job file `/etc/clarity-jobs/jobs.yaml`: "
+                    + "it belongs to the user `clarity-jobs`",
+                "help: sudo -u clarity-jobs clarity-jobs status"), "\(other.errors)")
     }
 
     /// Makes an `/etc` and a `/var/lib` as an installation makes them, for the user 12345.
