@@ -68,13 +68,13 @@ static size_t make(char *body, size_t room, int first, int count) {
         date(when, time);
         at += snprintf(body + at, room - at,
                        "%s{\"metric_id\":\"%s\",\"metric_type\":\"heart_rate\",\"biometric_data\":"
-                       "{\"heart_rate\":%.1f},\"metadata\":{\"start_date\":\"%s\",\"end_date\":\"%s\","
-                       "\"source\":\"Invented Watch\"},\"created_at\":\"%s\"}",
+                       "{\"heart_rate\":%.1f},\"device_id\":\"Invented Watch\",\"metadata\":{\"start_date\":\"%s\","
+                       "\"end_date\":\"%s\"},\"created_at\":\"%s\"}",
                        index > first ? "," : "", id, value, when, when, when);
     }
     return at + snprintf(body + at, room - at,
                          "],\"upload_source\":\"apple_health\","
-                         "\"client_timestamp\":\"2020-01-01T00:00:00Z\"}");
+                         "\"client_timestamp\":\"2020-01-01T00:00:00Z\",\"sync_token\":\"1\"}");
 }
 
 int main(int words, char **word) {

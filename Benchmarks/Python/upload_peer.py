@@ -33,7 +33,8 @@ def metric(sample):
         "metric_id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{when} {value}")),
         "metric_type": "heart_rate",
         "biometric_data": {"heart_rate": value},
-        "metadata": {"start_date": when, "end_date": when, "source": "Invented Watch"},
+        "device_id": "Invented Watch",
+        "metadata": {"start_date": when, "end_date": when},
         "created_at": when,
     }
 
@@ -47,6 +48,7 @@ with httpx.Client(headers={"Authorization": "Bearer invented"}) as client:
             "metrics": metrics,
             "upload_source": "apple_health",
             "client_timestamp": text(start),
+            "sync_token": "1",
         }
         answer = client.post(
             url, content=json.dumps(body), headers={"Content-Type": "application/json"}

@@ -17,6 +17,7 @@ extension UploadEndpoint {
                 json.field("upload_source", source)
                 json.field("client_timestamp", batch.clientTimestamp)
             }
+            json.field("sync_token", batch.id)
         }
     }
 

@@ -16,7 +16,8 @@ public struct UploadMetric: Hashable, Sendable {
 
 /// The content of one upload; the same batch has the same bytes at every try.
 public struct UploadBatch: Hashable, Sendable {
-    /// The outbox's id of the batch; not sent.
+    /// The outbox's id of the batch, at most 1,024 characters; sent as the sync token, so that the
+    /// backend's operator can tell a repeated upload from a new one.
     public var id: String
     public var userID: String
     /// When the batch was made; stored with it, because a later try must not change it.

@@ -38,6 +38,7 @@ extension UploadEndpoint {
             }
             json.field("upload_source", source)
             json.field("client_timestamp", batch.clientTimestamp)
+            json.field("sync_token", batch.id)
         }
     }
 
@@ -65,10 +66,10 @@ extension UploadEndpoint {
                 }
                 if let timestamp = field.payload.timestamp { json.field(timestamp, sample.start) }
             }
+            if let source = sample.source { json.field("device_id", source) }
             json.object("metadata") { json in
                 json.field("start_date", sample.start)
                 json.field("end_date", sample.end)
-                if let source = sample.source { json.field("source", source) }
             }
             json.field("created_at", sample.start)
         }

@@ -41,7 +41,7 @@ struct SamplesBodyTests {
                 "start_date":"2026-11-20T06:00:00Z","end_date":"2026-11-20T06:01:00Z",\
                 "source_name":"Watch","metadata":{}}],"category_samples":[],"workouts":[],\
                 "correlation_samples":[],"upload_metadata":{"upload_source":"apple_health",\
-                "client_timestamp":"2026-11-20T06:00:00Z"}}
+                "client_timestamp":"2026-11-20T06:00:00Z"},"sync_token":"batch-1"}
                 """)
     }
 

@@ -129,7 +129,8 @@ struct UploadBodyTests {
             + row.written
             + #","metadata":{"start_date":"2026-11-20T06:00:00Z","#
             + #""end_date":"2026-11-20T06:01:00Z"},"created_at":"2026-11-20T06:00:00Z"}],"#
-            + #""upload_source":"apple_health","client_timestamp":"2026-11-20T06:00:00Z"}"#
+            + #""upload_source":"apple_health","client_timestamp":"2026-11-20T06:00:00Z","#
+            + #""sync_token":"batch-1"}"#
         #expect(String(decoding: body, as: UTF8.self) == wanted)
     }
 
@@ -151,12 +152,12 @@ struct UploadBodyTests {
         #expect(types == ["activity_level", "heart_rate"])
     }
 
-    @Test func `a source's name is escaped and nothing else is`() throws {
+    @Test func `a sample's source is its device`() throws {
         let batch = testBatch([testSample(.steps, source: "Ada\u{2019}s \"Watch\" \\ \u{1}\n/é")])
 
         let body = String(decoding: try testBody(batch), as: UTF8.self)
 
-        #expect(body.contains(#""source":"Ada’s \"Watch\" \\ \u0001\u000a/é"}"#))
+        #expect(body.contains(#""device_id":"Ada’s \"Watch\" \\ \u0001\u000a/é","metadata":{"#))
     }
 
     @Test func `the same batch gives the same bytes`() throws {
