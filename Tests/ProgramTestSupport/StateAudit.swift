@@ -1,10 +1,11 @@
+@testable import ClarityJobs
 import SQLite
 
 /// What a state directory contains while no process uses it.
 struct StateAudit {
     /// What SQLite finds wrong with the two files; empty if it finds nothing.
     let damage: [String]
-    /// The number of samples of the outbox in each state.
+    /// The number of samples of the outbox in each state, those that are packed included.
     let samples: [String: Int]
     /// The reasons that the outbox gives for its samples, each once.
     let reasons: [String]
@@ -36,7 +37,8 @@ struct StateAudit {
                 }
         }.filter { $0 != "ok" }
         let table = try health.outboxTable()
-        samples = try StateAudit.counts(table, health)
+        samples = try StateAudit.counts(table, health).merging(
+            StateAudit.packed(statePath, health), uniquingKeysWith: +)
         reasons = try health.all(
             "SELECT DISTINCT reason FROM \(table) WHERE reason IS NOT NULL ORDER BY reason"
         ) { $0.text(0) }
@@ -54,6 +56,26 @@ struct StateAudit {
     static func outboxSize(_ statePath: String) throws -> Int {
         let health = try Connection(path: "\(statePath)/health.db", access: .readOnly)
         return try health.first("SELECT count(*) FROM outbox") { Int($0.integer(0)) } ?? 0
+    }
+
+    /// Returns the number of packed samples in each state. They are sealed, so that the store has to
+    /// open them.
+    private static func packed(
+        _ statePath: String, _ health: Connection
+    ) throws -> [String: Int] {
+        let packs = try health.first(
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'packed_totals'"
+        ) { $0.integer(0) }
+        guard packs == 1, try health.integer("SELECT count(*) FROM packed_totals") ?? 0 > 0 else {
+            return [:]
+        }
+        let outbox = try HealthStore(stateDirectory: statePath, environment: [:]).outbox
+        var counts: [String: Int] = [:]
+        for state in [OutboxState.confirmed, .stored] {
+            let count = try outbox.packedCount(OutboxSelection(state: state))
+            if count > 0 { counts[state.rawValue] = Int(count) }
+        }
+        return counts
     }
 
     private static func counts(_ table: String, _ file: Connection) throws -> [String: Int] {

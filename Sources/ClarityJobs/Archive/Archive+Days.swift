@@ -135,22 +135,20 @@ extension Archive {
         for type in try types() {
             for number in type.months {
                 let month = TypeMonth(type: type.name, month: number)
-                let found = try records(of: month)
-                guard !found.isDamaged else {
-                    repair.reread += 1
-                    continue
-                }
-                repair.sums += try store.change { connection in
+                // In one transaction, so that an import meanwhile is not left out of the sums.
+                try store.change { connection in
+                    let found = try records(of: month, tools.1, connection)
+                    guard !found.isDamaged else { return repair.reread += 1 }
                     let newest = try sealed(month, connection).last?.generation ?? 0
                     let stored = try storedSums(month, tools.1, connection)
                     let right = MonthSums(found.sound, generation: newest, zone: zone)
                     let isRight =
                         stored?.zone == right.zone && stored?.generation == newest
                         && stored?.agrees(with: right) == true
-                    if isRight { return 0 }
+                    if isRight { return }
                     try writeSums(
                         of: found.sound, month, generation: newest, zone, tools.0, connection)
-                    return 1
+                    repair.sums += 1
                 }
             }
         }
@@ -160,21 +158,19 @@ extension Archive {
 
     /// Whether the sums of a month contradict its records. Sums that do not count contradict nothing.
     func areSumsWrong(
-        _ month: TypeMonth, _ all: Segment, _ zone: Zone
-    ) throws(HealthStoreError) -> Bool {
-        let decompressor = try HealthStore.describing(store.path) { try Decompressor() }
-        return try store.access { connection in
-            guard let stored = try storedSums(month, decompressor, connection) else {
-                // A row that does not open is damaged.
-                return try connection.first(
-                    "SELECT 1 FROM segment_days WHERE type = ? AND month = ?", .text(month.type),
-                    .integer(Int64(month.month))
-                ) { _ in true } ?? false
-            }
-            let newest = try sealed(month, connection).last?.generation
-            guard stored.zone == zone.identifier, stored.generation == newest else { return false }
-            return !stored.agrees(with: MonthSums(all, generation: stored.generation, zone: zone))
+        _ month: TypeMonth, _ all: Segment, _ zone: Zone, _ decompressor: Decompressor,
+        _ connection: Connection
+    ) throws -> Bool {
+        guard let stored = try storedSums(month, decompressor, connection) else {
+            // A row that does not open is damaged.
+            return try connection.first(
+                "SELECT 1 FROM segment_days WHERE type = ? AND month = ?", .text(month.type),
+                .integer(Int64(month.month))
+            ) { _ in true } ?? false
         }
+        let newest = try sealed(month, connection).last?.generation
+        guard stored.zone == zone.identifier, stored.generation == newest else { return false }
+        return !stored.agrees(with: MonthSums(all, generation: stored.generation, zone: zone))
     }
 
     private func storedSums(

@@ -53,28 +53,32 @@ extension Archive {
     public func records(
         of month: TypeMonth
     ) throws(HealthStoreError) -> (sound: Segment, isDamaged: Bool) {
-        try store.access { connection in
-            let decompressor = try Decompressor()
-            var sound = Segment()
-            var isDamaged = false
-            for part in try sealed(month, connection) {
-                do {
-                    let part = try opened(part, month).segment(decompressor)
-                    if sound.records.isEmpty {
-                        sound = part
-                    } else {
-                        sound.add(part.records, textsIn: part.texts)
-                    }
-                } catch is SealingError {
-                    isDamaged = true
-                }
-            }
-            sound.sort()
-            return (sound, isDamaged)
-        }
+        try store.access { try records(of: month, Decompressor(), $0) }
     }
 
-    /// Opens every segment and adds up its days anew.
+    func records(
+        of month: TypeMonth, _ decompressor: Decompressor, _ connection: Connection
+    ) throws -> (sound: Segment, isDamaged: Bool) {
+        var sound = Segment()
+        var isDamaged = false
+        for part in try sealed(month, connection) {
+            do {
+                let part = try opened(part, month).segment(decompressor)
+                if sound.records.isEmpty {
+                    sound = part
+                } else {
+                    sound.add(part.records, textsIn: part.texts)
+                }
+            } catch is SealingError {
+                isDamaged = true
+            }
+        }
+        sound.sort()
+        return (sound, isDamaged)
+    }
+
+    /// Opens every segment and adds up its days anew. A month and its days are read in one
+    /// snapshot, so that an import meanwhile does not make them disagree.
     ///
     /// - Parameter zone: the time zone of the days.
     /// - Returns: how many records are sound, and a sentence for each month with damaged ones or
@@ -82,18 +86,21 @@ extension Archive {
     public func prove(
         in zone: Zone
     ) throws(HealthStoreError) -> (records: Int64, damaged: [String]) {
+        let decompressor = try HealthStore.describing(store.path) { try Decompressor() }
         var records: Int64 = 0
         var damaged: [String] = []
         for type in try types() {
             for number in type.months {
                 let month = TypeMonth(type: type.name, month: number)
-                let found = try self.records(of: month)
-                records += Int64(found.sound.records.count)
-                if found.isDamaged {
-                    damaged.append(month.damage)
-                } else if try areSumsWrong(month, found.sound, zone) {
-                    damaged.append(
-                        "the days of \(month) are wrong; `audit --repair` adds them up anew")
+                try store.snapshot { connection in
+                    let found = try self.records(of: month, decompressor, connection)
+                    records += Int64(found.sound.records.count)
+                    if found.isDamaged {
+                        damaged.append(month.damage)
+                    } else if try areSumsWrong(month, found.sound, zone, decompressor, connection) {
+                        damaged.append(
+                            "the days of \(month) are wrong; `audit --repair` adds them up anew")
+                    }
                 }
             }
         }

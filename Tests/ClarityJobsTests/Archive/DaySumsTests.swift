@@ -140,6 +140,33 @@ struct DaySumsTests {
         #expect(try store.archive.repair(in: .utc).sums > 5)
     }
 
+    @Test func `an import meanwhile neither looks like damage nor is left out of a repair`()
+        async throws
+    {
+        try keep(0..<10, in: zone)
+        let other = try folder.open()
+        let zone = zone
+        let importing = Task.detached {
+            for portion in Int64(1)...150 {
+                var collector = ArchiveCollector()
+                for second in (portion * 10)..<(portion * 10 + 10) { collector.add(second) }
+                _ = try other.archive.keep(collector, of: nil, zone: zone)
+            }
+        }
+        var complaints: Set<String> = []
+        var stock: Int64 = 0
+        while stock < 1510 {
+            complaints.formUnion(try store.archive.prove(in: zone).damaged)
+            _ = try store.archive.repair(in: zone)
+            stock = try store.archive.stocks(in: zone).stocks.map(\.records).reduce(0, +)
+        }
+        try await importing.value
+
+        #expect(complaints == [])
+        #expect(try store.archive.prove(in: zone).damaged == [])
+        #expect(try days(in: zone).map(\.count) == [1510])
+    }
+
     @Test func `words and units have days of their own`() throws {
         var collector = ArchiveCollector()
         let texts = ["Asleep", "Awake", "Asleep"].map {
