@@ -10,7 +10,7 @@ extension Cache {
     /// No value is decrypted. A sample that was sent and then pulled counts once. A rejected sample
     /// does not count, nor one whose value was removed after it was confirmed.
     public func metricStocks() throws(HealthStoreError) -> [MetricStock] {
-        try store.access { connection in
+        try store.snapshot { connection in
             let pulled = try connection.all(
                 """
                 SELECT type, count(*) - sum(is_packed), min(timestamp_ms), max(timestamp_ms)
@@ -66,39 +66,37 @@ extension Cache {
         _ group: MetricGroup, in span: Range<Instant>,
         flatten: (CachedRow) -> MetricNumbers, each: (MetricRecord) -> Void
     ) throws(HealthStoreError) -> [SealingError] {
-        try store.access { connection in
-            // Without a snapshot, a pull meanwhile could show a sample twice or not at all.
-            try connection.snapshot {
-                var hasUnlinked = false
-                var damaged: [SealingError] = []
-                for type in group.types {
-                    damaged += try readPulled(
-                        type, in: span, flatten, &hasUnlinked, connection, each: each)
-                }
-                // A row that was pulled before its sample was imported, or by an earlier version,
-                // can be matched with the sample only by its id.
-                let user = try AuditLog(connection: connection, sealer: sealer).user()
-                let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
-                for kind in group.kinds {
-                    let isListed = { (sample: Sample) in
-                        try ids.map { try isPulled($0(sample), connection) } ?? false
-                    }
-                    damaged += try readPacked(kind, in: span, isListed, connection) {
-                        each(
-                            MetricRecord(
-                                start: $0.start, end: $0.end, origin: .source,
-                                numbers: MetricNumbers($0)))
-                    }
-                    damaged += try readOwn(kind, in: span, connection) { sample, asOf in
-                        if try isListed(sample) { return }
-                        each(
-                            MetricRecord(
-                                start: sample.start, end: sample.end, origin: .source, asOf: asOf,
-                                numbers: MetricNumbers(sample)))
-                    }
-                }
-                return damaged
+        // Without a snapshot, a pull meanwhile could show a sample twice or not at all.
+        try store.snapshot { connection in
+            var hasUnlinked = false
+            var damaged: [SealingError] = []
+            for type in group.types {
+                damaged += try readPulled(
+                    type, in: span, flatten, &hasUnlinked, connection, each: each)
             }
+            // A row that was pulled before its sample was imported, or by an earlier version,
+            // can be matched with the sample only by its id.
+            let user = try AuditLog(connection: connection, sealer: sealer).user()
+            let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
+            for kind in group.kinds {
+                let isListed = { (sample: Sample) in
+                    try ids.map { try isPulled($0(sample), connection) } ?? false
+                }
+                damaged += try readPacked(kind, in: span, isListed, connection) {
+                    each(
+                        MetricRecord(
+                            start: $0.start, end: $0.end, origin: .source,
+                            numbers: MetricNumbers($0)))
+                }
+                damaged += try readOwn(kind, in: span, connection) { sample, asOf in
+                    if try isListed(sample) { return }
+                    each(
+                        MetricRecord(
+                            start: sample.start, end: sample.end, origin: .source, asOf: asOf,
+                            numbers: MetricNumbers(sample)))
+                }
+            }
+            return damaged
         }
     }
 

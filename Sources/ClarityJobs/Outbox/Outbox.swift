@@ -9,7 +9,7 @@ public struct Outbox: Sendable {
 
     /// Returns the number of samples in each state.
     public func counts() throws(HealthStoreError) -> OutboxCounts {
-        try store.access { connection in try counts(connection) }
+        try store.snapshot { connection in try counts(connection) }
     }
 
     /// Counts all samples, packed ones too.
@@ -25,7 +25,7 @@ public struct Outbox: Sendable {
     /// Returns the number of samples in each state in which the backend has not confirmed them; the
     /// time grows with that number alone.
     public func backlog() throws(HealthStoreError) -> OutboxCounts {
-        try store.access { connection in
+        try store.snapshot { connection in
             OutboxCounts(
                 try stateCounts(
                     connection,
@@ -72,7 +72,7 @@ public struct Outbox: Sendable {
 
     /// Returns the number of samples that are queued or being sent, by kind.
     public func waiting() throws(HealthStoreError) -> [SampleKind: Int64] {
-        try store.access { connection in
+        try store.snapshot { connection in
             let queued = try connection.counts(
                 "SELECT kind, count(*) FROM outbox WHERE \(Outbox.isAlone(.queued)) GROUP BY kind")
             let sending = try connection.counts(
@@ -95,7 +95,7 @@ public struct Outbox: Sendable {
     ///
     /// Rejected samples do not count.
     public func unsentCount() throws(HealthStoreError) -> Int64 {
-        try store.access { connection in
+        try store.snapshot { connection in
             let ended: [OutboxState] = [.accepted, .confirmed, .stored, .unconfirmed, .rejected]
             let names = Set(ended.map(\.rawValue) + [OutboxCounts.discarded])
             return try stateCounts(connection).reduce(0) {

@@ -17,12 +17,12 @@ import Testing
                 userID: user, email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))
         _ = try store.outbox.enqueue(samples)
-        try confirm(store)
+        try Self.confirm(store)
         if packs { try store.outbox.pack(atLeast: 1, at: noon) }
         return store
     }
 
-    private func confirm(_ store: HealthStore) throws {
+    private static func confirm(_ store: HealthStore) throws {
         while let batch = try store.outbox.nextBatch(limit: 100, at: noon) {
             try store.outbox.settle(
                 batch, processingID: nil, duplicates: Array(batch.samples.indices), at: noon)
@@ -65,6 +65,31 @@ import Testing
         let again = try store.outbox.enqueue(samples.shuffled() + months(500..<510))
         #expect(again.duplicates == 500 && again.queued == 10)
         #expect(try rows(store) == 10)
+    }
+
+    @Test func `packing meanwhile counts no sample twice and leaves none out`() async throws {
+        let store = try store(months(0..<2000), packs: false)
+        let other = try folder.open()
+        let more = (2...60).map { months(($0 * 1000)..<($0 * 1000 + 100)) }
+        let packing = Task.detached {
+            while try other.outbox.pack(atLeast: 1, at: noon) > 0 {}
+            for samples in more {
+                _ = try other.outbox.enqueue(samples)
+                try OutboxPackingTests.confirm(other)
+                try other.outbox.pack(atLeast: 1, at: noon)
+            }
+            return true
+        }
+        var counts: [Int64] = []
+        var stocks: [Int64] = []
+        while try (counts.last ?? 0) < 7900 || rows(store) ?? 0 > 0 {
+            counts.append(try store.outbox.counts().total)
+            stocks.append(try store.cache.metricStocks().map(\.count).reduce(0, +))
+        }
+
+        #expect(try await packing.value)
+        #expect(counts == counts.sorted() && counts.allSatisfy { $0 % 100 == 0 })
+        #expect(stocks == stocks.sorted() && stocks.allSatisfy { $0 % 100 == 0 })
     }
 
     @Test func `what a batch became decides whether its samples are packed`() throws {
@@ -111,7 +136,7 @@ import Testing
     @Test func `more samples are packed into the same months`() throws {
         let store = try store(months(0..<100))
         _ = try store.outbox.enqueue(months(100..<200))
-        try confirm(store)
+        try Self.confirm(store)
         #expect(try store.outbox.pack(atLeast: 101, at: noon) == 0)
         #expect(try store.outbox.pack(atLeast: 100, at: noon) == 100)
 
@@ -130,7 +155,7 @@ import Testing
                 sample(.heartRate, 1),
             ], packs: false)
         _ = try store.outbox.enqueue(aggregates: [sample(.steps, 2, 100)], asOf: noon)
-        try confirm(store)
+        try Self.confirm(store)
         _ = try store.outbox.enqueue([sample(.heartRate, 3), sample(.heartRate, 4)])
         let batch = try #require(try store.outbox.nextBatch(limit: 1, at: noon))
         try store.outbox.settle(batch, processingID: "p", at: noon)
@@ -161,7 +186,7 @@ import Testing
         let store = try store(months(0..<10), packs: false)
         let portion = try store.outbox.prepare(months(10..<12))
         _ = try store.outbox.enqueue(months(10..<11))
-        try confirm(store)
+        try Self.confirm(store)
         try store.outbox.pack(atLeast: 1, at: noon)
 
         let counts = try store.outbox.commit(portion)
@@ -215,7 +240,7 @@ import Testing
         let old = samples.filter { $0.start.secondsSince1970 < 1_704_067_200 }  // before 2024
         let store = try store(old)
         _ = try store.outbox.enqueue(samples)
-        try confirm(store)
+        try Self.confirm(store)
         try store.outbox.pack(atLeast: 1, at: noon + .seconds(9))
         func remove(before cutoff: Instant) throws -> Int64 {
             try store.prune(before: cutoff)[.samples].count
@@ -261,7 +286,7 @@ import Testing
             try connection.first("SELECT sealed FROM packed_totals") { $0.blob(0) }
         }
         _ = try store.outbox.enqueue(months(200..<210))
-        try confirm(store)
+        try Self.confirm(store)
         try store.outbox.pack(atLeast: 1, at: noon)
         try store.access {
             try $0.run("UPDATE packed_totals SET sealed = ?", .blob(try #require(former)))
@@ -283,7 +308,7 @@ import Testing
             try store.outbox.prove().findings.map(\.what)
                 == ["the number of packed samples of heart_rate is damaged"])
         _ = try store.outbox.enqueue(months(200..<210))
-        try confirm(store)
+        try Self.confirm(store)
         try store.outbox.pack(atLeast: 1, at: noon)
         #expect(try store.outbox.prove().findings == [])
         #expect(try store.outbox.counts()[.confirmed] == 210)
