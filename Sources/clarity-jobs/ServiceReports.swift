@@ -3,20 +3,24 @@ import ClarityScheduler
 import ClaritySystem
 import Synchronization
 
-/// Tells the service manager how a loop is doing: ready, reloading, stopping, what it runs, and
-/// that it is alive. Without a manager that wants to hear, nothing happens.
+/// Tells the service manager how a loop is doing: ready, reloading, stopping, what runs, what waits
+/// and for what, and that it is alive. Without a manager that wants to hear, nothing happens.
 final class ServiceReports: Sendable {
     private struct State {
         var jobs: [Job] = []
-        var anchors: [JobID: Instant] = [:]
-        var running: [RunID: JobID] = [:]
+        var ledger = Ledger()
         var said = ""
         var isStopping = false
     }
 
+    /// Looking through all jobs for what comes next takes milliseconds if there are many.
+    private static let pause = Duration.seconds(1)
+
     private let manager: ServiceManager?
     private let clock: any WallClock
     private let state = Mutex(State())
+    private let (changes, change) = AsyncStream.makeStream(
+        of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(_ manager: ServiceManager?, clock: any WallClock) {
         self.manager = manager
@@ -32,10 +36,10 @@ final class ServiceReports: Sendable {
         let ledger = try ledger()
         let status = state.withLock { state in
             state.jobs = jobs
-            for job in jobs { state.anchors[job.id] = ledger.anchor(of: job.id) }
+            state.ledger = ledger
             return news(&state)
         }
-        manager.say("READY=1", status ?? "STATUS=idle")
+        manager.say(["READY=1", status].compactMap(\.self).joined(separator: "\n"))
     }
 
     /// Reports a reload, which `body` does; it returns the jobs that are then in force.
@@ -62,20 +66,25 @@ final class ServiceReports: Sendable {
         manager?.say("STOPPING=1", "STATUS=stopping")
     }
 
-    /// Reports what a durable change means for what runs and what comes next.
-    func note(_ change: LedgerChange) {
-        guard let manager else { return }
-        let status: String? = state.withLock { state in
-            switch change {
-            case .setClock(let job, let clock): state.anchors[job] = clock.anchor
-            case .put(let run):
-                state.running[run.id] = run.state == .running ? run.job : nil
-                return news(&state)
-            default: break
-            }
-            return nil
+    /// Takes a durable change into account; `show` reports what follows from it.
+    func note(_ ledgerChange: LedgerChange) {
+        guard manager != nil else { return }
+        state.withLock { $0.ledger.apply(ledgerChange) }
+        switch ledgerChange {
+        case .setClock, .put, .deferred: change.yield()
+        default: break
         }
-        if let status { manager.say(status) }
+    }
+
+    /// Reports what runs, what waits and what comes next whenever that changes, once a second at
+    /// most, until the task is cancelled.
+    func show(on events: EventThread) async {
+        guard let manager else { return }
+        let clock = EventClock(events)
+        for await _ in changes {
+            if let status = state.withLock({ news(&$0) }) { manager.say(status) }
+            await clock.sleep(for: ServiceReports.pause)
+        }
     }
 
     /// Gives signs of life at half the time that the manager allows, until the task is cancelled.
@@ -98,18 +107,43 @@ final class ServiceReports: Sendable {
         return "STATUS=\(text)"
     }
 
+    /// Returns a line such as `runs a, b; c waits for network`.
+    ///
+    /// It has names of jobs and constraints alone: every user of the machine may read it.
     private func text(_ state: State) -> String {
-        let running = Set(state.running.values.map(\.rawValue)).sorted()
-        guard running.isEmpty else {
-            let others = running.count - 3
-            return "runs " + running.prefix(3).joined(separator: ", ")
-                + (others > 0 ? " and \(others) more" : "")
+        let open = state.ledger.open.values
+        let running = Set(open.filter { $0.state == .running }.map(\.job.rawValue)).sorted()
+        let waits = open.sorted { ($0.job, $0.id) < ($1.job, $1.id) }.compactMap { run in
+            waiting(run, state.ledger.waits[run.id] ?? [])
         }
+        var parts: [String] = []
+        if !running.isEmpty { parts.append("runs \(some(running, of: 3))") }
+        if running.isEmpty, waits.isEmpty { parts.append("idle") }
+        if !waits.isEmpty { parts.append(some(waits, of: 2)) }
+        if running.isEmpty, let next = next(state) { parts.append(next) }
+        return parts.joined(separator: "; ")
+    }
+
+    /// Returns what a run waits for, as `c waits for network`; `nil` if it runs or is not due.
+    private func waiting(_ run: Run, _ deferrals: [Deferral]) -> String? {
+        if deferrals.contains(where: { $0.reason == .paused }) { return "\(run.job) is paused" }
+        let subjects = deferrals.filter { $0.reason != .notDue }.map(\.subject)
+        guard run.state == .enqueued, !subjects.isEmpty else { return nil }
+        return "\(run.job) waits for \(subjects.joined(separator: " and "))"
+    }
+
+    private func next(_ state: State) -> String? {
         let now = clock.now
         let next = state.jobs.compactMap { job -> (at: Instant, job: JobID)? in
-            job.schedule?.next(after: now, anchor: state.anchors[job.id] ?? now)
-                .map { ($0, job.id) }
+            let anchor = state.ledger.jobs[job.id]?.clock?.anchor ?? now
+            return job.schedule?.next(after: now, anchor: anchor).map { ($0, job.id) }
         }.min { $0.at < $1.at }
-        return next.map { "idle; next \($0.job) at \($0.at)" } ?? "idle"
+        return next.map { "next \($0.job) at \($0.at)" }
+    }
+
+    /// Returns the first few of some words, and how many more there are.
+    private func some(_ words: [String], of most: Int) -> String {
+        let rest = words.count - most
+        return words.prefix(most).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
     }
 }

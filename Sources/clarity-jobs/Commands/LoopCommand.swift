@@ -62,6 +62,7 @@ struct LoopCommand {
             Task(executorPreference: events) { [composition] in
                 await metrics.run(composition, on: events) { reloads.file }
             },
+            Task(executorPreference: events) { await reports.show(on: events) },
             Task(executorPreference: events) { await reports.watch(on: events) },
         ]
         defer {

@@ -24,11 +24,12 @@ private final class NotifySocket: Sendable {
     deinit { close(descriptor) }
 
     /// Returns the next message that contains `text`, or `nil` if none comes within `milliseconds`
-    /// of the one before.
+    /// of the one before, or among the next 200: signs of life may go on for ever.
     func next(_ text: String, within milliseconds: Int32 = 60_000) async throws -> String? {
         try await blocking { [descriptor] in
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            while poll(&ready, 1, milliseconds) > 0 {
+            for _ in 0..<200 {
+                guard poll(&ready, 1, milliseconds) > 0 else { break }
                 var buffer = [UInt8](repeating: 0, count: 4096)
                 let count = recv(descriptor, &buffer, buffer.count, 0)
                 let message = String(decoding: buffer.prefix(max(count, 0)), as: UTF8.self)
@@ -41,28 +42,33 @@ private final class NotifySocket: Sendable {
 
 @Suite("A loop under a service manager", .timeLimit(.minutes(5)))
 struct NotifyProgramTests {
-    private func playground(_ job: String) async throws -> Playground {
+    /// `job` returns what the job `look` has beside its schedule, for a folder.
+    private func playground(_ job: @escaping (String) -> String) async throws -> Playground {
         try await Playground { url, folder in
             """
             version: 1
             backend: { url: \(url) }
             sources: []
             jobs:
-              - id: look
-                kind: command
-                schedule: { every: 1d }
-                options: { \(job) }
+              - { id: look, kind: command, schedule: { every: 1d }, \(job(folder)) }
 
             """
         }
+    }
+
+    private func doingNothing(_ folder: String) -> String {
+        "options: { command: [/usr/bin/true] }"
     }
 
     @Test(arguments: [false, true])
     func `a loop reports that it is ready, alive, reloading and stopping`(
         isAbstract: Bool
     ) async throws {
-        let playground = try await playground("command: [/usr/bin/true]")
+        let playground = try await playground { folder in
+            "options: { command: [/usr/bin/head, -n1, '\(folder)/go'] }"
+        }
         let path = "\(playground.folder.path)/notify"
+        try #require(mkfifo("\(playground.folder.path)/go", 0o600) == 0)
         let name = isAbstract ? "@\(path)" : path
         let socket = try NotifySocket(name)
         let loop = try playground.start(
@@ -70,6 +76,7 @@ struct NotifyProgramTests {
 
         let ready = try #require(try await socket.next("READY=1"))
         let runs = try #require(try await socket.next("STATUS=runs"))
+        try playground.folder.write("go", Array("now\n".utf8))
         let idle = try #require(try await socket.next("STATUS=idle"))
         let alive = [try await socket.next("WATCHDOG=1"), try await socket.next("WATCHDOG=1")]
         loop.signal(SIGHUP)
@@ -90,7 +97,7 @@ struct NotifyProgramTests {
     }
 
     @Test func `a loop that hangs gives no more signs of life`() async throws {
-        let playground = try await playground("command: [/usr/bin/true]")
+        let playground = try await playground(doingNothing)
         let path = "\(playground.folder.path)/notify"
         let socket = try NotifySocket(path)
         let loop = try playground.start(
@@ -111,18 +118,8 @@ struct NotifyProgramTests {
     }
 
     @Test func `commands find no socket of the service manager`() async throws {
-        let playground = try await Playground { url, folder in
-            """
-            version: 1
-            backend: { url: \(url) }
-            sources: []
-            jobs:
-              - id: look
-                kind: command
-                schedule: { every: 1d }
-                options: { command: [/bin/sh, -c, 'env > \(folder)/env.txt'] }
-
-            """
+        let playground = try await playground { folder in
+            "options: { command: [/bin/sh, -c, 'env > \(folder)/env.txt'] }"
         }
         let path = "\(playground.folder.path)/notify"
         let socket = try NotifySocket(path)
@@ -143,7 +140,7 @@ struct NotifyProgramTests {
     }
 
     @Test func `a watchdog of another process is not this one's`() async throws {
-        let playground = try await playground("command: [/usr/bin/true]")
+        let playground = try await playground(doingNothing)
         let path = "\(playground.folder.path)/notify"
         let socket = try NotifySocket(path)
         let loop = try playground.start(
@@ -158,5 +155,27 @@ struct NotifyProgramTests {
         _ = await loop.finish()
 
         #expect(sign == nil)
+    }
+
+    @Test func `the status says what waits and for what`() async throws {
+        let playground = try await playground { _ in
+            "constraints: { storage_free: 900TiB }, options: { command: [/usr/bin/true] }"
+        }
+        let path = "\(playground.folder.path)/notify"
+        let socket = try NotifySocket(path)
+        let loop = try playground.start(["loop"], environment: ["NOTIFY_SOCKET": path])
+        let first = try #require(try await socket.next("STATUS=look waits"))
+
+        let pause = try await playground.run("pause", "look")
+        let paused = try #require(try await socket.next("STATUS=look is paused"))
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(
+            first.wholeMatch(of: /STATUS=look waits for storage_free; next look at \S+Z/) != nil,
+            "\(first)")
+        #expect(pause.status == 0)
+        #expect(
+            paused.wholeMatch(of: /STATUS=look is paused; next look at \S+Z/) != nil, "\(paused)")
     }
 }
