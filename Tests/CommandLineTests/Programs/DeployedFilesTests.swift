@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Foundation
 import Glibc
 @testable import ProgramTestSupport
 import Testing
@@ -8,33 +9,65 @@ import Testing
 struct DeployedFilesTests {
     private static let folder = "\(Playground.examples)/../deploy"
 
+    /// The units of the system and, in a folder of their own, those of a user.
+    private static let units: [String] = ["systemd"].flatMap { kind in
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(kind)").sorted()
+                .map { "\(kind)/\($0)" }
+        } catch {
+            return ["\(kind)/: \(error)"]
+        }
+    }
+
+    /// Copies all units into a folder, with a program that exists, and returns the path of one of
+    /// them; of a template, an instance.
+    ///
+    /// - Parameter isComplete: whether every setting is in force that the comments propose.
+    private func copy(_ name: String, to target: TemporaryFolder, isComplete: Bool) throws -> String
+    {
+        for unit in Self.units where unit.hasPrefix(name.prefix { $0 != "/" }) {
+            var text = String(
+                decoding: try TemporaryFolder.read("\(Self.folder)/\(unit)"), as: UTF8.self
+            ).replacing("/usr/local/bin/clarity-jobs", with: "/usr/bin/true")
+            if isComplete {
+                text.replace("\n#LoadCredential", with: "\nLoadCredential")
+                text.replace("\n#ReadWritePaths", with: "\nReadWritePaths")
+            }
+            try target.write(URL(filePath: unit).lastPathComponent, Array(text.utf8))
+        }
+        let file = URL(filePath: name).lastPathComponent
+        return "\(target.path)/\(file.replacing("@.", with: "@anna."))"
+    }
+
     /// Each unit as it is shipped, and with every setting that its comments propose.
     @Test(
         .enabled(if: access("/usr/bin/systemd-analyze", X_OK) == 0, "no systemd-analyze"),
-        arguments: [
-            "clarity-jobs.service", "clarity-jobs-run.service", "clarity-jobs-run.timer",
-            "clarity-jobs-exporter.service", "clarity-jobs-receive.service",
-            "clarity-jobs-web.service",
-        ], [false, true])
+        arguments: units, [false, true])
     func `systemd accepts the units`(name: String, isComplete: Bool) async throws {
         let folder = try TemporaryFolder()
-        var text = String(
-            decoding: try TemporaryFolder.read("\(Self.folder)/systemd/\(name)"), as: UTF8.self
-        ).replacing("/usr/local/bin/clarity-jobs", with: "/usr/bin/true")
-        if isComplete {
-            text.replace("\n#LoadCredential", with: "\nLoadCredential")
-            text.replace("\n#ReadWritePaths", with: "\nReadWritePaths")
-        }
-        try folder.write(name, Array(text.utf8))
-        if name.hasSuffix(".timer") {
-            try folder.write(
-                "clarity-jobs-run.service", Array("[Service]\nExecStart=/usr/bin/true\n".utf8))
-        }
+        let path = try copy(name, to: folder, isComplete: isComplete)
+        let manager = name.hasPrefix("user/") ? ["--user"] : []
 
         let result = try await ChildProgram.run(
-            "/usr/bin/systemd-analyze", ["verify", "--man=no", "\(folder.path)/\(name)"])
+            "/usr/bin/systemd-analyze", ["verify", "--man=no"] + manager + [path],
+            environment: ["XDG_RUNTIME_DIR": folder.path, "HOME": folder.path])
 
         #expect(result.status == 0 && result.errors == "", "\(result.errors)")
+    }
+
+    /// A program in a user's own service manager may do whatever the user may, so it has no bound.
+    @Test(
+        .enabled(if: access("/usr/bin/systemd-analyze", X_OK) == 0, "no systemd-analyze"),
+        arguments: units.filter { $0.hasPrefix("systemd/") && $0.hasSuffix(".service") })
+    func `each service is exposed to less than 1_5`(name: String) async throws {
+        let folder = try TemporaryFolder()
+        let path = try copy(name, to: folder, isComplete: true)
+
+        let result = try await ChildProgram.run(
+            "/usr/bin/systemd-analyze",
+            ["security", "--offline=yes", "--threshold=14", "--no-pager", path])
+
+        #expect(result.status == 0, "\(result.outputLines.last ?? result.errors)")
     }
 
     @Test(.enabled(if: access("/usr/sbin/visudo", X_OK) == 0, "no visudo"))
