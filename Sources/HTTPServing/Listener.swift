@@ -76,6 +76,12 @@ public struct Listener: ~Copyable {
         address = ListenAddress(host: wanted.host, port: UInt16(bigEndian: name.sin_port))
     }
 
+    /// Takes over a socket that listens already.
+    public init(_ passed: PassedSocket) {
+        descriptor = passed.descriptor
+        address = passed.address
+    }
+
     deinit {
         if descriptor >= 0 { close(descriptor) }
     }
@@ -84,5 +90,68 @@ public struct Listener: ~Copyable {
     public mutating func release() -> Int32 {
         defer { descriptor = -1 }
         return descriptor
+    }
+}
+
+/// A listening socket that the service manager passed to this process, as sd_listen_fds(3) describes
+/// it.
+public struct PassedSocket: Sendable {
+    /// Why a passed socket cannot be used.
+    public enum Fault: Error, Hashable {
+        /// There is not exactly one.
+        case count(Int)
+        /// The descriptor is no listening TCP socket of IPv4.
+        case otherKind
+    }
+
+    private static let names = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
+    /// The number of the first one that is passed.
+    private static let first: Int32 = 3
+
+    fileprivate let descriptor: Int32
+    public let address: ListenAddress
+
+    /// Takes the socket, and what was said about it out of the environment, so that no child takes
+    /// it for its own. `nil` if none was passed to this process.
+    ///
+    /// Call it before the process has a second thread.
+    public static func take() throws(Fault) -> PassedSocket? {
+        let said = names.map { getenv($0).map { String(cString: $0) } }
+        names.forEach { unsetenv($0) }
+        guard said[0] == "\(getpid())", let count = said[1].flatMap({ Int($0) }), count != 0
+        else { return nil }
+        guard count == 1 else { throw .count(count) }
+        return try PassedSocket(descriptor: first)
+    }
+
+    private init(descriptor: Int32) throws(Fault) {
+        var isListening: Int32 = 0
+        var type: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        var name = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isKnown = withUnsafeMutablePointer(to: &name) { name in
+            name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+                getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0
+                    && getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0
+                    && getsockname(descriptor, name, &length) == 0
+                    && fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0
+            }
+        }
+        guard isKnown, isListening != 0, type == Int32(SOCK_STREAM.rawValue),
+            name.sin_family == sa_family_t(AF_INET)
+        else { throw .otherKind }
+        self.descriptor = descriptor
+        address = ListenAddress(
+            host: UInt32(bigEndian: name.sin_addr.s_addr), port: UInt16(bigEndian: name.sin_port))
+    }
+}
+
+extension PassedSocket.Fault: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .count(let count): "the service manager passed \(count) sockets; wanted one"
+        case .otherKind: "the service manager passed no TCP socket of IPv4 that listens"
+        }
     }
 }

@@ -20,22 +20,39 @@ enum Program {
     static func main() {
         signal(SIGPIPE, SIG_IGN)
         umask(0o077)
-        let words = Array(CommandLine.arguments.dropFirst())
+        var words = Array(CommandLine.arguments.dropFirst())
         // Health data passes through this process's memory, and in some modes the master key.
         if clinux_forbid_core_dump(getpid()) != 0 || clinux_keep_memory_private() != 0 {
             complain("cannot close this process's memory to others")
         }
+        let passed: PassedSocket?
+        do throws(PassedSocket.Fault) {
+            passed = try PassedSocket.take()
+        } catch {
+            complain("\(error)")
+            exit(ExitStatus.configuration.rawValue)
+        }
+        // The socket has the address in place of `--listen`.
+        if let address = passed?.address, let place = addressPlaces[words.first ?? ""],
+            words.indices.contains(place)
+        {
+            words[place] = "\(address.hostText):\(address.port)"
+        }
         switch words.count {
-        case 4 where words[0] == "exporter": exit(export(collector(words), words[3]).rawValue)
+        case 4 where words[0] == "exporter":
+            exit(export(collector(words), words[3], passed).rawValue)
         case 3 where words[0] == "textfile": exit(write(collector(words)).rawValue)
         case 4 where words[0] == "receive", 6 where words[0] == "receive":
-            exit(receive(Array(words.dropFirst())).rawValue)
-        case 5... where words[0] == "pages": exit(PagesMode(words).run().rawValue)
+            exit(receive(Array(words.dropFirst()), passed).rawValue)
+        case 5... where words[0] == "pages": exit(PagesMode(words).run(passed).rawValue)
         default:
             complain("this program is started by `clarity-jobs exporter`, `receive` or `serve`")
             exit(ExitStatus.usage.rawValue)
         }
     }
+
+    /// Which word is the address, by mode.
+    private static let addressPlaces = ["exporter": 3, "receive": 3, "pages": 4]
 
     private static func collector(_ words: [String]) -> MetricsCollector {
         MetricsCollector(
@@ -57,15 +74,17 @@ enum Program {
     // MARK: Servers
 
     /// Serves metrics until a signal ends the server, and returns the exit status.
-    private static func export(_ collector: MetricsCollector, _ address: String) -> ExitStatus {
-        serve("exporter", address, usual: 9187, at: "http", "/metrics") { listener in
+    private static func export(
+        _ collector: MetricsCollector, _ address: String, _ passed: PassedSocket?
+    ) -> ExitStatus {
+        serve("exporter", address, passed, usual: 9187, at: "http", "/metrics") { listener in
             let service = MetricsService(collector, isLoopback: listener.address.isLoopback)
             return WebServer(listener, connections: 16, patience: 10, service: service.accept)
         }
     }
 
     /// Receives pushes until a signal ends the server, and returns the exit status.
-    private static func receive(_ words: [String]) -> ExitStatus {
+    private static func receive(_ words: [String], _ passed: PassedSocket?) -> ExitStatus {
         let (folder, state, address) = (words[0], words[1], words[2])
         let isEncrypted = words.count == 5
         guard isEncrypted || ListenAddress(address)?.isLoopback ?? true else {
@@ -94,7 +113,8 @@ enum Program {
             return .configuration
         }
         return serve(
-            "receiver", address, usual: 9188, at: isEncrypted ? "https" : "http", PushReceiver.path
+            "receiver", address, passed, usual: 9188, at: isEncrypted ? "https" : "http",
+            PushReceiver.path
         ) { listener in
             WebServer(
                 listener, connections: 64, patience: 30, identity: identity,
@@ -114,9 +134,11 @@ enum Program {
 
     /// Listens on an address, says so, and serves until a signal ends the server.
     ///
+    /// - Parameter passed: a socket that listens on the address already.
     /// - Parameter announce: called once the server answers.
     static func serve(
-        _ name: String, _ text: String, usual port: Int, at scheme: String, _ path: String,
+        _ name: String, _ text: String, _ passed: PassedSocket?, usual port: Int,
+        at scheme: String, _ path: String,
         start: (consuming Listener) -> WebServer?, announce: (WebServer) -> Void = { _ in }
     ) -> ExitStatus {
         guard let wanted = ListenAddress(text) else {
@@ -134,7 +156,7 @@ enum Program {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         let server: WebServer?
         do throws(SystemError) {
-            server = start(try Listener(wanted))
+            server = start(try listener(wanted, passed))
         } catch {
             complain(
                 "cannot listen on \(wanted.hostText):\(wanted.port): \("\(error)".lowercased())")
@@ -155,6 +177,13 @@ enum Program {
         while sigwait(&signals, &received) != 0 {}
         server.stop()
         return ExitStatus(rawValue: 128 + received) ?? .terminated
+    }
+
+    private static func listener(
+        _ wanted: ListenAddress, _ passed: PassedSocket?
+    ) throws(SystemError) -> Listener {
+        if let passed { return Listener(passed) }
+        return try Listener(wanted)
     }
 
     static var environment: [String: String] {

@@ -22,7 +22,8 @@ struct PagesMode {
         }
     }
 
-    func run() -> ExitStatus {
+    /// - Parameter passed: a socket that listens on the address already.
+    func run(_ passed: PassedSocket?) -> ExitStatus {
         let access = PageAccess(stateDirectory: state)
         let outer = settings["behind"].flatMap { PageHosts.outer($0) }
         guard (settings["behind"] == nil) == (outer == nil) else {
@@ -45,7 +46,7 @@ struct PagesMode {
         let isEncrypted = identity != nil || outer != nil
         let events = ChangeEvents(stateDirectory: state)
         return Program.serve(
-            "pages", address, usual: 8799, at: identity == nil ? "http" : "https", "/",
+            "pages", address, passed, usual: 8799, at: identity == nil ? "http" : "https", "/",
             start: { listener in
                 let port = listener.address.port
                 let server = PageServer(

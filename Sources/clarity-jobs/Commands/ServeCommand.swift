@@ -49,7 +49,9 @@ struct ServeCommand {
             [link],
             ["link": .string(link), "expires_at": .text(now + PageAccess.linkLife)])
         if address == nil {
-            composition.console.note("the pages are not served yet: clarity-jobs serve")
+            composition.console.note(
+                "no pages were served yet: `clarity-jobs serve`, or clarity-jobs-web.socket of systemd"
+            )
         }
         return .done
     }
