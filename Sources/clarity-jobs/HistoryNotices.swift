@@ -27,10 +27,12 @@ struct HistoryNotices {
     var absence = Absence()
     /// When the newest backup that somebody asked for was made; `nil` if nobody ever asked.
     var lastBackup: Instant?
+    var failedServices: [FailedServices.Entry] = []
     var now: Instant
 
     var active: [Notice] {
         jobs.flatMap(ofJob) + [silence, outage, oldBackup].compactMap(\.self)
+            + failedServices.filter { !$0.isTold }.map(\.notice)
     }
 
     private func ofJob(_ job: JobFacts) -> [Notice] {
@@ -133,7 +135,8 @@ extension Composition {
             jobs: jobs,
             absence: .init(
                 bootedAt: moment.wall - machine.elapsed, asleep: machine.elapsed - machine.awake),
-            lastBackup: lastBackup(file), now: moment.wall
+            lastBackup: lastBackup(file), failedServices: failedServices(file).entries,
+            now: moment.wall
         ).active
     }
 

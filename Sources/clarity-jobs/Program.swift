@@ -123,6 +123,7 @@ enum Program {
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["notices", "list"]: try NoticeCommands(composition).list()
         case ["notify", "test"]: try NoticeCommands(composition).test()
+        case ["notify", "failed"]: try NoticeCommands(composition).failed()
         case ["exporter"]: try ExporterCommand(composition).run()
         case ["receive"]: try ReceiveCommand(composition).run()
         case ["receive", "token", "add"]: try ReceiveCommand(composition).addToken()

@@ -21,6 +21,8 @@ public struct Notice: Hashable, Sendable {
         case diskLow = "disk-low"
         /// No job has reached the backend for `Notice.longOutage`.
         case backendUnreachable = "backend-unreachable-for"
+        /// A service that starts the jobs failed, and the service manager does not restart it.
+        case serviceFailed = "service-failed"
     }
 
     /// The age at which the newest backup counts as old: 8 days.
@@ -30,7 +32,8 @@ public struct Notice: Hashable, Sendable {
 
     /// How late jobs are before the scheduler counts as silent: 15 minutes.
     public static let silence = Duration.seconds(15 * 60)
-    /// How long a person is told that the scheduler was silent: a day.
+    /// How long a person is told that the scheduler was silent, or that a service failed while another
+    /// one starts the jobs: a day.
     public static let toldSilence = Duration.seconds(86_400)
 
     public var kind: Kind

@@ -58,9 +58,15 @@ extension NoticeMessage {
     static func test(at now: Instant) -> NoticeMessage {
         let notice = Notice(
             .jobFailed, about: "test", "this is a test of `clarity-jobs notify test`")
-        return NoticeMessage(deliveries: [
-            NoticeDelivery(
-                notice: StoredNotice(id: 0, notice: notice, raisedAt: now), event: .raised)
-        ])
+        return .of([notice], at: now)
+    }
+
+    /// A message with notices that are not stored.
+    static func of(_ notices: [Notice], at now: Instant) -> NoticeMessage {
+        NoticeMessage(
+            deliveries: notices.map {
+                NoticeDelivery(
+                    notice: StoredNotice(id: 0, notice: $0, raisedAt: now), event: .raised)
+            })
     }
 }

@@ -157,7 +157,8 @@ extension NotifyAttempt {
         }
     }
 
-    /// Sends a test message to each target, or to one.
+    /// Sends a test message to each target, or to one. If the order has notices, sends these instead
+    /// to the targets that want them.
     ///
     /// - Parameter show: called for each target with its name and why it has no message; `nil` if it
     ///   has.
@@ -179,10 +180,15 @@ extension NotifyAttempt {
         let sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
             hidden: order.secretVariables)
+        let notices = Notice.active(in: order.options)
         var first: Failure?
         for target in targets {
+            let wanted = notices.filter { target.rules.wanted.contains($0.kind) }
+            guard notices.isEmpty || !wanted.isEmpty else { continue }
+            let message =
+                notices.isEmpty ? NoticeMessage.test(at: clock.now) : .of(wanted, at: clock.now)
             do throws(NoticeSendError) {
-                try await sender.send(.test(at: clock.now), to: target)
+                try await sender.send(message, to: target)
                 show(target.name, nil)
             } catch {
                 show(target.name, error.failure.reason)

@@ -30,7 +30,7 @@ extension CommandSyntax {
         ])
 
     static let notify = CommandSyntax(
-        name: "notify", summary: "Try the targets of notices.",
+        name: "notify", summary: "Try the targets of notices, or tell them of a failed service.",
         commands: [
             CommandSyntax(
                 name: "test",
@@ -38,6 +38,15 @@ extension CommandSyntax {
                 details: [
                     "Says for each target whether it took the message. Ignores `quiet` and `at_most`."
                 ],
-                operands: "[TARGET]")
+                operands: "[TARGET]"),
+            CommandSyntax(
+                name: "failed",
+                summary: "Record that a service failed, and tell the targets of `notify`.",
+                details: [
+                    "systemd calls it, by `OnFailure=` in the units. Without UNIT, MONITOR_UNIT names the",
+                    "service. A service that failed before, and did not run since, is told only once. If",
+                    "the databases cannot be used, it tells every target at once.",
+                ],
+                operands: "[UNIT]"),
         ])
 }

@@ -251,7 +251,10 @@ struct InitCommand {
             say("start the service: sudo systemctl start clarity-jobs")
         case .none: say("start the jobs with `clarity-jobs loop`, or from cron with `run --due`")
         case .cron: try Starters.addToCrontab(own, path)
-        case .systemd: try Starters.enableUserService(own, path, composition.configurationFolder)
+        case .systemd:
+            try Starters.enableUserService(
+                own, path, composition.configurationFolder,
+                isUsual: path == composition.userJobFilePath)
         }
         if answers.starter != .none { say("the jobs are started by \(answers.starter.rawValue)") }
         if answers.starter == .systemd {

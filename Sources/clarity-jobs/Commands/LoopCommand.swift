@@ -71,6 +71,7 @@ struct LoopCommand {
         }
         do throws(RunStoreError) {
             try reports.ready(file.enabledJobs) { () throws(RunStoreError) in try store.ledger() }
+            composition.failedServices(file).remove { _ in true }
             _ = try await scheduler.run(
                 until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)
         } catch {

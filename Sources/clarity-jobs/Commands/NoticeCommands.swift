@@ -5,7 +5,7 @@ import ClarityScheduler
 import ClaritySystem
 import JSON
 
-/// `notices list` and `notify test`.
+/// `notices list`, `notify test` and `notify failed`.
 struct NoticeCommands {
     private let composition: Composition
 
@@ -56,24 +56,113 @@ struct NoticeCommands {
                 .usage, "`notify test` wants one target at most, got \(operands.count)")
         }
         let file = try composition.jobFile()
-        let entries = file.settings.filter { $0.key.hasPrefix("notify.") }
-        guard !entries.isEmpty else {
+        guard file.settings.contains(where: { $0.key.hasPrefix("notify.") }) else {
             throw CommandFailure(
                 .configuration, "the job file has no `notify`", "help: man clarity-jobs.yaml")
         }
-        guard let job = JobID("notify") else {
-            throw CommandFailure(.internalFault, "no name for the order")
-        }
-        var options = entries
-        options["key.variable"] = file.settings["key.variable"]
-        try OrderHandover.give(
-            AttemptOrder(
-                run: RunID(0), job: job, kind: .notify, attempt: 1, generation: 1,
-                scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
-                memoryLimitBytes: 0, options: options))
+        try OrderHandover.give(try order(file))
         try composition.exec(
             "clarity-jobs-worker",
             ["notify-test", "--output", composition.console.form.rawValue]
                 + operands.flatMap { ["--target", $0] }, for: file)
+    }
+
+    /// `notify failed [UNIT]`: records that a service failed, and tells the targets.
+    ///
+    /// The job of the kind `notify` tells them, with everything else that is new. If the failure is
+    /// that the history or the health data cannot be used, they are told without a record of it.
+    func failed() throws(CommandFailure) -> ExitStatus {
+        let entry = try failedService()
+        let environment = composition.environment
+        // The run that failed for good has a notice of its own.
+        guard
+            environment["MONITOR_SERVICE_RESULT"] != "exit-code"
+                || environment["MONITOR_EXIT_STATUS"] != "\(ExitStatus.failed.rawValue)"
+        else { return .done }
+        let file = try composition.jobFile()
+        let services = FailedServices(stateDirectory: try composition.ownState(file))
+        let known = try recording { () throws(StateDirectoryError) in try services.record(entry) }
+        guard let job = file.enabledJobs.first(where: { $0.kind == .notify }), !known.isTold else {
+            return .done
+        }
+        let status = run(job.id)
+        // Deferred: another scheduler tells the targets, or a target is told later.
+        if status == .deferred || isStored(known.notice, file) { return status }
+        var order = try order(file)
+        order.options.merge(Notice.options([known.notice])) { _, new in new }
+        let lines = Array(order.lines.map { $0 + "\n" }.joined().utf8)
+        let worker = try composition.companion("clarity-jobs-worker")
+        let told = try ForegroundProgram.run([worker, "notify-test"], input: lines)
+        guard told == 0 else { return ExitStatus(rawValue: told) ?? .failed }
+        try recording { () throws(StateDirectoryError) in try services.markTold(known) }
+        return .done
+    }
+
+    private func failedService() throws(CommandFailure) -> FailedServices.Entry {
+        let operands = composition.arguments.operands
+        guard operands.count < 2 else {
+            throw CommandFailure(
+                .usage, "`notify failed` wants one unit at most, got \(operands.count)")
+        }
+        guard let unit = operands.first ?? composition.environment["MONITOR_UNIT"] else {
+            throw CommandFailure(
+                .usage, "`notify failed` wants a unit, or the variable MONITOR_UNIT of systemd")
+        }
+        guard
+            let entry = FailedServices.Entry(unit: unit, environment: composition.environment)
+        else {
+            throw CommandFailure(
+                .usage,
+                "`\(unit.printable)` is no service; write it as `clarity-jobs.service`")
+        }
+        return entry
+    }
+
+    private func run(_ job: JobID) -> ExitStatus {
+        var arguments = composition.arguments
+        arguments.path = ["run"]
+        arguments.operands = [job.rawValue]
+        arguments.flags.insert("force")
+        do throws(CommandFailure) {
+            return try RunCommand(composition.with(arguments: arguments)).run()
+        } catch {
+            error.lines.forEach { Console.fault($0) }
+            return error.status
+        }
+    }
+
+    /// Returns whether a notice is open in the health data; `false` if that cannot be opened.
+    private func isStored(_ notice: Notice, _ file: JobFile) -> Bool {
+        do {
+            let open = try composition.healthStore(file, as: "notices")?.notices.open() ?? []
+            return open.contains {
+                $0.notice.kind == notice.kind && $0.notice.subject == notice.subject
+            }
+        } catch {
+            return false
+        }
+    }
+
+    private func recording<Result>(
+        _ body: () throws(StateDirectoryError) -> Result
+    ) throws(CommandFailure) -> Result {
+        do throws(StateDirectoryError) {
+            return try body()
+        } catch {
+            throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
+        }
+    }
+
+    /// Returns an order with the targets of the job file.
+    private func order(_ file: JobFile) throws(CommandFailure) -> AttemptOrder {
+        guard let job = JobID("notify") else {
+            throw CommandFailure(.internalFault, "no name for the order")
+        }
+        var options = file.settings.filter { $0.key.hasPrefix("notify.") }
+        options["key.variable"] = file.settings["key.variable"]
+        return AttemptOrder(
+            run: RunID(0), job: job, kind: .notify, attempt: 1, generation: 1,
+            scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
+            memoryLimitBytes: 0, options: options)
     }
 }

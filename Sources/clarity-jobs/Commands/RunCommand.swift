@@ -1,4 +1,5 @@
 import ClarityHost
+import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
@@ -34,12 +35,24 @@ struct RunCommand {
             if isDue { composition.writeMetrics(file) }
         }
         if isDue, let waiting = waitingIfNothingStarts(file, &asking) {
+            endServiceNotices(file)
             return report(waiting, to: reporter, isDue: isDue)
         }
         let monitor = asking ?? composition.conditions(file)
         asking = monitor
-        return try runBlocking { events throws(CommandFailure) in
+        let status = try runBlocking { events throws(CommandFailure) in
             try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
+        }
+        if isDue { endServiceNotices(file) }
+        return status
+    }
+
+    /// Ends the notice that a service of `run --due` failed, and after a day that of a loop: this
+    /// command starts the jobs in its place.
+    private func endServiceNotices(_ file: JobFile) {
+        composition.failedServices(file).remove { entry in
+            entry.unit.hasPrefix("clarity-jobs-run")
+                || composition.clock.now - entry.since >= Notice.toldSilence
         }
     }
 

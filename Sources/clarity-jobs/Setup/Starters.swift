@@ -21,39 +21,31 @@ enum Starters {
         try check(["/bin/sh", "-c", script, "sh", jobFile, line], "add to the crontab")
     }
 
-    /// Writes a service of the user's own service manager, and starts it.
+    /// Starts a service of the user's own service manager, which is that of the package, or else
+    /// written.
+    ///
+    /// - Parameter isUsual: whether the job file is where the service of the package looks for it.
     static func enableUserService(
-        _ program: String, _ jobFile: String, _ configurationFolder: String
+        _ program: String, _ jobFile: String, _ configurationFolder: String, isUsual: Bool
     ) throws(CommandFailure) {
-        let unit = """
-            [Unit]
-            Description=Keeps health data in step with the CLARITY backend
-
-            [Service]
-            ExecStart=\(unitQuoted(program)) loop --config \(unitQuoted(jobFile))
-            ExecReload=/bin/kill -HUP $MAINPID
-            KillMode=mixed
-            TimeoutStopSec=60
-            Restart=on-failure
-            RestartSec=30
-            RestartPreventExitStatus=65 66 78
-            SuccessExitStatus=143
-            UMask=0077
-            NoNewPrivileges=yes
-
-            [Install]
-            WantedBy=default.target
-
-            """
-        let folder = "\(configurationFolder)/systemd/user"
+        let (program, jobFile) = (unitQuoted(program), unitQuoted(jobFile))
         let script = """
             set -e
-            mkdir -p "$1"
-            [ -e "$1/clarity-jobs.service" ] || printf '%s' "$2" > "$1/clarity-jobs.service"
+            if [ "$2" != usual ] || ! systemctl --user cat clarity-jobs.service > /dev/null 2>&1; then
+                mkdir -p "$1"
+                [ -e "$1/clarity-jobs.service" ] || printf '%s' "$3" > "$1/clarity-jobs.service"
+                [ -e "$1/clarity-jobs-failed@.service" ] ||
+                    printf '%s' "$4" > "$1/clarity-jobs-failed@.service"
+            fi
             systemctl --user daemon-reload
             systemctl --user enable --now --quiet clarity-jobs.service
             """
-        try check(["/bin/sh", "-c", script, "sh", folder, unit], "start the service")
+        try check(
+            [
+                "/bin/sh", "-c", script, "sh", "\(configurationFolder)/systemd/user",
+                isUsual ? "usual" : "own", UserService.loop(program: program, jobFile: jobFile),
+                UserService.failed(program: program, jobFile: jobFile),
+            ], "start the service")
     }
 
     private static func check(_ words: [String], _ what: String) throws(CommandFailure) {
@@ -75,5 +67,59 @@ enum Starters {
         "\""
             + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
             .replacing("%", with: "%%").replacing("$", with: "$$") + "\""
+    }
+}
+
+/// The units with which a user's own service manager runs the loop. Packages have them, in
+/// deploy/user, for the job file in the user's home.
+enum UserService {
+    /// Returns the unit of the loop; both words are as systemd.service(5) reads them.
+    static func loop(program: String, jobFile: String) -> String {
+        """
+        [Unit]
+        Description=Keeps health data in step with the CLARITY backend
+        Documentation=man:clarity-jobs(1)
+        StartLimitIntervalSec=10min
+        StartLimitBurst=5
+        OnFailure=clarity-jobs-failed@%n.service
+
+        [Service]
+        Type=notify
+        WatchdogSec=10min
+        TimeoutStartSec=15min
+        ExecStart=\(program) loop --config \(jobFile)
+        ExecReload=/bin/kill -HUP $MAINPID
+        KillMode=mixed
+        TimeoutStopSec=60
+        OOMPolicy=continue
+        Restart=on-failure
+        RestartSec=30
+        RestartPreventExitStatus=64 65 66 78
+        SuccessExitStatus=143
+        UMask=0077
+        NoNewPrivileges=yes
+
+        [Install]
+        WantedBy=default.target
+
+        """
+    }
+
+    /// Returns the unit that tells the targets of `notify` that the loop failed.
+    static func failed(program: String, jobFile: String) -> String {
+        """
+        [Unit]
+        Description=Tells the targets of notices that %i failed
+        Documentation=man:clarity-jobs(1)
+
+        [Service]
+        Type=oneshot
+        ExecStart=\(program) notify failed --config \(jobFile)
+        TimeoutStartSec=10min
+        SuccessExitStatus=75
+        UMask=0077
+        NoNewPrivileges=yes
+
+        """
     }
 }

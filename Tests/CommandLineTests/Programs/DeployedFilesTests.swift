@@ -4,13 +4,15 @@ import Glibc
 @testable import ProgramTestSupport
 import Testing
 
+@testable import clarity_jobs
+
 /// The files in deploy/, as the programs that read them judge them.
 @Suite("The files for an installation", .timeLimit(.minutes(2)))
 struct DeployedFilesTests {
     private static let folder = "\(Playground.examples)/../deploy"
 
     /// The units of the system and, in a folder of their own, those of a user.
-    private static let units: [String] = ["systemd"].flatMap { kind in
+    private static let units: [String] = ["systemd", "user"].flatMap { kind in
         do {
             return try FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(kind)").sorted()
                 .map { "\(kind)/\($0)" }
@@ -68,6 +70,53 @@ struct DeployedFilesTests {
             ["security", "--offline=yes", "--threshold=14", "--no-pager", path])
 
         #expect(result.status == 0, "\(result.outputLines.last ?? result.errors)")
+    }
+
+    /// The units of a person's instance differ from those of the machine's service in the names of the
+    /// user and of its files alone.
+    @Test(arguments: [
+        ("clarity-jobs.service", "clarity-jobs@.service"),
+        ("clarity-jobs-run.service", "clarity-jobs-run@.service"),
+        ("clarity-jobs-run.timer", "clarity-jobs-run@.timer"),
+        ("clarity-jobs-failed@.service", "clarity-jobs-failed-for@.service"),
+    ])
+    func `an instance is set up as the service is`(service: String, instance: String) throws {
+        func settings(_ name: String) throws -> [String] {
+            String(
+                decoding: try TemporaryFolder.read("\(Self.folder)/systemd/\(name)"), as: UTF8.self
+            ).split(separator: "\n").map(String.init).filter {
+                !$0.hasPrefix("Description=") && !$0.hasPrefix("Group=")
+                    && !$0.hasPrefix("ConditionPathExists=")
+            }
+        }
+        let expected = try settings(service).map {
+            $0.replacing("User=clarity-jobs", with: "User=%i")
+                .replacing("StateDirectory=clarity-jobs", with: "StateDirectory=clarity-jobs-%i")
+                .replacing("/etc/clarity-jobs/", with: "/etc/clarity-jobs/%i/")
+                .replacing(
+                    "clarity-jobs-failed@%n.service", with: "clarity-jobs-failed-for@%i.service"
+                )
+                .replacing("clarity-jobs-run.timer", with: "clarity-jobs-run@%i.timer")
+        }
+
+        #expect(try settings(instance) == expected)
+    }
+
+    /// `CLARITY_WRITE_DOCS=1` writes the units that packages have.
+    @Test func `packages have the user units that init writes`() throws {
+        let units = [
+            "clarity-jobs.service": UserService.loop(
+                program: "/usr/local/bin/clarity-jobs", jobFile: "%E/clarity-jobs/jobs.yaml"),
+            "clarity-jobs-failed@.service": UserService.failed(
+                program: "/usr/local/bin/clarity-jobs", jobFile: "%E/clarity-jobs/jobs.yaml"),
+        ]
+        for (name, text) in units {
+            let path = "\(Self.folder)/user/\(name)"
+            if getenv("CLARITY_WRITE_DOCS") != nil {
+                try text.write(toFile: path, atomically: false, encoding: .utf8)
+            }
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+        }
     }
 
     @Test(.enabled(if: access("/usr/sbin/visudo", X_OK) == 0, "no visudo"))

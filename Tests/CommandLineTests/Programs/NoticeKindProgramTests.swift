@@ -111,6 +111,17 @@ struct NoticeKindProgramTests {
                 try await $0.backend.clearFaults()
                 _ = try await $0.run("run", "refresh", "--force")
             }),
+        Case(
+            kind: "service-failed",
+            text: "the service `clarity-jobs-run.service` failed (status 74) and does not run; ",
+            cause: {
+                _ = try await $0.run(
+                    "notify", "failed", "clarity-jobs-run.service",
+                    environment: [
+                        "MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_STATUS": "74",
+                    ])
+            },
+            end: { _ = try await $0.run("run", "--due") }),
     ]
 
     @Test(arguments: cases)
