@@ -70,7 +70,7 @@ let package = Package(
         library("HTTPServing"),
         library("WebAPI"),
         library("ClarityScheduler"),
-        library("ClaritySystem", ["ClarityScheduler", "CSodium"]),
+        library("ClaritySystem", ["ClarityScheduler", "CLinux", "CSodium"]),
         library(
             "ClarityHost",
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),

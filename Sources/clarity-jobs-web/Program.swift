@@ -15,6 +15,7 @@ import HTTPServing
 ///     clarity-jobs-web pages PROGRAM JOBFILE STATE ADDRESS [read-only] [behind=URL]
 ///                            [certificate=FILE key=FILE] [quiet]
 ///                                                       serves the web pages
+///     clarity-jobs-web version                          prints its libraries, a line each
 @main
 enum Program {
     static func main() {
@@ -39,6 +40,9 @@ enum Program {
             words[place] = "\(address.hostText):\(address.port)"
         }
         switch words.count {
+        case 1 where words[0] == "version":
+            for library in LibraryVersion.loaded() { print(library.name, library.version) }
+            exit(ExitStatus.done.rawValue)
         case 4 where words[0] == "exporter":
             exit(export(collector(words), words[3], passed).rawValue)
         case 3 where words[0] == "textfile": exit(write(collector(words)).rawValue)

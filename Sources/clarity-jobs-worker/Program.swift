@@ -19,6 +19,7 @@ import ClaritySystem
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
                clarity-jobs-worker notify-test [--target TARGET] [--output FORM] < ORDER
                clarity-jobs-worker probe URL
+               clarity-jobs-worker version
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         and FORM is table, json or ndjson
         """
@@ -52,10 +53,17 @@ import ClaritySystem
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
         case "notify-test": await NotifyTestMode.run(Array(arguments.dropFirst()))
+        case "version": version()
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
         default:
             usageError("expected one of these modes")
         }
+    }
+
+    /// Prints the libraries of this program, a line each.
+    private static func version() -> ExitStatus {
+        for library in LibraryVersion.loaded() { print(library.name, library.version) }
+        return .done
     }
 
     static func usageError(_ message: String) -> ExitStatus {

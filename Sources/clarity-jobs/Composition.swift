@@ -323,12 +323,17 @@ struct Composition {
     /// `../libexec/clarity-jobs`.
     func companion(_ name: String) throws(CommandFailure) -> String {
         let own = try ownProgram()
-        guard let found = program(name, beside: own) else {
+        guard let found = companionIfThere(name) else {
             throw CommandFailure(
                 .configuration, "no program `\(name)` beside `\(own)`",
                 "help: install the package's programs into one folder")
         }
         return found
+    }
+
+    /// Returns the path of a program of this package; `nil` if it is not installed.
+    func companionIfThere(_ name: String) -> String? {
+        ownPath.flatMap { program(name, beside: $0) }
     }
 
     /// Returns the path of this program.

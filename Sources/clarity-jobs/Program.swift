@@ -37,10 +37,8 @@ enum Program {
         let console = Console(
             form: arguments["output"].flatMap { Console.Form(rawValue: $0) } ?? .table,
             isQuiet: arguments.has("quiet"), isVerbose: arguments.has("verbose"))
-        if arguments.has("version") {
-            return ReferenceCommands.version(on: console)
-        }
-        if arguments.has("help") || (arguments.path.isEmpty && arguments.operands.isEmpty) {
+        let isBare = arguments.path.isEmpty && arguments.operands.isEmpty
+        if arguments.has("help") || isBare && !arguments.has("version") {
             let path = ["clarity-jobs"] + arguments.path
             let page = command.help(path: path, common: CommandSyntax.program.options)
             page.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
@@ -51,7 +49,10 @@ enum Program {
             let composition = try Composition(
                 arguments: arguments, environment: environment, console: console,
                 serviceManager: serviceManager)
-            let status = try perform(arguments.path, composition)
+            let status =
+                arguments.has("version")
+                ? try ReferenceCommands(composition).version()
+                : try perform(arguments.path, composition)
             guard let problem = console.lostResult else { return status }
             Console.fault("clarity-jobs: cannot write to standard output: \(problem)")
             return status.joined(with: .disk)

@@ -14,6 +14,14 @@ int clinux_pidfd_open(int pid);
    or where a preloaded library has moved the environment. */
 char **clinux_arguments(int *count);
 
+/* The identifier that the linker gave this program (ld(1), --build-id); returns its size, or 0 if it
+   has none or a larger one. */
+int clinux_build_id(unsigned char *bytes, int room);
+
+/* Calls a function without arguments of a shared library that this program has loaded; NULL if none
+   has it. */
+const char *clinux_library_text(const char *function);
+
 /* Opens a path (O_PATH) where this cannot wait: the kernel has each of its names in its cache
    (openat2(2), RESOLVE_CACHED), and the file is on a block device of this machine. Fails with ENOENT
    for a name that the kernel knows to be absent, and with another error for all that may have to

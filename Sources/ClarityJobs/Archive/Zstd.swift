@@ -123,3 +123,8 @@ extension [UInt8] {
         append(UInt8(rest))
     }
 }
+
+extension Archive {
+    /// The version of the library that compresses the archive, which is part of this program.
+    public static var zstandardVersion: String { String(cString: ZSTD_versionString()) }
+}

@@ -61,15 +61,45 @@ struct ReferenceCommands {
         return .done
     }
 
-    /// `--version`: prints the version of the program, and as JSON that of the results too.
-    static func version(on console: Console) -> ExitStatus {
-        console.results(
-            ["clarity-jobs \(programVersion)"],
+    /// `--version`: prints the version, the commit of a release, and the libraries of each program.
+    func version() throws(CommandFailure) -> ExitStatus {
+        let zstandard = LibraryVersion(name: "Zstandard", version: Archive.zstandardVersion)
+        let own = LibraryVersion.loaded() + [zstandard]
+        var programs = [("clarity-jobs", own)]
+        for name in ["clarity-jobs-worker", "clarity-jobs-web"] {
+            if let path = composition.companionIfThere(name) {
+                programs.append((name, try libraries(of: path)))
+            }
+        }
+        composition.console.results(
+            ["clarity-jobs \(programVersion)" + (programCommit.map { " (\($0.prefix(12)))" } ?? "")]
+                + programs.map { name, libraries in
+                    let texts = libraries.map { "\($0.name) \($0.version)" }
+                    return "\(name): \(texts.joined(separator: ", "))"
+                },
             [
-                "version": .string(programVersion),
+                "version": .string(programVersion), "commit": .text(programCommit),
                 "results_version": .count(ResultSchema.version),
+                "programs": .array(
+                    programs.map { name, libraries in
+                        [
+                            "program": .string(name),
+                            "libraries": .array(
+                                libraries.map {
+                                    ["name": .string($0.name), "version": .string($0.version)]
+                                }),
+                        ]
+                    }),
             ])
         return .done
+    }
+
+    private func libraries(of program: String) throws(CommandFailure) -> [LibraryVersion] {
+        try ForegroundProgram.output([program, "version"]).split(separator: "\n").compactMap {
+            let words = $0.split(separator: " ", maxSplits: 1)
+            guard words.count == 2 else { return nil }
+            return LibraryVersion(name: String(words[0]), version: String(words[1]).printable)
+        }
     }
 
     /// `schema` and `schema job-file`: print the JSON Schema of job files.

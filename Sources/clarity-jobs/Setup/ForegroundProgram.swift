@@ -57,6 +57,19 @@ enum ForegroundProgram {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
     }
 
+    /// Runs a program to its end and returns what it wrote; nothing if it failed.
+    static func output(_ words: [String]) throws(CommandFailure) -> String {
+        guard let pipe = popen(words.map(shellQuoted).joined(separator: " "), "re") else {
+            throw failure(words, errno)
+        }
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while case let count = fread(&buffer, 1, buffer.count, pipe), count > 0 {
+            text += buffer[..<count]
+        }
+        return pclose(pipe) == 0 ? String(decoding: text, as: UTF8.self) : ""
+    }
+
     private static func failure(_ words: [String], _ code: Int32) -> CommandFailure {
         let problem = String(cString: strerror(code)).lowercased()
         return CommandFailure(.configuration, "cannot start `\(words[0])`: \(problem)")
