@@ -88,6 +88,8 @@ struct NoticeCommands {
         let status = run(job.id)
         // Deferred: another scheduler tells the targets, or a target is told later.
         if status == .deferred || isStored(known.notice, file) { return status }
+        // What is broken made another service fail before, and that was told.
+        guard !services.entries.contains(where: \.isTold) else { return .done }
         var order = try order(file)
         order.options.merge(Notice.options([known.notice])) { _, new in new }
         let lines = Array(order.lines.map { $0 + "\n" }.joined().utf8)

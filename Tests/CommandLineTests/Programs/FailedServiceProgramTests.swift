@@ -60,12 +60,18 @@ struct FailedServiceProgramTests {
 
         let failed = try await playground.run("notify", "failed", environment: Self.environment)
         let again = try await playground.run("notify", "failed", environment: Self.environment)
+        let other = try await playground.run(
+            "notify", "failed", "clarity-jobs-run.service", environment: Self.environment)
 
         #expect(failed.status == 0 && again.status == 0, "\(failed.errors)\(again.errors)")
+        #expect(other.status == 0 && other.output == "", "\(other.errors)")
         #expect(failed.output == "ntfy: sent\n" && again.output == "")
         #expect(failed.errors.contains("`\(playground.statePath)/history.db`"), "\(failed.errors)")
         #expect(server.requests.map(\.body) == [Self.text + "\n"])
-        #expect(try marks(playground) == ["clarity-jobs.service status 70 told"])
+        #expect(
+            Set(try marks(playground)) == [
+                "clarity-jobs.service status 70 told", "clarity-jobs-run.service status 70",
+            ])
     }
 
     @Test func `the name of a person does not leave the machine`() async throws {
