@@ -119,8 +119,9 @@ class Machine:
 
     # What is in it
 
-    def words(self, command, user, environment):
-        enter = ["nsenter", "-t", str(self.leader), "-m", "-u", "-i", "-n", "-p", "--root", "--wd=/"]
+    def words(self, command, user, environment, at="/"):
+        enter = ["nsenter", "-t", str(self.leader), "-m", "-u", "-i", "-n", "-p", "--root"]
+        enter.append(f"--wdns={at}")
         pairs = [f"{name}={value}" for name, value in {**ENVIRONMENT, **environment}.items()]
         change = ["runuser", "-u", user, "--"] if user else []
         return [*enter, "env", "-i", *pairs, *change, *command]
@@ -133,11 +134,11 @@ class Machine:
             stderr=subprocess.DEVNULL,
         )
 
-    def run(self, *command, user=None, input="", status=0, environment={}):
-        """Runs a command in the machine, and returns what it wrote. `status` None allows any, and
-        several allow each of them."""
+    def run(self, *command, user=None, input="", status=0, environment={}, at="/"):
+        """Runs a command in a folder of the machine, and returns what it wrote. `status` None allows
+        any, and several allow each of them."""
         result = subprocess.run(
-            self.words(command, user, environment),
+            self.words(command, user, environment, at),
             input=input,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -12,6 +12,7 @@ from pathlib import Path
 from backend import Backend, Network
 from machine import Failure, Machine
 from scenarios import EXPORT, SCENARIOS, STATE
+from services import SERVICES
 
 BASE, RELEASE, PACKAGES, WORK = (
     Path(os.environ[f"INSTALLED_{name}"]) for name in ("BASE", "RELEASE", "PACKAGES", "WORK")
@@ -76,6 +77,10 @@ class World:
         found = next((PACKAGES / version).glob(f"{package}_*.deb"))
         return Path("/packages") / version / found.name
 
+    def call(self, *command):
+        """Runs a command outside of the machine, and returns what it wrote."""
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
     def remove(self):
         self.machine.remove()
         self.backend.remove()
@@ -109,7 +114,7 @@ def run(scenario):
 
 
 def main(names):
-    known = {scenario.__name__: scenario for scenario in SCENARIOS}
+    known = {scenario.__name__: scenario for scenario in SCENARIOS + SERVICES}
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
