@@ -138,12 +138,15 @@ enum Program {
 
     /// Listens on an address, says so, and serves until a signal ends the server.
     ///
-    /// - Parameter passed: a socket that listens on the address already.
-    /// - Parameter announce: called once the server answers.
+    /// - Parameters:
+    ///   - passed: a socket that listens on the address already.
+    ///   - prepare: called once the server answers, before it says so.
+    ///   - announce: called once it has said so.
     static func serve(
         _ name: String, _ text: String, _ passed: PassedSocket?, usual port: Int,
         at scheme: String, _ path: String,
-        start: (consuming Listener) -> WebServer?, announce: (WebServer) -> Void = { _ in }
+        start: (consuming Listener) -> WebServer?, prepare: (WebServer) -> Void = { _ in },
+        announce: (WebServer) -> Void = { _ in }
     ) -> ExitStatus {
         guard let wanted = ListenAddress(text) else {
             complain(
@@ -173,6 +176,7 @@ enum Program {
                     : "cannot start a thread")
             return .unreachable
         }
+        prepare(server)
         complain(
             "\(name) listening on "
                 + "\(scheme)://\(server.address.hostText):\(server.address.port)\(path)")

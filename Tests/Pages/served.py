@@ -106,8 +106,7 @@ class Served:
         return self.link()
 
     def link(self):
-        # The server may not have written down its address yet; the path is all that is new.
-        return self.url + re.search(r"/enter\?\S+", self.run("serve", "link")).group()
+        return self.run("serve", "link").strip()
 
     def start(self, *words):
         process = subprocess.Popen(

@@ -62,25 +62,35 @@ struct PagesMode {
                     listener, connections: 512, patience: 60, identity: identity,
                     service: server.accept)
             },
-            announce: { server in
-                let host = server.address.isLoopback ? "127.0.0.1" : server.address.hostText
-                announce(
-                    outer
-                        ?? "\(identity == nil ? "http" : "https")://\(host):\(server.address.port)",
-                    access)
-            })
+            // Whoever reads that the server listens may make a link at once.
+            prepare: { server in note(address(of: server, identity, outer), access) },
+            announce: { server in showLink(to: address(of: server, identity, outer), access) })
     }
 
-    /// Notes where the pages are, and shows a link to a person at a terminal. The link must not get
-    /// into a journal.
-    private func announce(_ address: String, _ access: PageAccess) {
+    private func address(
+        of server: WebServer, _ identity: WebServer.Identity?, _ outer: String?
+    ) -> String {
+        let host = server.address.isLoopback ? "127.0.0.1" : server.address.hostText
+        return outer ?? "\(identity == nil ? "http" : "https")://\(host):\(server.address.port)"
+    }
+
+    /// Notes where the pages are, for `serve link`.
+    private func note(_ address: String, _ access: PageAccess) {
         do throws(BackupError) {
             try access.note(address: address)
-            guard settings["quiet"] == nil, isatty(STDERR_FILENO) == 1 else { return }
+        } catch {
+            complain("`serve link` cannot say where the pages are: \(error)".forReport)
+        }
+    }
+
+    /// Shows a link to a person at a terminal. The link must not get into a journal.
+    private func showLink(to address: String, _ access: PageAccess) {
+        guard settings["quiet"] == nil, isatty(STDERR_FILENO) == 1 else { return }
+        do throws(BackupError) {
             let token = try access.makeLink(at: SystemClock().now)
             complain("open \(address)/enter?token=\(token) (works once, for 10 minutes)")
         } catch {
-            complain("`serve link` cannot say where the pages are: \(error)".forReport)
+            complain("cannot make a link: \(error)".forReport)
         }
     }
 

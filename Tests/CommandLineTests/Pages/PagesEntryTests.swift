@@ -72,6 +72,25 @@ struct PagesEntryTests {
         #expect(try await pages.send("GET", "/enter?token=\(fresh)").status == 303)
     }
 
+    @Test func `a link that is made once the server says that it listens names its port`()
+        async throws
+    {
+        let playground = try await playground()
+        let early = try await playground.run("serve", "link")
+        #expect(early.output.hasPrefix("http://127.0.0.1:8799/enter?token="))
+        #expect(early.errors == "the pages are not served yet: clarity-jobs serve\n")
+        // A server that listened elsewhere before.
+        try PageAccess(stateDirectory: playground.statePath).note(address: "http://127.0.0.1:9")
+
+        let pages = try await PagesProgram(playground)
+        let noted = try PageAccess(stateDirectory: playground.statePath).address()
+        let link = try await playground.run("serve", "link")
+
+        #expect(noted == "http://127.0.0.1:\(pages.port)")
+        #expect(link.output.hasPrefix("http://127.0.0.1:\(pages.port)/enter?token="))
+        #expect(link.status == 0 && link.errors == "")
+    }
+
     @Test func `without a session there is no page, no data and no action`() async throws {
         let pages = try await PagesProgram(try await playground())
         let cookie = "clarity-pages-\(pages.port)=\(String(repeating: "0", count: 64))"
