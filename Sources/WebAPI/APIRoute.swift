@@ -11,9 +11,6 @@ public struct APIRoute: Hashable, Sendable {
     /// The key of the command's result in the schema of results.
     public var resultKey: String { command.joined(separator: "-") }
 
-    /// Whether the path names one thing, which may not exist.
-    public var namesOne: Bool { variable != nil }
-
     /// The name of the path's variable; `nil` if it has none.
     public var variable: String? {
         guard let start = path.firstIndex(of: "{") else { return nil }
@@ -38,6 +35,14 @@ public struct APIRoute: Hashable, Sendable {
     ) throws(APIFault) -> [String] {
         let own = self.variable.map { [(name: $0, value: variable)] } ?? []
         return try commandWords(command, parameters, own + query)
+    }
+
+    /// Whether a request names one thing, which may not exist: in its path, or as a job or a type.
+    public func namesOne(_ query: [(name: String, value: String)]) -> Bool {
+        parameters.contains { parameter in
+            parameter.form == .operand
+                && (parameter.name == variable || query.contains { $0.name == parameter.name })
+        }
     }
 
     init(
@@ -92,12 +97,19 @@ extension APIRoute {
         APIRoute("metrics", "The types of metrics", "metrics"),
         APIRoute(
             "metrics/{type}", "One type of metrics day by day", "metrics",
-            [APIParameter("type", .type, .operand, isRequired: true, "the type"), since]),
+            [APIParameter("type", .type, .operand, isRequired: true, "the type"), since, until]),
         APIRoute(
             "records", "The types of records, or the records of one type or sums of them",
             "records", [APIParameter("type", .type, .operand, "the type"), period, since, until]),
         APIRoute("summary", "A day on one screen", "summary"),
-        APIRoute("insights", "The insights, newest first", "insights"),
+        APIRoute(
+            "insights", "The insights, newest first", "insights",
+            [
+                APIParameter("limit", .number(1...1000), .option("limit"), "number of insights"),
+                APIParameter(
+                    "offset", .number(0...1_000_000), .option("offset"),
+                    "number of the newest that are left out"),
+            ]),
         APIRoute(
             "insights/{id}", "One insight", "insights",
             [APIParameter("id", .insight, .operand, isRequired: true, "the insight")]),

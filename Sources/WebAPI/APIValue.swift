@@ -20,6 +20,9 @@ public enum APIValue: Hashable, Sendable {
     /// A note in words, without control characters.
     case note
 
+    private static let date = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    private static let clock = "([01][0-9]|2[0-3]):[0-5][0-9]"
+
     /// The regular expression that a value matches as a whole, in the syntax of JSON Schema.
     public var pattern: String {
         switch self {
@@ -28,10 +31,10 @@ public enum APIValue: Hashable, Sendable {
         case .insight: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
         case .number: "^(0|[1-9][0-9]{0,17})$"
         case .time:
-            "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-                + #"(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$"#
-        case .since: "^([1-9][0-9]{0,4}d|[0-9]{4}-[0-9]{2}-[0-9]{2})$"
-        case .day: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+            "^\(APIValue.date)(T\(APIValue.clock)"
+                + #"(:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]"# + "\(APIValue.clock)))?$"
+        case .since: "^([1-9][0-9]{0,4}d|\(APIValue.date))$"
+        case .day: "^\(APIValue.date)$"
         case .span: "^[1-9][0-9]{0,5}(s|m|h|d)$"
         case .choice(let words): "^(\(words.joined(separator: "|")))$"
         case .note: #"^[^\u0000-\u001F\u007F-\u009F-][^\u0000-\u001F\u007F-\u009F]{0,199}$"#
@@ -63,8 +66,20 @@ public enum APIValue: Hashable, Sendable {
         } catch {
             preconditionFailure("`\(pattern)` is no regular expression: \(error)")
         }
-        guard case .number(let range) = self else { return true }
-        return Int64(text).map(range.contains) ?? false
+        switch self {
+        case .number(let range): return Int64(text).map(range.contains) ?? false
+        case .time, .since, .day: return !APIValue.isAfterEndOfMonth(text)
+        default: return true
+        }
+    }
+
+    /// Whether a text that matches a pattern begins with a date such as February 30.
+    private static func isAfterEndOfMonth(_ text: String) -> Bool {
+        let parts = text.prefix(10).split(separator: "-").compactMap { Int($0) }
+        guard parts.count == 3 else { return false }
+        let (year, month, day) = (parts[0], parts[1], parts[2])
+        let isLeap = year.isMultiple(of: 4) && !year.isMultiple(of: 100) || year.isMultiple(of: 400)
+        return day > (month == 2 ? isLeap ? 29 : 28 : [4, 6, 9, 11].contains(month) ? 30 : 31)
     }
 }
 

@@ -43,8 +43,7 @@ export async function get(path, query = {}, signal) {
 }
 
 /**
- * Gets the JSON of a path, or `null` if there is no such data yet: 404 without any health data, 400
- * for a type that has no records.
+ * Gets the JSON of a path, or `null` if there is no such data yet.
  *
  * @param {Parameters<typeof get>} words as `get` takes them
  */
@@ -52,7 +51,7 @@ export async function getOrNone(...words) {
     try {
         return await get(...words);
     } catch (error) {
-        if (error.status === 404 || error.status === 400) return null;
+        if (error.status === 404) return null;
         throw error;
     }
 }

@@ -1,23 +1,33 @@
 /** Insights: each with its full text, and the weeks that were analysed. */
 import {getOrNone} from "./api.js";
 import {empty, h, table} from "./dom.js";
-import {age, civilDay, dated, moment, number, words} from "./format.js";
+import {age, civilDay, count, dated, moment, number, words} from "./format.js";
 
-async function load({signal}) {
+/** How many insights are shown at first, and added by each press. */
+const portion = 50;
+
+async function load({query, signal}) {
+    const shown = Math.min(Math.max(Math.trunc(Number(query.get("shown"))) || portion, 1), 999);
     const [insights, analyses] = await Promise.all([
-        getOrNone("insights", {}, signal),
+        // One more, to know whether there is one.
+        getOrNone("insights", {limit: shown + 1}, signal),
         getOrNone("analyses", {}, signal),
     ]);
-    return {insights: insights ?? [], analyses: analyses ?? []};
+    return {insights: (insights ?? []).slice(0, shown), more: (insights ?? []).length > shown,
+        analyses: analyses ?? []};
 }
 
-function draw({insights, analyses}) {
+function draw({insights, more, analyses}) {
     return [
         h("h1", null, "Insights"),
         insights.length === 0 ? noInsight() : [
-            h("p", {class: "lead"}, `${number(insights.length)} insights, fetched `,
+            h("p", {class: "lead"},
+                `${more ? "The last " : ""}${count(insights.length, "insight")}, fetched `,
                 age(insights[0].synced_at), "."),
             h("ol", {class: "insights"}, insights.map(insightItem)),
+            more ? h("p", null, h("a",
+                {href: `/insights?shown=${insights.length + portion}`, "data-key": "earlier"},
+                "Show earlier insights")) : null,
         ],
         h("section", {class: "plain below", "aria-labelledby": "analyses"},
             h("h2", {id: "analyses", class: "spaced"}, "Analyses"),

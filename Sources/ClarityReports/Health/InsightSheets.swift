@@ -6,11 +6,15 @@ import JSON
 
 extension SheetReader {
     /// The maximum number of insights in a list.
-    private static var insightLimit: Int { 1000 }
+    public static var mostInsights: Int { 1000 }
 
-    /// Returns the last 1,000 insights, latest first.
-    public func insights() throws(HealthStoreError) -> Sheet {
-        let rows = try store.cache.rows(of: .insights, limit: SheetReader.insightLimit)
+    /// Returns insights, latest first, at most `limit` of them.
+    ///
+    /// - Parameter offset: the number of later ones that are left out.
+    public func insights(
+        limit: Int = SheetReader.mostInsights, offset: Int = 0
+    ) throws(HealthStoreError) -> Sheet {
+        let rows = try store.cache.rows(of: .insights, limit: limit, offset: offset)
         var sheet = Sheet()
         sheet.damaged = rows.damaged
         sheet.counts = ["insights": Int64(rows.count)]
@@ -36,7 +40,11 @@ extension SheetReader {
             ])
         }
         sheet.lines = style.table(["ID", "MADE", "CONFIDENCE", "NARRATIVE"], shown, right: [2])
-        if rows.isEmpty { sheet.lines = ["no insights are kept yet"] }
+        if rows.isEmpty {
+            sheet.lines = [
+                offset == 0 ? "no insights are kept yet" : "there are no earlier insights"
+            ]
+        }
         sheet.lines.append(line("synced", try store.cache.pullRecord(of: .insights).endedAt))
         sheet.page = .array(sheet.records)
         return sheet

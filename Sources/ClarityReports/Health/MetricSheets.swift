@@ -65,40 +65,47 @@ extension SheetReader {
     }
 
     /// Returns the days of a group or of one measure.
-    public func metrics(_ selection: MetricSelection, since: Since) throws(HealthStoreError)
-        -> Sheet
-    {
-        var figures = DailyFigures(selection.group, in: zone)
-        let today = figures.number(at: now)
+    public func metrics(
+        _ selection: MetricSelection, since: Since, until: CivilDay? = nil
+    ) throws(HealthStoreError) -> Sheet {
+        var local = LocalDays(zone: zone)
+        let today = local.day(at: now.secondsSince1970).number
+        let last = until?.daysSince1970 ?? today
         let first =
             switch since {
-            case .days(let count): today - count + 1
-            case .date(let day): min(day.daysSince1970, today)
+            case .days(let count): last - count + 1
+            case .date(let day): min(day.daysSince1970, last)
             }
-        let begin = figures.start(of: first) - DailyFigures.lead(of: selection.group)
         var sheet = Sheet()
-        try metrics(
-            selection.group, in: begin..<max(begin, figures.start(of: today + 1)), &sheet
-        ) { figures.add($0) }
+        let ofMeasures = try figures(of: selection.group, in: first...last, &sheet)
         let freshness = try freshness()
-        let ofMeasures = figures.figures().mapValues { figures in
-            figures.filter { (first...today).contains($0.day) }
-        }
-        write(ofMeasures, selection, first...today, &sheet)
+        write(ofMeasures, selection, first...last, &sheet)
         if sheet.lines.isEmpty {
-            let span = first == today ? "today" : "in these \(today - first + 1) days"
+            let day = last == today ? "today" : "that day"
+            let span = first == last ? day : "in these \(last - first + 1) days"
             sheet.lines.append("no \(selection.group.rawValue) is known of \(span)")
         }
         sheet.lines += lines(of: freshness)
         sheet.page = [
             "type": .string(selection.group.rawValue),
             "since": .string(CivilDay(daysSince1970: first).description),
-            "until": .string(CivilDay(daysSince1970: today).description),
+            "until": .string(CivilDay(daysSince1970: last).description),
             "time_zone": .string(zone.identifier), "synced_at": .text(freshness.synced),
             "read_at": .text(freshness.read), "damaged": .count(sheet.damaged.count),
             "measures": sheet.page,
         ]
         return sheet
+    }
+
+    /// Returns the figures of days of a group, of each measure in ascending order.
+    func figures(
+        of group: MetricGroup, in days: ClosedRange<Int>, _ sheet: inout Sheet
+    ) throws(HealthStoreError) -> [Measure: [DayFigure]] {
+        var figures = DailyFigures(group, in: zone)
+        let begin = figures.start(of: days.lowerBound) - DailyFigures.lead(of: group)
+        let end = figures.start(of: days.upperBound + 1)
+        try metrics(group, in: begin..<max(begin, end), &sheet) { figures.add($0) }
+        return figures.figures().mapValues { $0.filter { days.contains($0.day) } }
     }
 
     /// Writes each measure that has values: a block of lines, an object, and rows.

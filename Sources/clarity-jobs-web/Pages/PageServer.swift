@@ -115,7 +115,8 @@ final class PageServer: Sendable {
         } catch {
             return refuse(400, error.text)
         }
-        return run(words, session) { CommandAnswer.toQuery($0, namesOne: route.namesOne) }
+        let namesOne = route.namesOne(request.query)
+        return run(words, session) { CommandAnswer.toQuery($0, namesOne: namesOne) }
     }
 
     /// Answers with what the pages need to know at first.

@@ -5,6 +5,9 @@ extension CommandSyntax {
         "output", "o", value: "FORM", choices: ["table", "json", "ndjson", "csv"],
         summary: "format of the results")
 
+    private static let until = OptionSyntax(
+        "until", value: "DATE", summary: "the last day; default today")
+
     private static let offline = [
         "Reads the data on this machine, without the backend. Each answer says when it was synced."
     ]
@@ -22,7 +25,7 @@ extension CommandSyntax {
             OptionSyntax(
                 "since", value: "SINCE",
                 summary: "a number of days such as 30d, or a first date; default 30d"),
-            output, .now,
+            until, output, .now,
         ],
         examples: [
             "clarity-jobs metrics",
@@ -46,8 +49,7 @@ extension CommandSyntax {
             OptionSyntax(
                 "since", value: "SINCE",
                 summary: "a number of days such as 30d, or a first date; default 30d, by month all"),
-            OptionSyntax("until", value: "DATE", summary: "the last day; default today"),
-            output, .now,
+            until, output, .now,
         ],
         examples: [
             "clarity-jobs records",
@@ -59,7 +61,17 @@ extension CommandSyntax {
     static let insights = CommandSyntax(
         name: "insights", summary: "List insights, or show one of them.",
         details: offline + ["ID is an insight's id, or an unambiguous beginning of it."],
-        operands: "[ID]", options: [output, .now])
+        operands: "[ID]",
+        options: [
+            OptionSyntax(
+                "limit", "n", value: "N", summary: "number of insights; default and most 1000"),
+            OptionSyntax("offset", value: "N", summary: "leave out so many of the latest"),
+            output, .now,
+        ],
+        examples: [
+            "clarity-jobs insights -n 10",
+            "clarity-jobs insights -n 10 --offset 10",
+        ])
 
     static let analyses = CommandSyntax(
         name: "analyses", summary: "List the weeks that were analysed, or show one analysis.",

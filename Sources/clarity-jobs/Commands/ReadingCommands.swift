@@ -19,9 +19,10 @@ struct ReadingCommands {
     func metrics() throws(CommandFailure) -> ExitStatus {
         let name = try operand("metrics", "type")
         let since = try since() ?? .days(30)
+        let until = try until()
         guard let name else {
-            guard arguments["since"] == nil else {
-                throw CommandFailure(.usage, "--since wants a type: `metrics heart_rate`")
+            for option in ["since", "until"] where arguments[option] != nil {
+                throw CommandFailure(.usage, "--\(option) wants a type: `metrics heart_rate`")
             }
             return try show("metrics") { reader throws(HealthStoreError) in try reader.metrics() }
         }
@@ -30,7 +31,7 @@ struct ReadingCommands {
             throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion)")
         }
         return try show("metrics") { reader throws(HealthStoreError) in
-            try reader.metrics(selection, since: since)
+            try reader.metrics(selection, since: since, until: until)
         }
     }
 
@@ -63,7 +64,13 @@ struct ReadingCommands {
 
     func insights() throws(CommandFailure) -> ExitStatus {
         guard let id = try operand("insights", "id") else {
-            return try show("insights") { reader throws(HealthStoreError) in try reader.insights() }
+            let (limit, offset) = (try limit(), try offset())
+            return try show("insights") { reader throws(HealthStoreError) in
+                try reader.insights(limit: limit, offset: offset)
+            }
+        }
+        for option in ["limit", "offset"] where arguments[option] != nil {
+            throw CommandFailure(.usage, "--\(option) wants no id of an insight")
         }
         return try show("insights", orElse: "no single insight whose id is or begins with `\(id)`")
         {
@@ -125,6 +132,20 @@ struct ReadingCommands {
         }
     }
 
+    private func limit() throws(CommandFailure) -> Int {
+        arguments["limit"] == nil
+            ? SheetReader.mostInsights : try composition.limit(1...SheetReader.mostInsights)
+    }
+
+    private func offset() throws(CommandFailure) -> Int {
+        let text = arguments["offset"] ?? "0"
+        guard let offset = Int(text), (0...1_000_000).contains(offset) else {
+            throw CommandFailure(
+                .usage, "--offset is a number from 0 to 1000000, got `\(text)`")
+        }
+        return offset
+    }
+
     /// Returns the first day, if one is given.
     private func since() throws(CommandFailure) -> SheetReader.Since? {
         guard let text = arguments["since"] else { return nil }
@@ -169,7 +190,7 @@ struct ReadingCommands {
             throw CommandFailure(
                 .missingInput, "no health data is kept yet; run `clarity-jobs auth login`")
         }
-        let reader = try reader(of: store, file, form)
+        let reader = try composition.sheetReader(of: store, file, form)
         let found = try usingHealthData { () throws(HealthStoreError) in try read(reader) }
         guard let found else { throw CommandFailure(.missingInput, absence) }
         // Recorded first, so that nothing is shown that is not in the log.
@@ -189,19 +210,6 @@ struct ReadingCommands {
         guard let damage = found.damageLine else { return .done }
         throw CommandFailure(.failed, damage)
     }
-
-    private func reader(
-        of store: HealthStore, _ file: JobFile, _ form: SheetForm
-    ) throws(CommandFailure) -> SheetReader {
-        let zone = try composition.dayZone(of: store, file)
-        // Only a date depends on the time zone of the days.
-        let date = arguments["now"].flatMap { SheetReader.Since($0)?.isDate == true ? $0 : nil }
-        let now =
-            date.map { SheetReader.present($0, in: zone, now: SystemClock().now) }
-            ?? composition.clock.now
-        return SheetReader(
-            store, now: now, zone: zone, style: composition.console.pageStyle, form: form)
-    }
 }
 
 extension Composition {
@@ -215,5 +223,17 @@ extension Composition {
             try SourceZones(environment: environment)
                 .dayZone(of: store, named: SourceCommands.timeZone(in: file))
         }
+    }
+
+    /// Returns a reader of the data as of `--now`.
+    func sheetReader(
+        of store: HealthStore, _ file: JobFile, _ form: SheetForm
+    ) throws(CommandFailure) -> SheetReader {
+        let zone = try dayZone(of: store, file)
+        // Only a date depends on the time zone of the days.
+        let date = arguments["now"].flatMap { SheetReader.Since($0)?.isDate == true ? $0 : nil }
+        let now =
+            date.map { SheetReader.present($0, in: zone, now: SystemClock().now) } ?? clock.now
+        return SheetReader(store, now: now, zone: zone, style: console.pageStyle, form: form)
     }
 }
