@@ -36,6 +36,9 @@ public struct APIAction: Hashable, Sendable {
         APIParameter("kind", .type, .option("type"), "only samples of this kind"),
     ]
 
+    private static let sample = APIParameter(
+        "id", .number(1...Int64.max), .operand, isRequired: true, "number of the sample")
+
     private static let job = APIParameter("job", .job, .operand, isRequired: true, "the job")
 
     /// The same for an action, which always wants a state.
@@ -74,5 +77,9 @@ public struct APIAction: Hashable, Sendable {
             "outbox-retry", "Queue samples again", "outbox retry", with: ["--yes"], chosenSamples),
         APIAction(
             "outbox-discard", "Give up samples", "outbox discard", with: ["--yes"], chosenSamples),
+        APIAction(
+            "sample-retry", "Queue one sample again", "outbox retry", with: ["--yes"], [sample]),
+        APIAction(
+            "sample-discard", "Give up one sample", "outbox discard", with: ["--yes"], [sample]),
     ]
 }

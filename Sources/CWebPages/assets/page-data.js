@@ -124,16 +124,25 @@ function sums(caption, parts, values) {
 function need(group, samples, place) {
     const what = count(group.count, "sample");
     const [type, state] = [group.type, group.state].map((name) => words(name).toLowerCase());
+    const heads = ["#Sample", "Measured", "#Failed sends", "Reason"];
     return h("li", {"data-need": `${group.type} ${group.state}`},
         h("div", {class: "section-head"},
             h("p", null, h("strong", null, `${what} of ${type}`), ` ${state}`, h("br"),
                 h("span", {class: "muted"}, group.reason)),
             place.readOnly ? null : remedies(group, what, place)),
         behind(`Newest of ${type}, ${state}`,
-            () => table(`Samples of ${type}`, ["#Sample", "Measured", "#Failed sends", "Reason"],
-                samples.map((one) =>
-                    [number(one.id), moment(one.start), number(one.failures), one.reason ?? ""]))));
+            () => table(`Samples of ${type}`, place.readOnly ? heads : [...heads, "Decision"],
+                samples.map((one) => [
+                    number(one.id), moment(one.start), number(one.failures), one.reason ?? "",
+                    ...place.readOnly ? [] : [oneRemedies(one, group, place)],
+                ]))));
 }
+
+/** What a retry may do to samples that the backend has accepted before. */
+const doubling = (group) => group.state === "unconfirmed"
+    ? " The backend accepted this before; if it does not deduplicate, it may have it twice." : "";
+/** The backend has an unconfirmed sample, so nobody can give it up. */
+const canDiscard = (group) => group.state !== "unconfirmed";
 
 function remedies(group, what, place) {
     const fields = {state: stateWord(group.state), kind: group.type};
@@ -144,10 +153,10 @@ function remedies(group, what, place) {
             confirm: {
                 title: `Retry ${what}?`,
                 text: "All samples of this type in this state are queued. If the backend refuses"
-                    + " them again, they come back here.",
+                    + ` them again, they come back here.${doubling(group)}`,
             },
         }),
-        actionButton("Discard", "outbox-discard", fields, place, {
+        canDiscard(group) ? actionButton("Discard", "outbox-discard", fields, place, {
             done: `${what} discarded.`,
             label: `Discard ${group.type}`,
             confirm: {
@@ -155,7 +164,31 @@ function remedies(group, what, place) {
                 text: "They are never sent, even if an export has them again, and their values on"
                     + " this machine are deleted. This cannot be undone.",
             },
-        }));
+        }) : null);
+}
+
+/** The same for one sample. */
+function oneRemedies({id}, group, place) {
+    const name = `sample ${id}`;
+    const fields = {id: String(id)};
+    return h("div", {class: "buttons"},
+        actionButton("Retry", "sample-retry", fields, place, {
+            done: `Sample ${id} queued again.`,
+            label: `Retry ${name}`,
+            confirm: {
+                title: `Retry ${name}?`,
+                text: "If the backend refuses it again, it comes back here." + doubling(group),
+            },
+        }),
+        canDiscard(group) ? actionButton("Discard", "sample-discard", fields, place, {
+            done: `Sample ${id} discarded.`,
+            label: `Discard ${name}`,
+            confirm: {
+                title: `Discard ${name}?`,
+                text: "It is never sent, even if an export has it again, and its value on this"
+                    + " machine is deleted. This cannot be undone.",
+            },
+        }) : null);
 }
 
 function reasons(outbox) {

@@ -6,6 +6,8 @@ public struct OutboxSelection: Hashable, Sendable {
     /// The reason that selects discarded samples.
     public static let discarded = "discarded"
 
+    /// Only the samples with these numbers; all without one.
+    public var ids: [Int64] = []
     public var state: OutboxState?
     public var kind: SampleKind?
     /// Only samples that start before this instant.
@@ -18,7 +20,7 @@ public struct OutboxSelection: Hashable, Sendable {
 
     /// Whether it selects everything.
     public var isEverything: Bool {
-        state == nil && kind == nil && before == nil && reason == nil
+        ids.isEmpty && state == nil && kind == nil && before == nil && reason == nil
     }
 
     /// Whether it selects discarded samples, ignoring case.
@@ -35,6 +37,7 @@ public struct OutboxSelection: Hashable, Sendable {
             parts.append(part)
             values += more
         }
+        if !ids.isEmpty { add("id IN (\(ids.map { "\($0)" }.joined(separator: ", ")))") }
         if let state { add(state.condition) }
         if let states { add("(\(states.map(\.condition).joined(separator: " OR ")))") }
         if let kind { add("kind = ?", .text(kind.rawValue)) }

@@ -117,6 +117,28 @@ public enum OutboxAction: String, Sendable {
         shares.map { "  \($0.count) \($0.kind) \($0.state.text)" }
     }
 
+    /// Returns why the action cannot be done to a sample that a person named; `nil` if it can.
+    ///
+    /// - Parameter isForgetting: whether the person means discarded samples.
+    public func refusal(of entry: OutboxEntry, isForgetting: Bool) -> String? {
+        let isDiscarded = entry.reason == Outbox.discardedReason
+        switch self {
+        case .retry where isForgetting:
+            return isDiscarded ? nil : "sample \(entry.id) was not discarded"
+        case .retry where isDiscarded:
+            return "sample \(entry.id) was discarded; --reason discarded brings it back"
+        case .discard where isDiscarded: return "sample \(entry.id) was discarded before"
+        case .retry where !Outbox.retriable.contains(entry.state):
+            return "sample \(entry.id) is \(entry.state.text); only a rejected, set aside or "
+                + "unconfirmed one can be queued again"
+        case .discard where !Outbox.discardable.contains(entry.state):
+            return
+                "sample \(entry.id) is \(entry.state.text); only a queued, rejected or set aside "
+                + "one can be discarded"
+        case .retry, .discard: return nil
+        }
+    }
+
     /// Returns a warning before samples are sent again that the backend has or may have; `nil` if
     /// there are none.
     public static func retryWarning(there: Int64, doubled: Int64) -> String? {

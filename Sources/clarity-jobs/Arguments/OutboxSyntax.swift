@@ -12,6 +12,7 @@ extension CommandSyntax {
             "clarity-jobs outbox",
             "clarity-jobs outbox list --in-state set-aside",
             "clarity-jobs outbox show 17",
+            "clarity-jobs outbox retry 17 18",
             "clarity-jobs outbox retry --in-state set-aside --type heart_rate",
             "clarity-jobs outbox discard --reason range --age 90d",
         ],
@@ -37,7 +38,7 @@ extension CommandSyntax {
                     "Shows what it would do and asks on the terminal. Discarded samples come back only with",
                     "--reason discarded; they are then read again from their source.",
                 ],
-                options: filters + confirmation),
+                operands: "[ID...]", options: filters + confirmation),
             CommandSyntax(
                 name: "discard",
                 summary: "Give up samples: they are never sent, even if an export has them again.",
@@ -45,7 +46,7 @@ extension CommandSyntax {
                     "Shows what it would do and asks on the terminal. Deletes the values on this machine. Data",
                     "at the backend stays there. The minutes of steps that `pat-analysis` sends stay here.",
                 ],
-                options: filters + confirmation),
+                operands: "[ID...]", options: filters + confirmation),
         ])
 
     private static let filters = [

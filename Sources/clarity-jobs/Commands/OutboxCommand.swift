@@ -82,17 +82,58 @@ struct OutboxCommand {
     func discard() throws(CommandFailure) -> ExitStatus { try perform(.discard) }
 
     private func perform(_ action: OutboxAction) throws(CommandFailure) -> ExitStatus {
-        let selection = try selection()
+        var selection = try selection()
+        selection.ids = try named(action)
         guard !selection.isEverything || arguments.has("all") else {
-            throw CommandFailure(.usage, "`outbox \(action.rawValue)` wants a filter, or --all")
+            throw CommandFailure(
+                .usage, "`outbox \(action.rawValue)` wants numbers of samples, a filter, or --all")
         }
+        let store = try store(try composition.jobFile())
+        try check(action, selection, store)
         let count =
-            try store(try composition.jobFile()).map { store throws(CommandFailure) in
+            try store.map { store throws(CommandFailure) in
                 try perform(action, on: selection, of: store)
             } ?? 0
         console.results(
             [action.summary(count, isForgetting: selection.meansDiscarded)], action.object(count))
         return .done
+    }
+
+    /// Returns the numbers of the samples that the person named.
+    private func named(_ action: OutboxAction) throws(CommandFailure) -> [Int64] {
+        var ids: [Int64] = []
+        for text in arguments.operands {
+            guard let id = Int64(text), id > 0 else {
+                throw CommandFailure(
+                    .usage,
+                    "`outbox \(action.rawValue)` wants numbers of samples, got `\(text)`")
+            }
+            ids.append(id)
+        }
+        return ids
+    }
+
+    /// Refuses to act unless it can be done to every sample that the person named.
+    private func check(
+        _ action: OutboxAction, _ selection: OutboxSelection, _ store: HealthStore?
+    ) throws(CommandFailure) {
+        var named = OutboxSelection()
+        named.ids = selection.ids
+        guard !named.isEverything else { return }
+        let entries =
+            try store.map { store throws(CommandFailure) in
+                try usingHealthData { () throws(HealthStoreError) in
+                    try store.outbox.entries(named, limit: named.ids.count).entries
+                }
+            } ?? []
+        for id in named.ids {
+            guard let entry = entries.first(where: { $0.id == id }) else {
+                throw CommandFailure(.failed, "the outbox has no sample \(id)")
+            }
+            if let refusal = action.refusal(of: entry, isForgetting: selection.meansDiscarded) {
+                throw CommandFailure(.usage, refusal)
+            }
+        }
     }
 
     /// Performs the action once the person agrees, and returns the number of samples.

@@ -51,6 +51,23 @@ import Testing
         #expect(first.entries.map(\.reason) == ["`c`: D"] && first.total == 4)
     }
 
+    @Test func `samples are chosen by their numbers, and by a filter too`() throws {
+        let store = try filled()
+        func chosen(_ state: OutboxState? = nil, _ ids: Int64...) -> OutboxSelection {
+            var selection = selection(state)
+            selection.ids = ids
+            return selection
+        }
+
+        #expect(OutboxSelection().isEverything && !chosen(nil, 1).isEverything)
+        #expect(
+            try store.outbox.entries(chosen(nil, 2, 6, 99), limit: 9).entries.map(\.id) == [6, 2])
+        #expect(try store.outbox.retry(chosen(.rejected, 2, 6)) == 1)
+        #expect(try store.outbox.discard(chosen(nil, 6, 7)) == 2)
+        let rejected = try store.outbox.entries(selection(.rejected), limit: 9).entries.map(\.id)
+        #expect(rejected == [7, 4, 3, 6, 1])
+    }
+
     @Test func `what is sent again is what was asked for, and the audit log says so`() throws {
         let store = try filled()
 

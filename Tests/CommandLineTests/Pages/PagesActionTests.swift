@@ -93,6 +93,48 @@ struct PagesActionTests {
             try await playground.json("outbox", "list", "--in-state", "queued").elements.isEmpty)
     }
 
+    @Test func `one sample is discarded and retried, or the command's line says why not`()
+        async throws
+    {
+        let playground = try await playground()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 3)
+        try await playground.sandbox?.addFault("POST /health-data/upload: 422 x*")
+        _ = try await playground.run("run", "upload")
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+
+        let discard = try await pages.act("sample-discard", #"{"id":2}"#, cookie: cookie)
+        let again = try await pages.act("sample-discard", #"{"id":"2"}"#, cookie: cookie)
+        let retry = try await pages.act("sample-retry", #"{"id":3}"#, cookie: cookie)
+        let missing = try await pages.act("sample-retry", #"{"id":99}"#, cookie: cookie)
+
+        #expect(discard.status == 200, "\(discard.text)")
+        #expect(try discard.json["discarded"].number == 1)
+        #expect(again.status == 409)
+        #expect(try again.error == "sample 2 was discarded before")
+        #expect(retry.status == 200)
+        #expect(try retry.json["retried"].number == 1)
+        #expect(missing.status == 409)
+        #expect(try missing.error == "the outbox has no sample 99")
+        for (body, error) in [
+            ("{}", "`id` is missing"),
+            (#"{"id":0}"#, "`id` is a number from 1 to 9223372036854775807"),
+            (#"{"id":"--all"}"#, "`id` is a number from 1 to 9223372036854775807"),
+        ] {
+            let faulty = try await pages.act("sample-discard", body, cookie: cookie)
+            #expect(faulty.status == 400)
+            #expect(try faulty.error == error)
+        }
+        let foreign = try await pages.act(
+            "sample-discard", #"{"id":1}"#, cookie: cookie, headers: ["X-CSRF-Token": ""])
+        #expect(foreign.status == 403)
+        let states = try await playground.json("outbox", "list").elements.map {
+            [$0["id"].number, $0["state"].text == "queued" ? 1 : 0]
+        }
+        #expect(states == [[3, 1], [2, 0], [1, 0]])
+    }
+
     @Test func `an action outlives a server that is killed in it`() async throws {
         let playground = try await playground()
         _ = try await playground.json("resume", "quick")

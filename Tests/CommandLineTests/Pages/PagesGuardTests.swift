@@ -89,6 +89,7 @@ struct PagesGuardTests {
             ("outbox-retry", #"{"state":"rejected"}"#),
             ("outbox-discard", #"{"state":"rejected"}"#),
         ] {
+            ("sample-retry", #"{"id":1}"#), ("sample-discard", #"{"id":1}"#),
             let answer = try await pages.act(name, body, cookie: cookie)
 
             #expect(answer.status == 403, "\(name)")

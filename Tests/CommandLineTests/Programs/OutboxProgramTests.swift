@@ -161,7 +161,8 @@ struct OutboxProgramTests {
         let log = try await playground.run("audit", "log")
 
         #expect(
-            bare.isRefusal(64, "clarity-jobs: `outbox retry` wants a filter, or --all"))
+            bare.isRefusal(
+                64, "clarity-jobs: `outbox retry` wants numbers of samples, a filter, or --all"))
         #expect(unasked.status == 64)
         #expect(
             unasked.errorLines == [
@@ -174,6 +175,52 @@ struct OutboxProgramTests {
         #expect(sums["outbox"]["confirmed"].number == 3)
         #expect(log.output.contains("  requeued  heart_rate 3  (sent again by a person)  outbox"))
         #expect(try await playground.sandbox?.count("metrics") == 3)
+        #expect(try await audit(playground).status == 0)
+    }
+
+    @Test func `samples are retried and discarded by their numbers, or none of them`() async throws
+    {
+        let playground = try await refused()
+        func act(_ words: String...) async throws -> ProgramResult {
+            try await playground.start(["outbox"] + words + ["--yes"]).finish()
+        }
+
+        let missing = try await act("discard", "1", "99")
+        let wrong = try await act("retry", "1", "x")
+        let held = try await playground.json("outbox")
+        let retried = try await act("retry", "1", "3")
+        let queued = try await act("retry", "2", "3")
+        let discarded = try await act("discard", "2", "3")
+        let again = try await act("discard", "2")
+        let lost = try await act("retry", "2")
+        let kept = try await act("retry", "1", "--reason", "discarded")
+        let back = try await act("retry", "2", "--reason", "discarded")
+
+        #expect(missing.isRefusal(1, "clarity-jobs: the outbox has no sample 99"))
+        #expect(
+            wrong.isRefusal(
+                64, "clarity-jobs: `outbox retry` wants numbers of samples, got `x`"))
+        #expect(held["outbox"]["rejected"].number == 3)
+        #expect(retried.status == 0 && retried.output == "2 samples waiting to be sent again\n")
+        #expect(
+            queued.isRefusal(
+                64,
+                "clarity-jobs: sample 3 is queued; only a rejected, set aside or unconfirmed one "
+                    + "can be queued again"))
+        #expect(discarded.status == 0 && discarded.output == "2 samples discarded\n")
+        #expect(again.isRefusal(64, "clarity-jobs: sample 2 was discarded before"))
+        #expect(
+            lost.isRefusal(
+                64, "clarity-jobs: sample 2 was discarded; --reason discarded brings it back"))
+        #expect(kept.isRefusal(64, "clarity-jobs: sample 1 was not discarded"))
+        #expect(back.status == 0 && back.output.hasPrefix("1 sample forgotten; "))
+        _ = try await playground.run("run", "upload")
+        let sent = try await act("discard", "1")
+        #expect(
+            sent.isRefusal(
+                64,
+                "clarity-jobs: sample 1 is confirmed; only a queued, rejected or set aside one can be "
+                    + "discarded"), "\(sent.errors)")
         #expect(try await audit(playground).status == 0)
     }
 
