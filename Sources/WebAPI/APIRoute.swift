@@ -89,6 +89,15 @@ extension APIRoute {
                 APIParameter("job", .job, .operand, "runs of this job only"),
             ]),
         APIRoute(
+            "missed", "Occurrences that started no run of their own, latest first",
+            "history missed",
+            [
+                APIParameter(
+                    "since", .time, .option("since"), "only occurrences then or later"),
+                APIParameter("limit", .number(1...10_000), .option("limit"), "number of rows"),
+                APIParameter("job", .job, .operand, "occurrences of this job only"),
+            ]),
+        APIRoute(
             "runs/{id}", "One run, its attempts and everything it waited for", "history show",
             [
                 APIParameter(

@@ -2,7 +2,7 @@
 import {actionButton, pauseButton} from "./actions.js";
 import {get} from "./api.js";
 import {behind, empty, facts, h, table} from "./dom.js";
-import {age, dayTime, moment, relative, span} from "./format.js";
+import {age, dayTime, moment, number, relative, span} from "./format.js";
 import {
     commandText,
     localTimes,
@@ -16,14 +16,15 @@ import {hours, timeline, timelineKey} from "./timeline.js";
 
 async function load({signal}) {
     const since = new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19) + "Z";
-    const [jobs, runs, next] = await Promise.all([
+    const [jobs, runs, next, missed] = await Promise.all([
         get("jobs", {}, signal),
         get("history", {since, limit: 1000}, signal),
         get("next", {count: 400}, signal),
+        get("missed", {since, limit: 1000}, signal),
     ]);
     const explained = await Promise.all(jobs.filter((job) => job.state !== "disabled")
             .map((job) => get("explain", {job: job.job}, signal)));
-    return {jobs, runs, next, explained: explained.map(steady)};
+    return {jobs, runs, next, missed, explained: explained.map(steady)};
 }
 
 /** Without what is different at each look, so that an unchanged page is not drawn again. */
@@ -35,7 +36,7 @@ function steady(explanation) {
     return {...explanation, start};
 }
 
-function draw({jobs, runs, next, explained}, place) {
+function draw({jobs, runs, next, missed, explained}, place) {
     if (jobs.length === 0) {
         return [
             h("h1", null, "Jobs"),
@@ -52,8 +53,10 @@ function draw({jobs, runs, next, explained}, place) {
         h("section", {class: "panel", "aria-labelledby": "times"},
             h("div", {class: "section-head"},
                 h("h2", {id: "times"}, `The last and the next ${hours} hours`), timelineKey()),
-            timeline(jobs.map((job) => job.job), runs, coming, now),
+            timeline(jobs.map((job) => job.job), runs, coming, missed, now),
             behind("Runs as a table", () => runsTable(runs)),
+            missed.length === 0 ? null
+                : behind("Missed starts as a table", () => missedTable(missed)),
             behind("Next starts as a table",
                 () => table("Next starts", ["When", "Job"],
                     coming.slice(0, 200).map((one) => [moment(one.at), one.job])))),
@@ -83,6 +86,11 @@ function runsTable(runs) {
                 run.job, moment(run.scheduled_for), stateMark(run.state), runLength(run),
                 run.failure ?? run.summary]));
 }
+
+const missedTable = (missed) => table("Missed starts",
+    ["First", "Last", "#Number", "Job", "What became of them"],
+    missed.map((one) => [moment(one.first_at), moment(one.latest_at), number(one.occurrences),
+        one.job, commandText(one.words)]));
 
 function jobItem(job, explanation, runs, place) {
     const latest =

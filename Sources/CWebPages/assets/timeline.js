@@ -2,8 +2,8 @@
  * The timeline of jobs: the last and the next 48 hours, a row for each job.
  */
 import {h, svg} from "./dom.js";
-import {clockTime, dated, dayOf, dayTime, startOfDay} from "./format.js";
-import {runLength, stateText} from "./runs.js";
+import {clockTime, count, dated, dayOf, dayTime, startOfDay} from "./format.js";
+import {localTimes, runLength, stateText} from "./runs.js";
 
 export const hours = 48;
 const reach = hours * 3_600_000;
@@ -12,16 +12,18 @@ const reach = hours * 3_600_000;
  * @param {string[]} jobs
  * @param {any[]} runs of the last 48 hours
  * @param {{job: string, at: string}[]} occurrences of the next 48 hours
+ * @param {any[]} missed occurrences of the last 48 hours that started no run
  * @param {number} now
  */
-export function timeline(jobs, runs, occurrences, now) {
+export function timeline(jobs, runs, occurrences, missed, now) {
     const place = (instant) => 50 + 50 * (instant - now) / reach;
-    const label = "Timeline of jobs; the table below has the same runs";
+    const label = "Timeline of jobs; the tables below have the same runs and missed starts";
     const row = (job) => h("div", {class: "line-row"},
         h("span", {class: "line-name"}, job),
         svg("svg", {width: "100%", height: 26, "aria-hidden": "true"},
             svg("line", {class: "rail", x1: 0, x2: "100%", y1: 13, y2: 13}),
             svg("line", {class: "now", x1: "50%", x2: "50%", y1: 0, y2: 26}),
+            missed.filter((one) => one.job === job).map((one) => missedMark(one, place)),
             runs.filter((run) => run.job === job).map((run) => marksOf(run, now, place)),
             dueMarks(occurrences.filter((one) => one.job === job), place)));
     return h("div", {class: "timeline", role: "group", "aria-label": label},
@@ -36,6 +38,19 @@ function dueMarks(occurrences, place) {
     return occurrences.map((one) => svg("circle",
         {...style, cx: `${place(Date.parse(one.at))}%`, cy: 13},
         svg("title", null, `due ${dayTime(one.at)}`)));
+}
+
+/** A dashed box around occurrences in a row that started no run, or a small one around a single. */
+function missedMark(missed, place) {
+    const [first, latest] = [missed.first_at, missed.latest_at].map((at) => Date.parse(at));
+    const [from, to] = [first, latest].map((at) => Math.max(0, place(at)));
+    const when = first === latest ? dayTime(first) : `${dayTime(first)} to ${dayTime(latest)}`;
+    const at = to - from < 0.8
+        ? {x: `${to}%`, width: 7, transform: "translate(-3.5 0)"}
+        : {x: `${from}%`, width: `${to - from}%`};
+    return svg("rect", {class: "missed", y: 9.5, height: 7, ...at},
+        svg("title", null, `${count(missed.occurrences, "missed start")}, ${when}: `
+            + localTimes(missed.words)));
 }
 
 /** The wait before a run as a thin bar, and the run itself; a skipped one is hollow. */
@@ -82,11 +97,13 @@ function days(now, place) {
 export const timelineKey = () => h("ul", {class: "key", "aria-hidden": "true"},
     [
         ["run succeeded", "ran"], ["run failed", "failed"], ["waited", "waited"],
-        ["run skipped", "skipped"], ["due", "due"]
+        ["run skipped", "skipped"], ["missed", "missed"], ["due", "due"]
     ].map(([style, text]) => h("li", null,
               svg("svg", {width: 14, height: 14},
                   style === "waited" ? svg("rect", {class: style, x: 0, y: 5, width: 14, height: 4})
                       : style === "due" || style === "run skipped"
                       ? svg("circle", {class: style, cx: 7, cy: 7, r: style === "due" ? 3 : 4.5})
+                      : style === "missed"
+                      ? svg("rect", {class: style, x: 3.5, y: 3.5, width: 7, height: 7})
                       : svg("rect", {class: style, x: 4, y: 0, width: 6, height: 14, rx: 2})),
               text)));

@@ -114,8 +114,25 @@ extension CommandSyntax {
                     "clarity-jobs history com.clarity.refresh -n 5",
                     "clarity-jobs history --failed --since 2026-11-20",
                     "clarity-jobs history show 42",
+                    "clarity-jobs history missed --since 2026-11-20",
                 ],
                 commands: [
+                    CommandSyntax(
+                        name: "missed",
+                        summary: "List occurrences that started no run of their own, latest first.",
+                        details: [
+                            "Says what became of each: merged into a later run, skipped, expired, or pending, such as",
+                            "those since the last scheduler ended. Occurrences in a row with the same end are one line.",
+                        ],
+                        operands: "[JOB]",
+                        options: [
+                            OptionSyntax(
+                                "limit", "n", value: "N", summary: "number of lines; default 20"),
+                            OptionSyntax(
+                                "since", value: "TIME",
+                                summary: "only occurrences at TIME or later"),
+                            .now,
+                        ]),
                     CommandSyntax(
                         name: "show",
                         summary: "Show one run, its attempts and everything it waited for.",

@@ -11,14 +11,7 @@ struct HistoryCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        guard arguments.operands.count <= 1 else {
-            throw CommandFailure(.usage, "`history` takes one job, got \(arguments.operands.count)")
-        }
-        var job: JobID?
-        if let name = arguments.operands.first {
-            job = JobID(name)
-            guard job != nil else { throw CommandFailure(.usage, "`\(name)` is no job's id") }
-        }
+        let job = try composition.historyJob("history")
         let limit = try composition.limit(1...1_000_000)
         let filter = RunFilter(
             job: job, isFailed: arguments.has("failed"), isDeferred: arguments.has("deferred"),
@@ -30,14 +23,7 @@ struct HistoryCommand {
             let runs = try history.runs(filter, limit: limit)
             return (runs, try deferrals(holding: runs, history))
         }
-        // A job that was removed from the job file keeps its history.
-        if runs.isEmpty, filter == RunFilter(job: job), let job,
-            !file.jobs.contains(where: { $0.id == job })
-        {
-            let suggestion = didYouMean(job.rawValue, among: file.jobs.map(\.id.rawValue))
-            throw CommandFailure(
-                .usage, "no job `\(job)` in the job file or in the history\(suggestion)")
-        }
+        if runs.isEmpty, let job { try composition.demandKnown(job, file, history) }
         composition.console.results(
             runs.map { RunText.object($0, waitingOn: waits[$0.id] ?? []) },
             table: Table(
@@ -56,6 +42,36 @@ struct HistoryCommand {
                 .map(\.deferral)
         }
         return waits
+    }
+}
+
+extension Composition {
+    /// Returns the job that a command on the history names, if it names one.
+    func historyJob(_ command: String) throws(CommandFailure) -> JobID? {
+        guard arguments.operands.count <= 1 else {
+            throw CommandFailure(
+                .usage, "`\(command)` takes one job, got \(arguments.operands.count)")
+        }
+        guard let name = arguments.operands.first else { return nil }
+        guard let job = JobID(name) else {
+            throw CommandFailure(.usage, "`\(name)` is no job's id")
+        }
+        return job
+    }
+
+    /// Refuses a job that neither the job file nor the history has: a job that was removed from the
+    /// file keeps its history.
+    func demandKnown(
+        _ job: JobID, _ file: JobFile, _ history: borrowing RunHistory
+    ) throws(CommandFailure) {
+        guard !file.jobs.contains(where: { $0.id == job }) else { return }
+        let runs = try askingStore { () throws(RunStoreError) in
+            try history.runs(of: job, limit: 1)
+        }
+        guard runs.isEmpty else { return }
+        let suggestion = didYouMean(job.rawValue, among: file.jobs.map(\.id.rawValue))
+        throw CommandFailure(
+            .usage, "no job `\(job)` in the job file or in the history\(suggestion)")
     }
 }
 

@@ -53,15 +53,7 @@ struct PastOccurrenceCommand {
         case .run: break
         case .pending:
             lines.append("no scheduler has looked at it yet: start `loop` or `run --due`")
-        case .recorded(.coalesced, let run):
-            lines.append(
-                "coalesced into run \(run.map { "\($0)" } ?? "that the history no longer has")")
-        case .recorded(.skipped, let run?):
-            lines.append("skipped: run \(run) was still going (`overlap: skip`)")
-        case .recorded(.skipped, nil): lines.append("skipped by `catch_up`")
-        case .recorded(.expired, _):
-            lines.append("expired: it could not start in the time that the job allows")
-        case .recorded(.paused, _): lines.append("skipped: the job was paused")
+        case .recorded(let fate, let run): lines.append(RunText.words(of: fate, run: run))
         }
         if let run = past.run {
             lines.append(RunText.line(run))

@@ -38,6 +38,22 @@ enum RunText {
         return "to be tried again\(when)"
     }
 
+    /// Returns in words what became of occurrences without a run of their own.
+    ///
+    /// - Parameter fate: `nil` if no scheduler has dealt with them yet.
+    static func words(of fate: OccurrenceFate?, run: RunID?) -> String {
+        switch fate {
+        case .coalesced:
+            "coalesced into run \(run.map { "\($0)" } ?? "that the history no longer has")"
+        case .skipped:
+            run.map { "skipped: run \($0) was still going (`overlap: skip`)" }
+                ?? "skipped by `catch_up`"
+        case .expired: "expired: not started in the time that the job allows"
+        case .paused: "skipped: the job was paused"
+        case nil: "pending: neither run nor skipped yet"
+        }
+    }
+
     static let heading = [
         "RUN", "JOB", "TRIGGER", "STATE", "ATTEMPTS", "SCHEDULED FOR", "FINISHED", "SUMMARY",
     ]

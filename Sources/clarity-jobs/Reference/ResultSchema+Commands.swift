@@ -12,6 +12,7 @@ extension ResultSchema {
             CommandResult("explain", .either([.object(explain), .object(explainPast)])),
             CommandResult("simulate", .object(simulate)),
             CommandResult("history", .list(.shared("run"))),
+            CommandResult("history missed", .list(.object(missed))),
             CommandResult("history show", .object(historyShow)),
             CommandResult("pause", .list(.object(pause))),
             CommandResult("resume", .list(.object(pause))),

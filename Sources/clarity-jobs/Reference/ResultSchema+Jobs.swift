@@ -190,6 +190,18 @@ extension ResultSchema {
         ]
     }
 
+    static var missed: [ResultField] {
+        [
+            .init("job", .text, "id of the job"),
+            .init("first_at", .instant, "the first occurrence"),
+            .init("latest_at", .instant, "the last one; the same if it is one"),
+            .init("occurrences", .integer, "number of occurrences"),
+            .init("fate", .text, "`coalesced`, `skipped`, `expired`, `paused` or `pending`"),
+            .init(maybe: "run", .integer, "the run that stands for them, or that was in the way"),
+            .init("words", .text, "the same in words"),
+        ]
+    }
+
     static var simulate: [ResultField] {
         let held: ResultType = .list(
             .object([.init("subject", .text, "what held it back")] + heldBack))

@@ -47,6 +47,10 @@ struct PagesDataTests {
                 ]
             ),
             ("runs/\(run)", ["history", "show", "\(run)"]),
+            (
+                "missed?job=upload&limit=5&since=2026-01-01",
+                ["history", "missed", "upload", "-n", "5", "--since", "2026-01-01"]
+            ),
             ("metrics", ["metrics"]),
             (
                 "metrics/heart_rate?since=2026-10-01",
@@ -63,20 +67,20 @@ struct PagesDataTests {
                 ]
             ),
             ("records?type=HeartRate&by=month", ["records", "HeartRate", "--by", "month"]),
-            ("insights", ["insights"]), ("insights/\(insight)", ["insights", insight]),
-            ("analyses?since=90d", ["analyses", "--since", "90d"]), ("outbox", ["outbox"]),
-            (
-                "outbox/list?state=queued&kind=heart_rate&limit=2",
             (
                 "metrics/heart_rate?since=2026-09-01&until=2026-10-01",
                 [
                     "metrics", "heart_rate", "--since", "2026-09-01", "--until", "2026-10-01",
                 ]
             ),
-                [
+            ("insights", ["insights"]), ("insights/\(insight)", ["insights", insight]),
             (
                 "insights?limit=1&offset=0", ["insights", "--limit", "1", "--offset", "0"]
             ),
+            ("analyses?since=90d", ["analyses", "--since", "90d"]), ("outbox", ["outbox"]),
+            (
+                "outbox/list?state=queued&kind=heart_rate&limit=2",
+                [
                     "outbox", "list", "--in-state", "queued", "--type", "heart_rate", "-n", "2",
                 ]
             ),
@@ -94,16 +98,16 @@ struct PagesDataTests {
             #expect(answer.headers["content-type"] == "application/json")
             #expect(head.status == 200 && head.text == "", "\(path)")
         }
-        // What depends on the present.
-        for (path, command) in [
-            ("status", ["status"]), ("jobs", ["list"]), ("next?count=3", ["next", "-n", "3"]),
-            ("explain?job=broken", ["explain", "broken"]), ("summary", ["summary"]),
         let absent = try await pages.send(
             "GET", "/api/v1/records?type=HeartRat", cookie: cookie)
         #expect(absent.status == 404)
         #expect(
             try absent.error
                 == "the archive has no records of the type `HeartRat`; did you mean `HeartRate`?")
+        // What depends on the present.
+        for (path, command) in [
+            ("status", ["status"]), ("jobs", ["list"]), ("next?count=3", ["next", "-n", "3"]),
+            ("explain?job=broken", ["explain", "broken"]), ("summary", ["summary"]),
             ("doctor", ["doctor"]), ("access", ["audit", "log"]),
         ] {
             let told = try await playground.start(command + ["-o", "json"]).finish()
@@ -157,15 +161,15 @@ struct PagesDataTests {
         ("records?type=-x", 400, "`type` is a type such as `heart_rate` or `HeartRate`"),
         ("records?by=day", 400, nil),
         ("metrics/-x", 400, "`type` is a type such as `heart_rate` or `HeartRate`"),
+        ("records?type=Nothing", 404, nil),
+        ("records?type=Nothing&since=2026-02-30", 400, nil),
         ("metrics/nothing", 404, nil),
+        ("insights?limit=1001", 400, "`limit` is a number from 1 to 1000"),
+        ("insights?offset=-1", 400, "`offset` is a number from 0 to 1000000"),
         ("runs/999", 404, "no run 999 in the history"),
         ("runs/-1", 400, "`id` is a number from 1 to 9223372036854775807"),
         ("runs/1/2", 404, "there is no such path"),
-        ("records?type=Nothing", 404, nil),
-        ("records?type=Nothing&since=2026-02-30", 400, nil),
         ("outbox/list?state=lost", 400, nil),
-        ("insights?limit=1001", 400, "`limit` is a number from 1 to 1000"),
-        ("insights?offset=-1", 400, "`offset` is a number from 0 to 1000000"),
         ("profile", 404, nil),
         ("session?x=1", 400, "`session` has no parameters"),
         ("nothing", 404, "there is no such path"),

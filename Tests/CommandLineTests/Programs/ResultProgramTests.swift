@@ -199,6 +199,10 @@ struct ResultProgramTests {
             ]))
         for run in runs {
             let number = try #require(run["run"].number)
+        try await add(
+            "history missed",
+            ["--now", "\(Date.now.addingTimeInterval(172_800).ISO8601Format())"], to: &outputs,
+            playground)
             try await add("history show", ["\(number)"], to: &outputs, playground)
         }
         try await add("resume", ["cleanup"], to: &outputs, playground)

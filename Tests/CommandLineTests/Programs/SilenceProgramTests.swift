@@ -75,6 +75,37 @@ struct SilenceProgramTests {
                 == "no scheduler has looked at it yet: start `loop` or `run --due`")
     }
 
+    @Test func `what started no run is listed with what became of it`() async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+        #expect(try await playground.run("run", "--due").status == 0)
+        let run = try #require(try await playground.json("history").elements.first)
+        let first = try #require(run["scheduled_for"].text.flatMap { Instant(rfc3339: $0) })
+        let (second, third) = (first + .seconds(86_400), first + .seconds(2 * 86_400))
+        let now = "\(third + .seconds(3600))"
+
+        let none = try await playground.run("history", "missed")
+        let late = try await playground.run("history", "missed", "--now", now)
+        let json = try await playground.json("history", "missed", "tidy", "--now", now).elements
+        let since = try await playground.json(
+            "history", "missed", "--since", "\(third + .seconds(1))", "--now", now)
+        let unknown = try await playground.run("history", "missed", "tidi")
+        let two = try await playground.run("history", "missed", "a", "b")
+
+        #expect(none.status == 0 && none.output == "" && since.elements.isEmpty)
+        #expect(late.outputLines.count == 2 && late.outputLines[0].hasPrefix("JOB   FIRST"))
+        #expect(late.outputLines[1].hasSuffix("  2       pending: neither run nor skipped yet"))
+        #expect(json.count == 1 && json[0]["job"].text == "tidy")
+        #expect(json[0]["first_at"].text == "\(second)" && json[0]["latest_at"].text == "\(third)")
+        #expect(json[0]["occurrences"].number == 2 && json[0]["run"] == .null)
+        #expect(json[0]["fate"].text == "pending")
+        #expect(
+            unknown.isRefusal(
+                64,
+                "clarity-jobs: no job `tidi` in the job file or in the history; did you mean `tidy`?"
+            ))
+        #expect(two.isRefusal(64, "clarity-jobs: `history missed` takes one job, got 2"))
+    }
+
     @Test func `explain --at names the constraint that held the run back`() async throws {
         let playground = try await playground(
             "schedule: { every: 1d }, constraints: { storage_free: 1024TiB }")
