@@ -1,6 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
+import WebAPI
 
 @testable import clarity_jobs_web
 
@@ -88,8 +89,8 @@ struct PagesGuardTests {
             ("run", #"{"job":"upload"}"#), ("cancel", #"{"run":1}"#), ("retry", #"{"run":1}"#),
             ("outbox-retry", #"{"state":"rejected"}"#),
             ("outbox-discard", #"{"state":"rejected"}"#),
-        ] {
             ("sample-retry", #"{"id":1}"#), ("sample-discard", #"{"id":1}"#),
+        ] {
             let answer = try await pages.act(name, body, cookie: cookie)
 
             #expect(answer.status == 403, "\(name)")
@@ -112,6 +113,24 @@ struct PagesGuardTests {
         let answer = try await pages.send(method, path, cookie: cookie)
 
         #expect(answer.status == status && answer.headers["allow"] == allowed)
+    }
+
+    @Test func `every path of the API refuses other methods`() async throws {
+        let (pages, _, cookie) = try await pages()
+        let read = APIRoute.all.map(\.path) + ["session", "events"]
+
+        for (path, methods, allowed) in read.map({ ($0, ["POST", "PUT", "DELETE"], "GET, HEAD") })
+            + APIAction.all.map({ ("actions/\($0.name)", ["GET", "PUT", "DELETE"], "POST") })
+        {
+            // The method is looked at first, so the variable may be anything.
+            let path = "/api/v1/\(path.replacing(/\{[a-z]+\}/, with: "1"))"
+            for method in methods {
+                let answer = try await pages.send(method, path, cookie: cookie)
+
+                #expect(answer.status == 405, "\(method) \(path)")
+                #expect(answer.headers["allow"] == allowed, "\(method) \(path)")
+            }
+        }
     }
 
     @Test func `the body of an action is a small JSON object`() async throws {
