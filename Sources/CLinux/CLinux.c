@@ -44,6 +44,10 @@ int clinux_exchange(const char *one, const char *other) {
     return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
+int clinux_rename_to_new(const char *path, const char *name) {
+    return renameat2(AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE);
+}
+
 int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
     return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }

@@ -37,6 +37,9 @@ int clinux_eventfd(void);
 /* renameat2(2), RENAME_EXCHANGE: gives each of two files or folders the other's name, at once. */
 int clinux_exchange(const char *one, const char *other);
 
+/* renameat2(2), RENAME_NOREPLACE: fails with EEXIST if something has the new name. */
+int clinux_rename_to_new(const char *path, const char *name);
+
 /* posix_spawn_file_actions_addclosefrom_np(3): returns 0 or the error's number. */
 int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
 

@@ -27,9 +27,7 @@ struct RecordDatabase: RecordTarget {
     init(_ path: String) throws(RecordExport.Fault) {
         self.path = path
         let draft = "\(path).part"
-        guard faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
-            throw .exists(path: path)
-        }
+        try RecordFile.checkIsNew(path)
         // Made before SQLite opens it, so that nobody else can read it at any time.
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw .system(path: draft, code: errno) }
@@ -129,9 +127,10 @@ struct RecordDatabase: RecordTarget {
             try execute("CREATE VIEW \"all records\" AS \(parts.joined(separator: " UNION ALL "))")
         }
         let file = open(draft.path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0, fsync(file) == 0, close(file) == 0, rename(draft.path, path) == 0 else {
+        guard file >= 0, fsync(file) == 0, close(file) == 0 else {
             throw .system(path: path, code: errno)
         }
+        try RecordFile.rename(draft.path, to: path)
     }
 
     private func execute(_ script: String) throws(RecordExport.Fault) {

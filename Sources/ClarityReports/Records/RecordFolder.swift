@@ -1,3 +1,4 @@
+import CLinux
 import ClarityJobs
 import ClaritySystem
 @preconcurrency import Glibc
@@ -100,8 +101,27 @@ final class RecordFile {
     }
 
     func finish() throws(RecordExport.Fault) {
-        guard fsync(descriptor) == 0, rename(draft, path) == 0 else {
-            throw .system(path: path, code: errno)
+        guard fsync(descriptor) == 0 else { throw .system(path: path, code: errno) }
+        try RecordFile.rename(draft, to: path)
+    }
+
+    /// - Throws: `RecordExport.Fault.exists` if something is at a path, even a link to nothing.
+    static func checkIsNew(_ path: String) throws(RecordExport.Fault) {
+        guard faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
+            throw .exists(path: path)
+        }
+    }
+
+    /// Gives a whole file its name. What another program put there in the meantime stays.
+    static func rename(_ draft: String, to path: String) throws(RecordExport.Fault) {
+        if clinux_rename_to_new(draft, path) == 0 { return }
+        switch errno {
+        case EEXIST: throw .exists(path: path)
+        case EINVAL, ENOSYS:
+            // Not every file system can look and rename at once.
+            try checkIsNew(path)
+            guard Glibc.rename(draft, path) == 0 else { throw .system(path: path, code: errno) }
+        default: throw .system(path: path, code: errno)
         }
     }
 }
