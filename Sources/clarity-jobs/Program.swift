@@ -112,6 +112,7 @@ enum Program {
         case ["metrics"]: try ReadingCommands(composition).metrics()
         case ["records"]: try ReadingCommands(composition).records()
         case ["export-data"]: try ExportDataCommand(composition).run()
+        case ["report"]: try ReportCommand(composition).run()
         case ["insights"]: try ReadingCommands(composition).insights()
         case ["analyses"]: try ReadingCommands(composition).analyses()
         case ["profile"]: try ReadingCommands(composition).profile()

@@ -97,7 +97,7 @@ extension SheetReader {
     }
 
     /// Reads the records of a type one by one; returns `false` if there are too many.
-    private func read(
+    func read(
         _ type: ArchivedType, by period: RecordPeriod, in span: Range<Int64>,
         _ rows: inout [RecordRow], _ sheet: inout Sheet
     ) throws(HealthStoreError) -> Bool {

@@ -136,7 +136,7 @@ extension CommandSyntax {
                     CommandSyntax(
                         name: "show",
                         summary: "Show one run, its attempts and everything it waited for.",
-                        operands: "RUN")
+                        operands: "RUN"),
                 ]),
             CommandSyntax(
                 name: "pause", summary: "Pause jobs.",
@@ -214,7 +214,8 @@ extension CommandSyntax {
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
             .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records,
-            .insights, .analyses, .profile, .archive, .outbox, .auth, .key, .backup, .restore,
+            .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .key, .backup,
+            .restore,
             CommandSyntax(
                 name: "completion", summary: "Print the completion script of a shell.",
                 details: [

@@ -58,6 +58,26 @@ extension CommandSyntax {
             "clarity-jobs records Workout --by raw --since 2026-01-01 --until 2026-01-31",
         ])
 
+    static let report = CommandSyntax(
+        name: "report", summary: "Write a month as one page, to print or to send.",
+        details: [
+            "The page has charts, tables, nights, workouts, insights and what is missing, each day in the",
+            "time zone of your account. It is one HTML file without scripts, loads nothing, and prints on",
+            "A4. It is readable by you only and not encrypted. Nothing is overwritten. The audit log",
+            "records it.",
+        ],
+        options: [
+            OptionSyntax(
+                "month", value: "MONTH",
+                summary: "a month such as 2026-10; default the last whole one"),
+            OptionSyntax("out", value: "FILE", summary: "a new file; `-` is standard output"),
+            .now,
+        ],
+        examples: [
+            "clarity-jobs report --out ~/october.html --month 2026-10",
+            "clarity-jobs report --out - > ~/last-month.html",
+        ])
+
     static let insights = CommandSyntax(
         name: "insights", summary: "List insights, or show one of them.",
         details: offline + ["ID is an insight's id, or an unambiguous beginning of it."],

@@ -43,7 +43,7 @@ struct ExportDataCommand {
 }
 
 /// Runs `body` and turns an error of an export into a failure of the command.
-private func exporting<Result>(
+func exporting<Result>(
     _ body: () throws(RecordExport.Fault) -> Result
 ) throws(CommandFailure) -> Result {
     do throws(RecordExport.Fault) {

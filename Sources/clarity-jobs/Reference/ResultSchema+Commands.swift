@@ -40,6 +40,7 @@ extension ResultSchema {
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),
             CommandResult("export-data", .object(exportData)),
+            CommandResult("report", .object(report)),
             CommandResult("sources", .list(.object(sources))),
             CommandResult("summary", .object(summary), line: .object(summaryLine)),
             CommandResult(

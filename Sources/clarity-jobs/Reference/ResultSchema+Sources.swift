@@ -14,6 +14,15 @@ extension ResultSchema {
         .init("token", .text, "the token, which nothing shows again")
     }
 
+    static var report: [ResultField] {
+        [
+            .init("path", .text, "the file; with `--out -` there is only the page"),
+            .init("month", .text, "the month, such as `2026-10`"),
+            .init("days_with_data", .integer, "number of days with a value, a night or a workout"),
+            .init("is_over", .boolean, "whether the month has ended"),
+        ]
+    }
+
     static var exportData: [ResultField] {
         [
             .init("path", .text, "the folder or file"),

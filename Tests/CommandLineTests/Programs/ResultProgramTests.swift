@@ -166,6 +166,13 @@ struct ResultProgramTests {
             )
         }
         try await add("sources", to: &outputs, playground)
+        for format in ["json", "ndjson"] {
+            let result = try await playground.run(
+                "report", "-o", format, "--out", "\(playground.folder.path)/report-\(format)",
+                "--month", String(Date.now.ISO8601Format().prefix(7)))
+            outputs.append(
+                Output(entry: format == "json" ? "report" : "report.line", text: result.output))
+        }
 
         // Runs.
         for job in ["upload", "waits", "notify", "cleanup"] {
@@ -192,6 +199,10 @@ struct ResultProgramTests {
         try await add("status", to: &outputs, playground, statuses: [0, 1])
         try await add("status", ["-q"], to: &outputs, playground, statuses: [0, 1])
         try await add("history", ["-n", "100"], to: &outputs, playground)
+        try await add(
+            "history missed",
+            ["--now", "\(Date.now.addingTimeInterval(172_800).ISO8601Format())"], to: &outputs,
+            playground)
         let runs = try await playground.json("history", "-n", "100").elements
         #expect(
             Set(runs.compactMap { $0["state"].text }).isSuperset(of: [
@@ -199,10 +210,6 @@ struct ResultProgramTests {
             ]))
         for run in runs {
             let number = try #require(run["run"].number)
-        try await add(
-            "history missed",
-            ["--now", "\(Date.now.addingTimeInterval(172_800).ISO8601Format())"], to: &outputs,
-            playground)
             try await add("history show", ["\(number)"], to: &outputs, playground)
         }
         try await add("resume", ["cleanup"], to: &outputs, playground)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Completion")
 struct CompletionTests {
     @Test(arguments: [
-        (["re"], ["receive", "resume", "retry", "records", "restore"]),
+        (["re"], ["receive", "resume", "retry", "records", "report", "restore"]),
         (["an"], ["analyses"]),
         (["--config", "a.yaml", "outb"], ["outbox"]),
         (["outbox", "l"], ["list"]),
