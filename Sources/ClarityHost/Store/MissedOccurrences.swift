@@ -23,6 +23,8 @@ extension RunHistory {
 
     /// Returns the last `limit` of the missed occurrences, the latest first.
     ///
+    /// Occurrences that were merged into a run count unless that run began in time for them.
+    ///
     /// - Parameters:
     ///   - job: `nil` for those of all jobs.
     ///   - since: only occurrences of which the latest was due then or later; `nil` for all.
@@ -33,12 +35,15 @@ extension RunHistory {
         let recorded = try rethrowing(path) {
             try connection?.all(
                 """
-                SELECT job_id, first_ms, latest_ms, occurrences, fate, run_id FROM occurrence_fates
-                WHERE latest_ms >= ?1 AND (?2 IS NULL OR job_id = ?2)
-                ORDER BY latest_ms DESC, job_id LIMIT ?3
+                SELECT f.job_id, first_ms, latest_ms, occurrences, fate, run_id
+                FROM occurrence_fates AS f LEFT JOIN runs ON runs.id = run_id
+                WHERE latest_ms >= ?1 AND (?2 IS NULL OR f.job_id = ?2)
+                    AND (fate <> 'coalesced' OR started_at_ms IS NULL
+                        OR started_at_ms - first_ms > ?4)
+                ORDER BY latest_ms DESC, f.job_id LIMIT ?3
                 """, .integer(since?.millisecondsSince1970 ?? .min),
                 job.map { .text($0.rawValue) } ?? .null, .integer(Int64(limit)),
-                map: MissedOccurrences.init) ?? []
+                .integer(RunHistory.patience.milliseconds), map: MissedOccurrences.init) ?? []
         }
         let pending = try self.pending(jobs.filter { job == nil || $0.id == job }, at: now)
             .filter { since == nil || $0.due.latest >= since ?? now }

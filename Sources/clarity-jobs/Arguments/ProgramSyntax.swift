@@ -123,6 +123,7 @@ extension CommandSyntax {
                         details: [
                             "Says what became of each: merged into a later run, skipped, expired, or pending, such as",
                             "those since the last scheduler ended. Occurrences in a row with the same end are one line.",
+                            "A run that begins within 15 minutes has missed nothing.",
                         ],
                         operands: "[JOB]",
                         options: [

@@ -62,6 +62,22 @@ struct MissedOccurrencesTests {
         #expect(try missed(limit: 1, at: .noon - .seconds(900)) == [all[0]])
     }
 
+    @Test(arguments: [(900, 1), (901, 2)])
+    func `a run that begins in 15 minutes has missed nothing that was merged into it`(
+        wait: Int, count: Int
+    ) throws {
+        var run = Run(
+            id: RunID(1), job: a, kind: JobKind("work"), trigger: .schedule,
+            scheduledFor: .noon - .seconds(1800), enqueuedAt: .noon)
+        (run.state, run.attempts) = (.succeeded, 1)
+        run.startedAt = .noon - .seconds(5400) + .seconds(wait)
+        run.finishedAt = .noon
+        let done = run
+        try bed.open().store.decide { _ in [.put(done)] }
+
+        #expect(try missed(at: .noon - .seconds(900)).count == count)
+    }
+
     @Test func `those that no scheduler dealt with in 15 minutes are pending`() throws {
         let pending = MissedOccurrences(
             job: a,
