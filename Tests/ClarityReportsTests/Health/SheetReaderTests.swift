@@ -170,6 +170,19 @@ import Testing
         }
     }
 
+    @Test func `portions of the list have every insight once`() throws {
+        for day in 1...5 { try keepInsight("i-\(day)", "2026-01-0\(day)T10:00:00Z", "of \(day)") }
+        func narratives(_ limit: Int, _ offset: Int) throws -> [String] {
+            try reader().insights(limit: limit, offset: offset).cells.dropFirst().map { $0[3] }
+        }
+
+        #expect(try narratives(2, 0) == ["of 5", "of 4"])
+        #expect(try narratives(2, 2) == ["of 3", "of 2"])
+        #expect(try narratives(2, 4) == ["of 1"])
+        let end = try reader().insights(limit: 2, offset: 5)
+        #expect(end.lines.first == "there are no earlier insights" && end.cells.count == 1)
+    }
+
     @Test func `a long text does not hold the list up`() throws {
         let narrative = String(repeating: "word ", count: 900)
         let rows = (0..<300).map { number in
