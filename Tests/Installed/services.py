@@ -104,7 +104,7 @@ def failed_service(world):
     expect(len(told()) == 3, "it was told more than once:", told())
     expect(machine.run("ls", f"/{STATE}/failed-services") == "", "the mark stays")
     sound(world, "status=70", "status=74", "Failed with result", "Failed to start", "repeated too",
-          "history.db", "failed (", "caused by", "restore")  # fmt: skip
+          "OnFailure=", "clarity-jobs-failed@", "history.db", "failed (", "caused by", "restore")  # fmt: skip
 
 
 def pages_by_socket(world):
