@@ -50,12 +50,7 @@ extension ArchivedRecord.Value {
     /// The number, rounded to the nearest that the machine has.
     package var number: Double? {
         guard case .number(let mantissa, let decimals) = self else { return nil }
-        // Powers of ten up to 22 are exact.
-        return Double(mantissa) / ArchivedRecord.Value.powers[Int(decimals)]
-    }
-
-    private static let powers = (0...RecordNumber.mostDecimals).map { exponent in
-        (0..<exponent).reduce(1.0) { power, _ in power * 10 }
+        return Double(mantissa, decimals: decimals)
     }
 }
 

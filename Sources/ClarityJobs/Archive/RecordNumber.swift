@@ -47,3 +47,19 @@ package enum RecordNumber {
         return mantissa < 0 ? "-" + digits : digits
     }
 }
+
+extension Double {
+    /// The number nearest to a decimal one. SQLite 3.40 and others are off by a digit at times.
+    init(_ mantissa: Int64, decimals: UInt8) {
+        // Both are exact below 2^53 and 10^22, so that the quotient is rounded once.
+        if mantissa.magnitude < 1 << 53, decimals < Double.powers.count {
+            self = Double(mantissa) / Double.powers[Int(decimals)]
+        } else {
+            self = Double(RecordNumber.text(mantissa: mantissa, decimals: decimals)) ?? .nan
+        }
+    }
+
+    private static let powers: [Double] = (0...18).reduce(into: [1]) { powers, _ in
+        powers.append((powers.last ?? 1) * 10)
+    }
+}

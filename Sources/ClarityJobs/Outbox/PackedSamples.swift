@@ -385,19 +385,3 @@ extension Segment {
         return samples
     }
 }
-
-extension Double {
-    /// The number nearest to a decimal one.
-    fileprivate init(_ mantissa: Int64, decimals: UInt8) {
-        // Both are exact below 2^53 and 10^22, so that the quotient is rounded once.
-        if mantissa.magnitude < 1 << 53, decimals < Double.powers.count {
-            self = Double(mantissa) / Double.powers[Int(decimals)]
-        } else {
-            self = Double(RecordNumber.text(mantissa: mantissa, decimals: decimals)) ?? .nan
-        }
-    }
-
-    private static let powers: [Double] = (0...18).reduce(into: [1]) { powers, _ in
-        powers.append((powers.last ?? 1) * 10)
-    }
-}

@@ -89,7 +89,9 @@ struct RecordDatabase: RecordTarget {
                         .text(record.created.map { times.text($0, record.offsets.created) }))
                     values.append(.text(times.text(record.start, record.offsets.start)))
                     values.append(.text(times.text(record.end, record.offsets.end)))
-                    values.append(.text(record.valueText(in: segment)))
+                    values.append(
+                        record.value.number.map { .real($0) }
+                            ?? .text(record.valueText(in: segment)))
                     if let index = record.metadata, metadata[index] == nil {
                         metadata[index] = .text(RecordMetadata(segment.texts[index]).json.line)
                     }

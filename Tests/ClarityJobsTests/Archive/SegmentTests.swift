@@ -119,6 +119,18 @@ struct SegmentTests {
     }
 
     @Test(arguments: [
+        "0.105441", "0.3", "-71.35", "125.460839", "9007199254740993",
+        "123456789012345678", "0.12345678901234567", "9007199254740992.5",
+    ])
+    func `a number is the nearest that a machine has`(text: String) throws {
+        let number = try #require(Array(text.utf8).withUnsafeBufferPointer(RecordNumber.parse))
+        let value = ArchivedRecord.Value.number(
+            mantissa: number.mantissa, decimals: number.decimals)
+
+        #expect(value.number == Double(text))
+    }
+
+    @Test(arguments: [
         "", "-", ".", "-0", "-0.0", "007", "00", ".5", "5.", "1.2.3", "1e5", "+1", " 1", "1 ", "x",
         "1234567890123456789", "0.1234567890123456789", "HKCategoryValueNotApplicable",
     ])
