@@ -71,7 +71,9 @@ public struct ExportFolder: Sendable {
 
     private func lock() throws(RecordExport.Fault) -> AdvisoryLock {
         do throws(AdvisoryLock.Fault) {
-            if let lock = try AdvisoryLock.take(parent, LOCK_EX, patience: .zero) { return lock }
+            // A program that is just being started holds it for moments after its owner let go.
+            let lock = try AdvisoryLock.take(parent, LOCK_EX, patience: .milliseconds(250))
+            if let lock { return lock }
         } catch {
             throw .system(path: parent, code: error.errno)
         }

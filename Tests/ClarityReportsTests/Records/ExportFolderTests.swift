@@ -105,8 +105,10 @@ import Testing
         mkdir("\(folder.path)/nas/.records.clarity-jobs-part", 0o700)
         try folder.write("nas/.records.clarity-jobs-part/HK.csv.part", [1])
 
-        #expect(throws: RecordExport.Fault.self) {
+        #expect {
             try replace { _ throws(RecordExport.Fault) in throw .stopped }
+        } throws: { error in
+            if case RecordExport.Fault.stopped = error { true } else { false }
         }
 
         #expect(try names() == Self.complete)
