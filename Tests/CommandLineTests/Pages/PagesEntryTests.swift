@@ -78,7 +78,11 @@ struct PagesEntryTests {
         let playground = try await playground()
         let early = try await playground.run("serve", "link")
         #expect(early.output.hasPrefix("http://127.0.0.1:8799/enter?token="))
-        #expect(early.errors == "the pages are not served yet: clarity-jobs serve\n")
+        #expect(
+            early.errors == """
+                no pages were served yet: `clarity-jobs serve`, or clarity-jobs-web.socket of systemd
+
+                """)
         // A server that listened elsewhere before.
         try PageAccess(stateDirectory: playground.statePath).note(address: "http://127.0.0.1:9")
 
