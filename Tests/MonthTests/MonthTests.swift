@@ -67,7 +67,7 @@ import Testing
             (.queued, "samples_queued", heartRates - overlap),
             (.known, "samples_duplicate", overlap),
             (.folded, "samples_folded", first.stepRecords + second.stepRecords),
-            (.unmapped, "samples_unmapped", first.unmapped + second.unmapped),
+            (.unmapped, "samples_kept_here", first.unmapped + second.unmapped),
             (.refused, "samples_refused", 0), (.paired, "samples_paired", 0),
             (.repeated, "samples_repeated", 0), (.made, "metrics_made", days),
             (.madeQueued, "metrics_queued", days - knownDays),

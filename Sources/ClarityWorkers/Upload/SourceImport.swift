@@ -6,7 +6,7 @@ import ClaritySystem
 /// Imports the samples of the sources into the outbox, and accounts for every record.
 ///
 /// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
-/// `samples_folded`, `samples_repeated`, `samples_unmapped`, `samples_refused` and
+/// `samples_folded`, `samples_repeated`, `samples_kept_here`, `samples_refused` and
 /// `samples_before_since`. `metrics_made` counts the days and nights that were made of records. It
 /// is the sum of `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`,
 /// `metrics_kept`, `metrics_refused` and `metrics_before_since`.
@@ -150,7 +150,7 @@ struct SourceImport {
             "samples_before_since": enqueued.beforeSince,
             "samples_paired": report.pairedPartners, "samples_folded": report.folded,
             "samples_repeated": report.repeated,
-            "samples_unmapped": report.unmapped.values.reduce(0, +),
+            "samples_kept_here": report.unmapped.values.reduce(0, +),
             "samples_refused": report.refused.values.reduce(0, +),
             "samples_nested": report.nestedSkipped, "metrics_made": enqueued.metrics,
             "metrics_queued": enqueued.metricsQueued, "metrics_known": enqueued.metricsKnown,

@@ -43,7 +43,7 @@ import Testing
         #expect(tally["samples_read"] == 253)
         #expect(tally["samples_queued"] == 250)
         #expect(tally["samples_duplicate"] == 1)
-        #expect(tally["samples_unmapped"] == 1)
+        #expect(tally["samples_kept_here"] == 1)
         #expect(tally["samples_refused"] == 1)
         #expect(tally["samples_sent"] == 250)
         #expect(tally["samples_accepted"] == 250)

@@ -60,7 +60,7 @@ struct GeneratedExportProgramTests {
         #expect(counts["samples_read"].number == (truth["top_records"].number ?? 0) + workouts)
         #expect(counts["samples_nested"] == truth["nested_records"])
         #expect(counts["samples_refused"] == .number(0))
-        #expect(counts["samples_unmapped"] == .number(total(unmapped)))
+        #expect(counts["samples_kept_here"] == .number(total(unmapped)))
         // The note names the eight largest types.
         let largest = unmapped.sorted { total([$1]) < total([$0]) }.prefix(8)
         for type in largest {

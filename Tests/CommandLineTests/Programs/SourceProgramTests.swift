@@ -182,7 +182,7 @@ struct SourceProgramTests {
 
     private func expect(_ counts: JSONValue, _ truth: JSONValue) {
         #expect(counts["samples_read"] == truth["recordsRead"])
-        #expect(counts["samples_unmapped"] == .number(total(truth["unmapped"])))
+        #expect(counts["samples_kept_here"] == .number(total(truth["unmapped"])))
         #expect(counts["samples_refused"] == .number(total(truth["refused"])))
         #expect(counts["samples_paired"] == truth["pairedPartners"])
         #expect(counts["samples_folded"] == truth["folded"])

@@ -64,7 +64,7 @@ struct WorkoutProgramTests {
         // One record is of a type without a field, one workout has no date.
         #expect(told["counts"]["samples_read"].number == 5)
         #expect(told["counts"]["samples_sent"].number == 3)
-        #expect(told["counts"]["samples_unmapped"].number == 1)
+        #expect(told["counts"]["samples_kept_here"].number == 1)
         #expect(told["counts"]["samples_refused"].number == 1)
         #expect(once.count == 3)
         for workout in once {
