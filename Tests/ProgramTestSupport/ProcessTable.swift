@@ -37,17 +37,19 @@ enum ProcessTable {
         return ports
     }
 
-    /// Returns the number of open TCP connections over IPv4 to a port of `process`, on its side.
-    /// What a program has sent before it ended may still wait there.
-    static func openConnections(to port: Int, of process: Int32) -> Int {
-        // Nothing more arrives in LISTEN and TIME_WAIT: at a listener, and on a connection that
-        // both sides have closed.
-        let isOver: Set<Substring> = ["0A", "06"]
+    /// Returns the states of the open TCP connections over IPv4 to a port of `process`, on its side,
+    /// as `/proc/net/tcp` numbers them. What a program has sent before it ended may still wait there.
+    static func openConnections(to port: Int, of process: Int32) -> [String] {
+        // Nothing more arrives at a listener, and on a connection that this side has closed, which
+        // may wait for the other side for a minute: FIN_WAIT1 and 2, TIME_WAIT, LAST_ACK, CLOSING.
+        let isOver: Set<Substring> = ["0A", "04", "05", "06", "09", "0B"]
         let lines = text("/proc/\(process)/net/tcp", most: .max).split(separator: "\n")
-        return lines.dropFirst().count { line in
+        return lines.dropFirst().compactMap { line in
             let words = line.split(separator: " ")
-            guard words.count > 3, !isOver.contains(words[3]) else { return false }
-            return words[1].split(separator: ":").last.flatMap { Int($0, radix: 16) } == port
+            guard words.count > 3, !isOver.contains(words[3]),
+                words[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) }) == port
+            else { return nil }
+            return String(words[3])
         }
     }
 

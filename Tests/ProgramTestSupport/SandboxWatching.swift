@@ -26,20 +26,21 @@ extension Sandbox {
     func waitUntilQuiet() async throws {
         let (port, process) = try (Int(port), processID)
         let end = ContinuousClock.now + .seconds(60)
-        var isQuiet = false
-        while !isQuiet, ContinuousClock.now < end {
+        var open: [String] = []
+        repeat {
             let hung = try await answers("hang")
             // The question was a connection too: it needs time to end.
-            isQuiet = try await blocking {
+            open = try await blocking {
                 let patience = ContinuousClock.now + .seconds(5)
-                while ContinuousClock.now < patience {
-                    if ProcessTable.openConnections(to: port, of: process) <= hung { return true }
+                while true {
+                    let open = ProcessTable.openConnections(to: port, of: process)
+                    if open.count <= hung { return [] }
+                    if ContinuousClock.now > patience { return open }
                     sched_yield()
                 }
-                return false
             }
-        }
-        try #require(isQuiet, "connections to the sandbox stay open")
+        } while !open.isEmpty && ContinuousClock.now < end
+        try #require(open.isEmpty, "connections to the sandbox stay open")
     }
 
     /// Expires the access tokens and the refresh tokens.
