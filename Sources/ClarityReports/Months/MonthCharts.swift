@@ -8,7 +8,7 @@ struct MonthCharts {
     let dates: LocalDates
 
     private static let size = (width: 340.0, height: 132.0)
-    private static let plot = (left: 36.0, right: 336.0, top: 8.0, bottom: 112.0)
+    private static let plot = (left: 44.0, right: 336.0, top: 8.0, bottom: 112.0)
 
     /// Returns the chart of a metric: bars of totals, or bands from the least to the greatest value
     /// with a line of means; `nil` if the numbers are too large to be drawn.
