@@ -16,7 +16,8 @@ public struct FreshnessFacts: Hashable, Sendable {
     /// The newest that counts: a sample that the backend has confirmed or accepted, an insight, or
     /// the last pull of the profile; `nil` if there is none.
     public var newest: Instant?
-    /// The newest sample in each other place, of those that would meet the goal.
+    /// The newest sample in each other place, of those that would meet the goal; of what waits, the
+    /// newest of all.
     public var elsewhere: [Place: Instant] = [:]
     /// When a source was last read to its end.
     public var lastReading: Instant?
@@ -76,8 +77,8 @@ extension HealthStore {
         }
     }
 
-    /// Searches the samples that may meet the goal, and if none was accepted, the newest accepted
-    /// one.
+    /// Searches the samples that may meet the goal. If none was accepted, searches the newest
+    /// accepted one, and the newest that waits.
     ///
     /// A sample's time is its end, or for an unfinished day the time up to which it is known.
     private func look(
@@ -108,17 +109,23 @@ extension HealthStore {
             let instant = Instant(secondsSince1970: last)
             taken = max(taken ?? instant, instant)
         }
-        if taken == nil {
-            taken = try connection.first(
+        func newest(_ states: String) throws -> Instant? {
+            try connection.first(
                 """
                 SELECT \(end) FROM (
                     SELECT state, start_s, end_s, as_of_s FROM samples
                     WHERE kind = ? ORDER BY start_s DESC LIMIT \(HealthStore.reach))
-                WHERE state IN ('confirmed', 'stored', 'accepted') ORDER BY start_s DESC LIMIT 1
+                WHERE state IN (\(states)) ORDER BY start_s DESC LIMIT 1
                 """, .text(kind.rawValue)
             ) { Instant(secondsSince1970: $0.integer(0)) }
         }
+        if taken == nil { taken = try newest("'confirmed', 'stored', 'accepted'") }
         if let taken { facts.newest = max(facts.newest ?? taken, taken) }
+        if facts.elsewhere[.waiting].map({ $0 < limit }) ?? true,
+            let waiting = try newest("'queued', 'sending'")
+        {
+            facts.elsewhere[.waiting] = max(facts.elsewhere[.waiting] ?? waiting, waiting)
+        }
     }
 }
 

@@ -68,8 +68,8 @@ public struct FreshnessRuling: Hashable, Sendable {
     ///
     /// The goal is met while the newest data is no older than `within`. Otherwise the newest sample
     /// that would meet the goal, but is not delivered, decides: a waiting sample waits for its job
-    /// or a login. If there is no such sample, it depends on whether somebody has looked within
-    /// `within`. If so, there was nothing new. If not, the cause is the job if it is held back, and
+    /// or a login, also one that is older, but newer than all that is delivered. If there is no such
+    /// sample, it depends on whether somebody has looked within `within`. If so, there was nothing new. If not, the cause is the job if it is held back, and
     /// otherwise the source. For pulled data it is the login or the job.
     ///
     /// - Parameter jobs: the jobs of the job file, in its order.
@@ -102,10 +102,12 @@ public struct FreshnessRuling: Hashable, Sendable {
     private static func blame(
         for facts: FreshnessFacts, since limit: Instant, _ job: BringingJob?, _ isLoggedIn: Bool
     ) -> Blame {
-        let places = FreshnessFacts.Place.allCases
-        let newest = places.compactMap { facts.elsewhere[$0] }.max()
-        let place = newest.flatMap { newest in
-            newest < limit ? nil : places.first { facts.elsewhere[$0] == newest }
+        let undelivered = facts.elsewhere.filter { place, end in
+            end >= limit || place == .waiting && facts.newest.map { end > $0 } ?? true
+        }
+        let newest = undelivered.values.max()
+        let place = FreshnessFacts.Place.allCases.first {
+            undelivered[$0] != nil && undelivered[$0] == newest
         }
         switch place {
         case .waiting where !isLoggedIn: return .login

@@ -78,6 +78,15 @@ import Testing
         #expect(try facts(store).newest == noon - .seconds(80 * 86_400))
     }
 
+    @Test func `of what waits the newest is found, however old it is`() throws {
+        let store = try folder.open()
+        try put("rejected", -60 * 86_400, in: store)
+        try put("queued", -80 * 86_400, in: store)
+        try put("sending", -90 * 86_400, in: store)
+
+        #expect(try facts(store).elsewhere == [.waiting: noon - .seconds(80 * 86_400)])
+    }
+
     @Test func `a day serves what it is made of, by what was known of it`() throws {
         let store = try folder.open()
         try put("accepted", 7200, kind: "activity", asOf: -500, in: store)

@@ -66,8 +66,17 @@ import Testing
             testDescription: "of places alike, what waits counts", newest: 27,
             elsewhere: [.waiting: 3, .setAside: 3], blame: .job(job("bulk-upload"))),
         Row(
-            testDescription: "what is too old elsewhere too does not count", newest: 40,
-            elsewhere: [.waiting: 27], reading: 2, blame: .source(lastReading: ago(2))),
+            testDescription: "what is set aside and too old does not count", newest: 40,
+            elsewhere: [.setAside: 27], reading: 2, blame: .source(lastReading: ago(2))),
+        Row(
+            testDescription: "what waits counts, though it is too old", newest: 40,
+            elsewhere: [.waiting: 27], reading: 2, blame: .job(job("bulk-upload"))),
+        Row(
+            testDescription: "old data waits, none was ever sent, and nobody is logged in",
+            elsewhere: [.waiting: 300], reading: 2, isLoggedIn: false, blame: .login),
+        Row(
+            testDescription: "what waits and is older than what arrived does not count", newest: 40,
+            elsewhere: [.waiting: 41], reading: 2, blame: .source(lastReading: ago(2))),
         Row(
             testDescription: "read lately, and there was nothing newer", newest: 40, reading: 2,
             jobs: [job("bulk-upload", isHeldBack: true)], blame: .source(lastReading: ago(2))),
