@@ -13,9 +13,9 @@ extension SheetReader {
         let label: String
         let measure: Measure
         var figure: DayFigure?
-        /// Whether the value came from the backend and not only from a source.
-        var isPulled = false
         var asOf: Instant?
+        /// What was done at `asOf`.
+        var word = "read"
     }
 
     /// Returns the day of `now`: its steps, the resting heart rate, the last night, the latest
@@ -44,8 +44,14 @@ extension SheetReader {
                 var item = Item(label: label, measure: measure)
                 if isWanted {
                     item.figure = last
-                    item.isPulled = newest?.origin == .pulled
-                    item.asOf = item.isPulled ? freshness.synced : newest?.asOf ?? freshness.read
+                    (item.asOf, item.word) =
+                        if newest?.origin == .pulled {
+                            (freshness.synced, "synced")
+                        } else if let exported = newest?.asOf {
+                            (exported, "exported")
+                        } else {
+                            (freshness.read, "read")
+                        }
                 }
                 items.append(item)
             }
@@ -94,7 +100,7 @@ extension SheetReader {
             let age =
                 item.figure == nil
                 ? "missing"
-                : AsOf.text(item.isPulled ? "synced" : "read", item.asOf, at: now)
+                : AsOf.text(item.word, item.asOf, at: now)
             rows.append([
                 item.label, value.map { SheetReader.shown($0, item) } ?? "-",
                 day.map { $0 == todayText ? "today" : $0 } ?? "", age,

@@ -325,12 +325,14 @@ struct ReadingProgramTests {
         let lines = result.outputLines
         #expect(lines.first == "2026-10-01, days of UTC")
         #expect(
-            lines.contains { $0.wholeMatch(of: /steps +4321 +today +read .*/) != nil }, "\(lines)")
+            lines.contains { $0.wholeMatch(of: /steps +4321 +today +exported .*/) != nil },
+            "\(lines)")
         #expect(
             lines.contains {
-                $0.wholeMatch(of: /resting heart rate +57 1\/min +today +read .*/) != nil
+                $0.wholeMatch(of: /resting heart rate +57 1\/min +today +exported .*/) != nil
             })
-        #expect(lines.contains { $0.wholeMatch(of: /sleep +7 h 11 min +today +read .*/) != nil })
+        #expect(
+            lines.contains { $0.wholeMatch(of: /sleep +7 h 11 min +today +exported .*/) != nil })
         #expect(lines.last == "latest insight: missing")
         let steps = json["items"].elements.first
         #expect(steps?["name"] == .string("steps") && steps?["value"] == .number(4321))
