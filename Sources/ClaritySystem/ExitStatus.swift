@@ -34,8 +34,9 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             "a run failed for good, for a reason that has no status below; `audit` found something; "
                 + "a freshness goal is missed or a job is overdue (`status`)"
         case .usage: "wrong usage of the command line"
-        case .faultyInput: "the job file has an error"
-        case .missingInput: "there is no job file"
+        case .faultyInput: "the job file, or a file to read, has an error"
+        case .missingInput:
+            "there is no job file, no such file to read, no such entry, or no data yet"
         case .unreachable: "the backend or the database cannot be reached"
         case .internalFault: "a bug in clarity-jobs"
         case .disk:

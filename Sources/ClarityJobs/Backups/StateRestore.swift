@@ -212,8 +212,8 @@ extension RestoreError: CustomStringConvertible {
             "`\(path)` is in use by other processes; try again when they have ended, or stop the "
                 + "loop meanwhile"
         case .otherKey(let backup, let wanted, let present):
-            "the backup `\(backup)` is sealed with the master key \(wanted), and the key that is "
-                + "there is \(present)"
+            "the backup `\(backup)` is encrypted with the master key \(wanted), and the present key "
+                + "is \(present); put the older key in its place first"
         case .newer(let backup, let file, let found, let known):
             "`\(file)` of the backup `\(backup)` has version \(found), this program knows \(known); "
                 + "use a newer clarity-jobs"

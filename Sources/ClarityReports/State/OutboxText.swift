@@ -29,7 +29,7 @@ extension OutboxArithmetic {
                 "\(counted(interrupted, "readings")) cut short, and read again or to be read again")
         }
         if !review.isEmpty {
-            lines.append("waiting for a person (`clarity-jobs outbox list`):")
+            lines.append("waiting for your decision (`clarity-jobs outbox list`):")
             lines += review.map {
                 "  \($0.count) \($0.kind) \($0.state.text): \($0.reason)"
             }

@@ -54,7 +54,7 @@ extension StatusReport {
         }
         let outbox =
             "outbox: \(backlog.waiting) waiting, \(backlog[.accepted]) accepted, "
-            + "\(backlog.forPerson) for a person"
+            + "\(backlog.forPerson) for you to decide"
         let session =
             "session: " + (session.map { "logged in, access until \($0)" } ?? "nobody is logged in")
         let head = goals.isEmpty ? ["no goals: the job file has no `fresh`"] : goals

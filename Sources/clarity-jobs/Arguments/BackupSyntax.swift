@@ -21,7 +21,8 @@ extension CommandSyntax {
         commands: [
             CommandSyntax(
                 name: "list", summary: "List backups, newest first.", operands: "[DIR]")
-        ])
+        ],
+        runsAlone: true)
     static let restore = CommandSyntax(
         name: "restore", summary: "Restore damaged files, or the whole state from a named backup.",
         details: [

@@ -2,7 +2,7 @@ extension CommandSyntax {
     /// Returns the help page of this command; `path` is what the user typed to reach it.
     func help(path: [String], common: [OptionSyntax]) -> String {
         var usage = path.joined(separator: " ")
-        if !commands.isEmpty { usage += " COMMAND" }
+        if !commands.isEmpty { usage += runsAlone ? " [COMMAND]" : " COMMAND" }
         if let operands { usage += " \(operands)" }
         let introduction = ([summary] + details).map { "\($0)\n" }.joined()
         var page = "\(introduction)\nUsage: \(usage) [OPTION...]\n"

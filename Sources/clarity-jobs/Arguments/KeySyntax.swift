@@ -65,5 +65,6 @@ extension CommandSyntax {
                     "clarity-jobs audit log --since 7d --output json",
                     "clarity-jobs audit log --verify",
                 ])
-        ])
+        ],
+        runsAlone: true)
 }

@@ -47,7 +47,8 @@ extension CommandSyntax {
                     "at the backend stays there. The minutes of steps that `pat-analysis` sends stay here.",
                 ],
                 operands: "[ID...]", options: filters + confirmation),
-        ])
+        ],
+        runsAlone: true)
 
     private static let filters = [
         OptionSyntax(

@@ -138,7 +138,8 @@ extension CommandSyntax {
                         name: "show",
                         summary: "Show one run, its attempts and everything it waited for.",
                         operands: "RUN"),
-                ]),
+                ],
+                runsAlone: true),
             CommandSyntax(
                 name: "pause", summary: "Pause jobs.",
                 operands: "[JOB...]",
@@ -253,10 +254,10 @@ extension CommandSyntax {
                     CommandSyntax(
                         name: "api",
                         summary: "Print the OpenAPI description of what `serve` answers."),
-                ]),
+                ],
+                runsAlone: true),
             CommandSyntax(
                 name: "sandbox", summary: "Start a stand-in for the backend on this machine.",
-                operands: "[OPTION...]",
                 examples: ["clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR"],
                 passesArgumentsOn: true),
         ])

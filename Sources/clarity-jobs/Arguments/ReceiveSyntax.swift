@@ -34,5 +34,6 @@ extension CommandSyntax {
                     CommandSyntax(
                         name: "revoke", summary: "Revoke a token.", operands: "NAME"),
                 ])
-        ])
+        ],
+        runsAlone: true)
 }

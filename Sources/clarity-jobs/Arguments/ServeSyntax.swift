@@ -38,5 +38,6 @@ extension CommandSyntax {
                     OptionSyntax(
                         "password-stdin", summary: "read the password from standard input")
                 ]),
-        ])
+        ],
+        runsAlone: true)
 }

@@ -10,6 +10,8 @@ struct CommandSyntax: Sendable {
     /// Useful command lines, shown first in help.
     var examples: [String] = []
     var commands: [CommandSyntax] = []
+    /// Whether it also does something without one of its commands.
+    var runsAlone = false
 
     /// Whether everything after the command's name belongs to another program.
     var passesArgumentsOn = false

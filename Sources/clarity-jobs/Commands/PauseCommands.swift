@@ -46,7 +46,7 @@ struct PauseCommands {
                 (pause.until.map { "paused until \($0)" } ?? "paused until it is resumed")
                     + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
             }
-            console.show("\(job): \(words ?? "goes on")")
+            console.show("\(job): \(words ?? "resumed")")
         }
     }
 

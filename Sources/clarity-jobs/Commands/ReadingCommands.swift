@@ -30,6 +30,7 @@ struct ReadingCommands {
             let suggestion = didYouMean(name, among: MetricSelection.names)
             throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion)")
         }
+        try checkOrder(since, until)
         return try show("metrics") { reader throws(HealthStoreError) in
             try reader.metrics(selection, since: since, until: until)
         }
@@ -47,6 +48,7 @@ struct ReadingCommands {
         let period = arguments["by"].flatMap { RecordPeriod(rawValue: $0) } ?? .day
         let since = try since() ?? (period == .month ? nil : SheetReader.Since("30d"))
         let until = try until()
+        try checkOrder(since, until)
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "records") else {
             throw CommandFailure(
@@ -81,6 +83,7 @@ struct ReadingCommands {
     func analyses() throws(CommandFailure) -> ExitStatus {
         guard let text = try operand("analyses", "number") else {
             let (since, until) = (try since(), try until())
+            try checkOrder(since, until)
             return try show("analyses") { reader throws(HealthStoreError) in
                 try reader.analyses(since: since, until: until)
             }
@@ -164,6 +167,13 @@ struct ReadingCommands {
             throw CommandFailure(.usage, "--until is a date such as `2026-01-31`, got `\(text)`")
         }
         return day
+    }
+
+    private func checkOrder(
+        _ since: SheetReader.Since?, _ until: CivilDay?
+    ) throws(CommandFailure) {
+        guard case .date(let first) = since, let until, until < first else { return }
+        throw CommandFailure(.usage, "--since `\(first)` is later than --until `\(until)`")
     }
 
     /// Returns the only operand; `nil` if there is none or it is empty.

@@ -60,9 +60,16 @@ struct ReceiveCommand {
             try tokens.add(name, at: composition.clock.now)
         }
         guard let token else {
-            throw CommandFailure(
-                .failed, "there is a token `\(name)` already, or there are \(PushTokens.most)",
-                "help: clarity-jobs receive token list")
+            let names = try usingTokens { tokens throws(BackupError) in try tokens.list() }.map(
+                \.name)
+            throw names.contains(name)
+                ? CommandFailure(
+                    .failed, "there is a token `\(name)` already",
+                    "help: name another, or clarity-jobs receive token revoke \(name)")
+                : CommandFailure(
+                    .failed,
+                    "there are \(PushTokens.most) tokens already, and no more can be added",
+                    "help: clarity-jobs receive token revoke NAME")
         }
         composition.console.results([token], ["name": .string(name), "token": .string(token)])
         composition.console.note("this token is shown only now; send it in the header `x-api-key`")

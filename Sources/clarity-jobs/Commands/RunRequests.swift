@@ -18,7 +18,8 @@ struct RunRequests {
         for word in try words(of: "cancel") {
             if let run = try run(word, history) {
                 guard !run.state.isFinished else {
-                    throw CommandFailure(.usage, "run \(run.id) is \(run.state.rawValue) already")
+                    throw CommandFailure(
+                        .usage, "run \(run.id) has ended already: \(run.state.rawValue)")
                 }
                 runs.append(run.id)
             } else {

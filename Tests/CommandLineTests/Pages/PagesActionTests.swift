@@ -63,8 +63,8 @@ struct PagesActionTests {
         #expect(cancelled.status == 200)
         #expect(again.status == 409)
         #expect(try again.json["status"].number == 64)
-        #expect(try again.json["message"].text == "run \(number) is cancelled already")
-        #expect(try again.error == "run \(number) is cancelled already")
+        #expect(try again.json["message"].text == "run \(number) has ended already: cancelled")
+        #expect(try again.error == "run \(number) has ended already: cancelled")
         #expect(retried.status == 200, "\(retried.text)")
         #expect([0, 75].contains(done.status) && succeeded["state"].text == "succeeded")
     }

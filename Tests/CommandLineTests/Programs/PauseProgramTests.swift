@@ -28,7 +28,7 @@ struct PauseProgramTests {
         #expect(named.errors.hasSuffix(" (holidays)\n"))
         #expect(list.first?["waiting_on"].elements.first?["reason"] == .string("paused"))
         #expect(list.first?["next"] == .string("2099-01-01T00:00:00Z"))
-        #expect(resumed.output == "refresh: goes on\n")
+        #expect(resumed.output == "refresh: resumed\n")
         #expect(after.status == 0, "\(after.errors)")
         #expect(try await playground.run("audit").status == 0)
     }

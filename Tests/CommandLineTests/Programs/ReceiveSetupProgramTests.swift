@@ -75,8 +75,8 @@ struct ReceiveSetupProgramTests {
 
         #expect(
             taken.isRefusal(
-                1, "clarity-jobs: there is a token `phone` already, or there are 100",
-                "help: clarity-jobs receive token list"))
+                1, "clarity-jobs: there is a token `phone` already",
+                "help: name another, or clarity-jobs receive token revoke phone"))
         for name in ["", "a b", "a\n", "ä", String(repeating: "a", count: 65)] {
             let result = try await playground.run("receive", "token", "add", name)
             #expect(

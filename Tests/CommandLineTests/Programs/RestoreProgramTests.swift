@@ -138,7 +138,7 @@ struct RestoreProgramTests {
 
         #expect(restored.status == 78 && restored.errorLines.count == 1)
         let words =
-            #/the backup `.*` is sealed with the master key [0-9a-f]{16}, and the key that is there is [0-9a-f]{16}/#
+            #/the backup `.*` is encrypted with the master key [0-9a-f]{16}, and the present key is [0-9a-f]{16}; put/#
         #expect(restored.errors.firstMatch(of: words) != nil, "\(restored.errors)")
         #expect(try StateAudit(statePath: playground.statePath).samples == ["confirmed": 30])
     }

@@ -117,7 +117,7 @@ struct SendingProgramTests {
         let audit = try StateAudit(statePath: playground.statePath)
         #expect(audit.samples == ["stored": 3])
         #expect(sums.output.contains("3 samples = 0 confirmed + 3 stored + "), "\(sums.output)")
-        #expect(!sums.output.contains("waiting for a person"))
+        #expect(!sums.output.contains("waiting for your decision"))
         #expect(retry.output == "0 samples waiting to be sent again\n")
     }
 

@@ -46,7 +46,7 @@ struct StatusProgramTests {
                 "heart_rate: holds: 11h 58m old, wanted within 1d 2h",
                 "profile: holds: 0s old, wanted within 100d",
                 "insights: holds: 0s old, wanted within 2d by default",
-                "outbox: 0 waiting, 3 accepted, 0 for a person",
+                "outbox: 0 waiting, 3 accepted, 0 for you to decide",
             ])
         try #require(status.outputLines.count == 10)
         #expect(status.outputLines[4].hasPrefix("session: logged in, access until "))
@@ -193,7 +193,8 @@ struct StatusProgramTests {
         #expect(
             status.outputLines.prefix(3) == [
                 "no goals: the job file has no `fresh`",
-                "outbox: 0 waiting, 0 accepted, 0 for a person", "session: nobody is logged in",
+                "outbox: 0 waiting, 0 accepted, 0 for you to decide",
+                "session: nobody is logged in",
             ])
         let jobs = status.outputLines.dropLast(3)
         #expect(jobs.last?.hasPrefix("cleanup: no success yet; ") == true)
