@@ -20,11 +20,14 @@ public enum LogoutText {
         return "\(loss)Log out and remove all data\(whose) from this machine? [y/N] "
     }
 
-    /// Returns the receipt for people: `logged out; removed:`, and a line for each kind.
+    /// Returns the receipt for people: `logged out; removed:`, and a line for each kind
+    /// that there was.
     public static func lines(_ receipt: WipeReceipt) -> [String] {
-        let width = receipt.entries.map { String($0.count).count }.max() ?? 0
+        let entries = receipt.entries.filter { $0.count > 0 }
+        guard !entries.isEmpty else { return ["logged out"] }
+        let width = entries.map { String($0.count).count }.max() ?? 0
         return ["logged out; removed:"]
-            + receipt.entries.map { entry in
+            + entries.map { entry in
                 let space = width - String(entry.count).count + 2
                 return String(repeating: " ", count: space) + counted(entry.count, entry.name)
             }

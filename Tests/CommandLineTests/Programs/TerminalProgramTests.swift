@@ -311,12 +311,8 @@ struct TerminalProgramTests {
                 y
                 logged out; removed:
                   1 session
-                  0 profiles
                   3 samples
                   1 upload
-                  0 metrics
-                  0 insights
-                  0 archived versions
 
                 """), "\(end.screen)")
         #expect(status.status == 77)
