@@ -11,7 +11,11 @@ struct InstallTests {
     /// A release with the files of this project, and an empty file for each that a build makes.
     private func release() throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
-        for name in ["deploy", "docs", "packaging", "jobs.yaml", "README.md", "CHANGELOG.md"] {
+        mkdir("\(folder.path)/Benchmarks", 0o755)
+        for name in [
+            "deploy", "docs", "packaging", "Examples", "jobs.yaml", "README.md", "CHANGELOG.md",
+            "ARCHITECTURE.md", "Benchmarks/RESULTS.md",
+        ] {
             try FileManager.default.copyItem(
                 atPath: "\(Playground.root)/\(name)", toPath: "\(folder.path)/\(name)")
         }
