@@ -272,13 +272,19 @@ struct Composition {
     }
 
     /// Returns the runner of the job file's checks.
+    ///
+    /// Where root looks at the state of another user, it asks none: that user may have written what
+    /// they run.
     private func checks(_ file: JobFile) -> CheckRunner {
+        let isOthers = geteuid() == 0 && StateDirectory.otherOwner(of: statePath(file)) != nil
+        let questions = isOthers ? [] : file.questions
         let worker =
-            file.questions.isEmpty
+            questions.isEmpty
             ? nil : ownPath.flatMap { program("clarity-jobs-worker", beside: $0) }
         return CheckRunner(
-            file.questions, urlProgram: worker.map { [$0, "probe"] },
-            environment: commandEnvironment(file), clock: clock)
+            questions, urlProgram: worker.map { [$0, "probe"] },
+            environment: commandEnvironment(file),
+            absent: isOthers ? "root runs no check for another user" : nil, clock: clock)
     }
 
     /// Returns the environment for the programs of commands and checks.

@@ -40,6 +40,7 @@ public final class CheckRunner: Sendable {
 
     private let urlProgram: [String]?
     private let environment: [String: String]
+    private let absent: String?
     private let clock: any WallClock
     private let state: Mutex<State>
 
@@ -51,12 +52,17 @@ public final class CheckRunner: Sendable {
     ///     URL. If it is `nil`, the answer of every URL is unknown.
     ///   - environment: The complete environment of the commands. Its `PATH` is searched for them.
     ///     It must not contain anything that commands may not know.
+    ///   - absent: Why a name that is not among the checks has no answer; `nil` if the job file has
+    ///     no such check.
     ///   - clock: The clock that dates answers and measures how long they took. Time limits use the
     ///     machine's own clock.
     public init(
         _ checks: [CheckDeclaration] = [], urlProgram: [String]? = nil,
-        environment: [String: String] = [:], clock: any WallClock = SystemClock()
+        environment: [String: String] = [:],
+        absent: String? = nil,
+        clock: any WallClock = SystemClock()
     ) {
+        self.absent = absent
         state = Mutex(State(checks: CheckRunner.byName(checks)))
         self.urlProgram = urlProgram
         self.environment = environment
@@ -97,7 +103,8 @@ public final class CheckRunner: Sendable {
             let known = names.filter { state.checks[$0] != nil }
             for name in names.subtracting(known) {
                 state.answers[name] = Conditions.Reading(
-                    nil, source: "the job file has no check of that name", at: instant)
+                    nil, source: absent ?? "the job file has no check of that name",
+                    at: instant)
             }
             let orders = state.queue.ask(known)
             for name in orders.refuse {
