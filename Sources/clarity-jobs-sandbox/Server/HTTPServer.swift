@@ -8,6 +8,9 @@ import HTTPServing
 final class HTTPServer {
     /// The address that the server listens on, with the actual port.
     let address: ListenAddress
+    /// How long a connection may be silent, in seconds. libmicrohttpd 0.9 does not notice that a
+    /// client went in the middle of a request. A connection that waits on purpose is never silent.
+    private static let patience: UInt32 = 30
     private let context: Context
     private var daemon: OpaquePointer?
 
@@ -31,7 +34,7 @@ final class HTTPServer {
         let socket = listener.release()
         daemon = cmicrohttpd_start(
             socket, answer, forget, numberConnection,
-            Unmanaged.passUnretained(context).toOpaque(), 512, 0, nil, nil)
+            Unmanaged.passUnretained(context).toOpaque(), 512, HTTPServer.patience, nil, nil)
         if daemon == nil { return nil }
     }
 
