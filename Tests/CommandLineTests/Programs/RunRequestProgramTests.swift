@@ -27,7 +27,7 @@ struct RunRequestProgramTests {
         #expect(first["state"] == .string("cancelled"))
         #expect(first["stop_reason"] == .string("cancelled"))
         #expect(again.status == 64)
-        #expect(again.errors == "clarity-jobs: run 1 is cancelled already\n")
+        #expect(again.errors == "clarity-jobs: run 1 has ended already: cancelled\n")
         #expect(retried.output.hasSuffix(": to be done at the next `run --due`, or by the loop\n"))
         #expect(second["state"] == .string("enqueued"))
         #expect(second["caused_by"] == first["run"])
