@@ -44,7 +44,7 @@ extension MonthReport {
 
     /// - Throws: `RecordExport.Fault.exists` if a report cannot have this path.
     public static func check(_ path: String) throws(RecordExport.Fault) {
-        try RecordFile.checkIsNew(path)
+        try RecordDraft.checkIsNew(path)
     }
 
     // MARK: Head and foot

@@ -8,17 +8,8 @@ import SQLite
 ///
 /// A value is a number where it can be one. Times are texts that SQLite's date functions read.
 struct RecordDatabase: RecordTarget {
-    /// The unfinished file, which is removed unless it got its name.
-    private final class Draft {
-        let path: String
-
-        init(_ path: String) { self.path = path }
-
-        deinit { unlink(path) }
-    }
-
     private let path: String
-    private let draft: Draft
+    private let draft: RecordDraft
     private let connection: Connection
     /// The names of the tables, the present one last.
     private var tables: [String] = []
@@ -26,19 +17,14 @@ struct RecordDatabase: RecordTarget {
 
     init(_ path: String) throws(RecordExport.Fault) {
         self.path = path
-        let draft = "\(path).part"
-        try RecordFile.checkIsNew(path)
         // Made before SQLite opens it, so that nobody else can read it at any time.
-        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw .system(path: draft, code: errno) }
-        close(file)
-        self.draft = Draft(draft)
+        draft = try RecordDraft(of: path)
         do throws(SQLiteError) {
-            connection = try Connection(path: draft, access: .readWrite)
+            connection = try Connection(path: draft.path, access: .readWrite)
             // It gets its name when it is whole: a crash leaves nothing that looks like it.
             try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         } catch {
-            throw .database(reason: error.message, path: draft)
+            throw .database(reason: error.message, path: draft.path)
         }
     }
 
@@ -128,11 +114,7 @@ struct RecordDatabase: RecordTarget {
             // A name of its own that no type has.
             try execute("CREATE VIEW \"all records\" AS \(parts.joined(separator: " UNION ALL "))")
         }
-        let file = open(draft.path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0, fsync(file) == 0, close(file) == 0 else {
-            throw .system(path: path, code: errno)
-        }
-        try RecordFile.rename(draft.path, to: path)
+        try draft.finish()
     }
 
     private func execute(_ script: String) throws(RecordExport.Fault) {

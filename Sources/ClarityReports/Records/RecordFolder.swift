@@ -1,4 +1,3 @@
-import CLinux
 import ClarityJobs
 import ClaritySystem
 @preconcurrency import Glibc
@@ -69,59 +68,23 @@ final class RecordFile {
     /// The bytes that are collected before they are written: 256 KiB.
     static let block = 1 << 18
 
-    private let path: String
-    private var draft: String { "\(path).part" }
-    private let descriptor: Int32
+    private let draft: RecordDraft
 
-    init(_ path: String) throws(RecordExport.Fault) {
-        self.path = path
-        let part = "\(path).part"
-        descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw .system(path: part, code: errno) }
-    }
-
-    deinit {
-        close(descriptor)
-        // Half a file in the clear is of no use to anybody. If it has its name, nothing is there.
-        unlink(draft)
-    }
+    init(_ path: String) throws(RecordExport.Fault) { draft = try RecordDraft(of: path) }
 
     func write(_ bytes: [UInt8]) throws(RecordExport.Fault) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress, $0.count)
+                Glibc.write(draft.descriptor, $0.baseAddress, $0.count)
             }
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno != EINTR {
-                throw .system(path: draft, code: errno)
+                throw .system(path: draft.path, code: errno)
             }
         }
     }
 
-    func finish() throws(RecordExport.Fault) {
-        guard fsync(descriptor) == 0 else { throw .system(path: path, code: errno) }
-        try RecordFile.rename(draft, to: path)
-    }
-
-    /// - Throws: `RecordExport.Fault.exists` if something is at a path, even a link to nothing.
-    static func checkIsNew(_ path: String) throws(RecordExport.Fault) {
-        guard faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
-            throw .exists(path: path)
-        }
-    }
-
-    /// Gives a whole file its name. What another program put there in the meantime stays.
-    static func rename(_ draft: String, to path: String) throws(RecordExport.Fault) {
-        if clinux_rename_to_new(draft, path) == 0 { return }
-        switch errno {
-        case EEXIST: throw .exists(path: path)
-        case EINVAL, ENOSYS:
-            // Not every file system can look and rename at once.
-            try checkIsNew(path)
-            guard Glibc.rename(draft, path) == 0 else { throw .system(path: path, code: errno) }
-        default: throw .system(path: path, code: errno)
-        }
-    }
+    func finish() throws(RecordExport.Fault) { try draft.finish() }
 }

@@ -40,12 +40,47 @@ import Testing
         #expect(try TemporaryFolder.read(path) == [7])
     }
 
+    @Test func `what a killed process left is written anew`() throws {
+        try folder.write("report.part", [1, 2, 3])
+        chmod("\(folder.path)/report.part", 0o644)
+
+        let file = try RecordFile("\(folder.path)/report")
+        try file.write([7])
+        try file.finish()
+
+        #expect(try names() == ["report"])
+        #expect(try TemporaryFolder.read("\(folder.path)/report") == [7])
+        var status = stat()
+        #expect(stat("\(folder.path)/report", &status) == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test func `what another process writes is left alone`() throws {
+        let file = try RecordFile("\(folder.path)/report")
+        try file.write([1, 2])
+
+        #expect {
+            _ = try RecordFile("\(folder.path)/report")
+        } throws: { error in
+            if case RecordExport.Fault.busy = error { true } else { false }
+        }
+        try file.finish()
+        #expect(try TemporaryFolder.read("\(folder.path)/report") == [1, 2])
+    }
+
+    @Test func `a link in the place of a draft is not followed`() throws {
+        try folder.write("private", [5])
+        symlink("private", "\(folder.path)/report.part")
+
+        #expect(throws: RecordExport.Fault.self) { try RecordFile("\(folder.path)/report") }
+        #expect(try TemporaryFolder.read("\(folder.path)/private") == [5])
+    }
+
     @Test func `a link to nothing has the name too`() throws {
         let path = "\(folder.path)/report"
         symlink("/nowhere", path)
 
         #expect {
-            try RecordFile.checkIsNew(path)
+            try RecordDraft.checkIsNew(path)
         } throws: { error in
             if case RecordExport.Fault.exists(path) = error { true } else { false }
         }
