@@ -27,49 +27,62 @@ final class PushReceiver {
 
     func accept(_ request: RequestHead) -> Exchange {
         let refusal: Answer
-        do throws(PushSpool.Fault) {
-            if let found = self.refusal(of: request) {
-                refusal = found
-            } else {
+        switch admission(of: request) {
+        case .refused(let answer): refusal = answer
+        case .token(let name):
+            do throws(PushSpool.Fault) {
                 let length = request["Content-Length"].flatMap { Int64($0) }
                 return Push(self, try spool.begin(length: length))
+            } catch {
+                // Who is put off comes again, and has had no push.
+                rate.giveBack(name)
+                refusal = answer(to: error)
             }
-        } catch {
-            refusal = answer(to: error)
         }
         return Exchange(discarding: PushReceiver.mostDiscarded) { self.refuse(refusal) }
     }
 
-    /// Returns the answer to a request whose head is wrong; `nil` for any other.
-    private func refusal(of request: RequestHead) -> Answer? {
+    private enum Admission {
+        /// The name of the token that pushes.
+        case token(String)
+        case refused(Answer)
+    }
+
+    /// Judges the head of a request.
+    private func admission(of request: RequestHead) -> Admission {
         guard request.path == PushReceiver.path else {
-            return Answer(status: 404, text: "there is only \(PushReceiver.path)")
+            return .refused(Answer(status: 404, text: "there is only \(PushReceiver.path)"))
         }
         guard request.method == "POST" else {
-            return Answer(
-                status: 405, text: "only POST is answered", headers: ["Allow": "POST"])
+            return .refused(
+                Answer(status: 405, text: "only POST is answered", headers: ["Allow": "POST"]))
         }
+        let type = request["Content-Type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
         do throws(BackupError) {
             guard let token = token(request), let name = try tokens.name(of: token) else {
-                return Answer(
-                    status: 401, text: "the token is wrong or missing",
-                    headers: ["WWW-Authenticate": "Bearer"])
+                return .refused(
+                    Answer(
+                        status: 401, text: "the token is wrong or missing",
+                        headers: ["WWW-Authenticate": "Bearer"]))
             }
             if let wait = rate.wait(of: name) {
-                return Answer(
-                    status: 429, text: "a token has at most \(PushRate.most) pushes a minute",
-                    headers: ["Retry-After": "\(wait)"])
+                return .refused(
+                    Answer(
+                        status: 429, text: "a token has at most \(PushRate.most) pushes a minute",
+                        headers: ["Retry-After": "\(wait)"]))
             }
+            guard type == "application/json" else {
+                return .refused(
+                    Answer(
+                        status: 415, text: "only JSON is taken; set the export format to JSON"))
+            }
+            return .token(name)
         } catch {
             // The reason names a path, which concerns nobody on the network.
             complain("\(error)".forReport)
-            return Answer(status: 500, text: "the tokens cannot be read; the log says why")
+            return .refused(
+                Answer(status: 500, text: "the tokens cannot be read; the log says why"))
         }
-        let type = request["Content-Type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
-        guard type == "application/json" else {
-            return Answer(status: 415, text: "only JSON is taken; set the export format to JSON")
-        }
-        return nil
     }
 
     /// Returns the token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
@@ -211,4 +224,7 @@ private struct PushRate {
         minutes[name] = minute
         return minute.count > PushRate.most ? (minute.end - now).components.seconds + 1 : nil
     }
+
+    /// Takes back the count of a push that there was no room for.
+    mutating func giveBack(_ name: String) { minutes[name]?.count -= 1 }
 }
