@@ -69,7 +69,8 @@ public struct FreshnessRuling: Hashable, Sendable {
     /// The goal is met while the newest data is no older than `within`. Otherwise the newest sample
     /// that would meet the goal, but is not delivered, decides: a waiting sample waits for its job
     /// or a login, also one that is older, but newer than all that is delivered. If there is no such
-    /// sample, it depends on whether somebody has looked within `within`. If so, there was nothing new. If not, the cause is the job if it is held back, and
+    /// sample, it depends on whether somebody has looked within `within`. If so, there was nothing
+    /// new. If not, the cause is the job if it is held back, and
     /// otherwise the source. For pulled data it is the login or the job.
     ///
     /// - Parameter jobs: the jobs of the job file, in its order.
