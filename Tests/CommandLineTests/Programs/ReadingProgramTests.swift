@@ -339,6 +339,19 @@ struct ReadingProgramTests {
         #expect(steps?["unit"] == .string("count") && json["insight"] == .null)
     }
 
+    @Test(arguments: [["metrics", "steps"], ["records", "HeartRate"], ["analyses"]])
+    func `a range that ends before it begins is refused`(words: [String]) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let range = ["--since", "2026-11-10", "--until", "2026-11-01"]
+
+        let result = try await playground.start(words + range).finish()
+
+        #expect(
+            result.isRefusal(
+                64, "clarity-jobs: --since `2026-11-10` is later than --until `2026-11-01`"),
+            "\(result.errors)")
+    }
+
     @Test func `a date means the day in the time zone of the sources`() async throws {
         let playground = try await offline(heartRates: 3)
 
