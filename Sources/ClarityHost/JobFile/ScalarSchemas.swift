@@ -167,7 +167,7 @@ extension ValueSchema where Value == JobID {
     /// Reads a job's id.
     static var jobID: ValueSchema {
         .scalar(.jobID) { text, node, _, decoding in
-            if let id = JobID(text) { return id }
+            if let id = JobID(declared: text) { return id }
             return decoding.fault(
                 node.position, "job id \(shown(text)) is not allowed",
                 help: "an id is 1 to 100 letters, digits, `.`, `-` or `_` and starts with a "

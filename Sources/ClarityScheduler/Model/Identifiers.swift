@@ -1,26 +1,98 @@
-/// A job's name in the job file: 1 to 100 letters, digits, `.`, `-` or `_`, starting with a letter
-/// or digit.
-public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
+/// The pseudonym of one wearer: 1 to 64 lowercase letters, digits, `_` and `-`.
+///
+/// It names files and appears in the history, so it must not be a person's name or address.
+public struct AccountID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: String
 
     /// Creates an id; returns `nil` if `text` breaks the rule above.
-    public init?(_ text: String) {
-        let allowed = text.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-            case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"): true
-            default: false
-            }
+    public init?(_ text: some StringProtocol) {
+        guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(AccountID.allows) else {
+            return nil
         }
-        guard allowed, (1...100).contains(text.utf8.count), let first = text.first,
-            first.isLetter || first.isNumber
-        else { return nil }
+        rawValue = String(text)
+    }
+
+    public var description: String { rawValue }
+
+    public static func < (a: AccountID, b: AccountID) -> Bool { a.rawValue < b.rawValue }
+
+    private static func allows(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+}
+
+/// A job's name: the one that the job file declares, and for a job that runs once for each account,
+/// the account before it, as in `anna/upload`.
+public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    public let rawValue: String
+
+    /// Creates the id of a job that the job file declares: 1 to 100 letters, digits, `.`, `-` or
+    /// `_`, starting with a letter or digit. Returns `nil` if `text` breaks this rule.
+    public init?(declared text: some StringProtocol) {
+        guard JobID.isName(text) else { return nil }
+        rawValue = String(text)
+    }
+
+    /// Creates an id from its text, with or without an account; returns `nil` if a part of it
+    /// breaks its rule.
+    public init?(_ text: String) {
+        if let slash = text.utf8.firstIndex(of: JobID.separator) {
+            guard AccountID(text[..<slash]) != nil,
+                JobID.isName(text[text.utf8.index(after: slash)...])
+            else { return nil }
+        } else {
+            guard JobID.isName(text) else { return nil }
+        }
         rawValue = text
+    }
+
+    /// Creates the id of an account's job; `job` has no account.
+    public init(_ account: AccountID?, _ job: JobID) {
+        guard let account else {
+            self = job
+            return
+        }
+        rawValue = "\(account.rawValue)/\(job.rawValue)"
+    }
+
+    /// The account whose job this is; `nil` if the job file has no accounts.
+    public var account: AccountID? {
+        rawValue.utf8.firstIndex(of: JobID.separator).flatMap { AccountID(rawValue[..<$0]) }
+    }
+
+    /// The id without the account, as the job file declares it.
+    public var declared: JobID {
+        guard let slash = rawValue.utf8.firstIndex(of: JobID.separator) else { return self }
+        return JobID(unchecked: String(rawValue[rawValue.utf8.index(after: slash)...]))
     }
 
     public var description: String { rawValue }
 
     public static func < (a: JobID, b: JobID) -> Bool { a.rawValue < b.rawValue }
+
+    private static let separator = UInt8(ascii: "/")
+
+    private init(unchecked text: String) { rawValue = text }
+
+    private static func isName(_ text: some StringProtocol) -> Bool {
+        guard (1...100).contains(text.utf8.count), let first = text.utf8.first,
+            isLetterOrDigit(first)
+        else { return false }
+        return text.utf8.allSatisfy { byte in
+            isLetterOrDigit(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: "_")
+        }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: false
+        }
+    }
 }
 
 /// What a job does: the name of a worker, such as `bulk-upload`.
