@@ -24,7 +24,7 @@ extension Scheduler {
         let store = try SQLiteRunStore(
             in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
         let planner = Planner(
-            jobs: JobSet(file.enabledJobs),
+            jobs: JobSet(file.groups),
             owner: store.leaseLock.owner, maxParallel: file.maxParallel ?? 2,
             retention: file.retention, boot: SystemClock().boot,
             seed: UInt64.random(in: .min ... .max))
@@ -49,7 +49,7 @@ extension HostConditions.Settings {
         self.init()
         interfaces = file.conditions.interfaces
         idleLoadBelow = file.conditions.idleLoadBelowPercent
-        let constraints = file.enabledJobs.flatMap(\.constraints)
+        let constraints = file.distinctJobs.flatMap(\.constraints)
         storagePaths = Set(
             constraints.compactMap { constraint -> String? in
                 if case .storageFree(_, let path) = constraint { path } else { nil }
@@ -62,7 +62,7 @@ extension HostConditions.Settings {
             constraints.compactMap { constraint -> Int? in
                 if case .pressureBelow(let percent) = constraint { percent } else { nil }
             }.min()
-        asksServices = file.enabledJobs.contains(where: \.dependsOnServices)
+        asksServices = file.distinctJobs.contains(where: \.dependsOnServices)
     }
 }
 

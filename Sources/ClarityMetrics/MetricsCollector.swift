@@ -74,7 +74,7 @@ public struct MetricsCollector: Sendable {
         let ledger = try history.ledger()
         let moment = clock.moment
         let planner = Planner(
-            jobs: JobSet(file.enabledJobs), owner: "", maxParallel: file.maxParallel ?? 2, seed: 0)
+            jobs: JobSet(file.groups), owner: "", maxParallel: file.maxParallel ?? 2, seed: 0)
         // Which conditions hold now does not matter for what is read here.
         for status in planner.statuses(at: moment, conditions: Conditions(), ledger: ledger) {
             report.jobs[status.job] = MetricsReport.JobFacts(

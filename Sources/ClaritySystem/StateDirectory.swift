@@ -55,6 +55,18 @@ public struct StateDirectory: Hashable, Sendable {
         return folder
     }
 
+    /// Returns the folder with an account's health data, which is a state directory without a
+    /// history.
+    public static func dataFolder(ofAccount account: String, in path: String) -> String {
+        "\(path)/\(accountsName)/\(account)"
+    }
+
+    /// Returns the path of the file that changes when any account logs in.
+    public static func accountsSignal(in path: String) -> String { "\(path)/\(accountsName)/login" }
+
+    /// The folder with the data of each account.
+    public static let accountsName = "accounts"
+
     /// Returns the path of the login mark.
     ///
     /// The mark tells a scheduler, which cannot open the health data, that somebody has logged in
@@ -72,6 +84,13 @@ public struct StateDirectory: Hashable, Sendable {
         guard file >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
         // Watchers are notified when a writer closes the file.
         close(file)
+        let parts = path.split(separator: "/")
+        if parts.count > 1, parts[parts.count - 2] == accountsName {
+            // A loop for many accounts watches one file. If this fails, it looks again in time.
+            let signal = open(
+                "\(path)/../login", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+            if signal >= 0 { close(signal) }
+        }
         let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
         defer { close(folder) }

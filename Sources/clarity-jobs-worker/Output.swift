@@ -50,9 +50,11 @@ private func fitted(_ text: String, to descriptor: Int32, order: AttemptOrder?) 
 func keyEnvironment(named: String? = nil) -> [String: String] {
     let pointer = "CLARITY_JOBS_KEY_VARIABLE"
     var environment: [String: String] = [:]
-    for name in ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer] {
-        environment[name] = variable(name)
-    }
+    let names = [
+        "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer,
+        AccountEnvironment.password,
+    ]
+    for name in names { environment[name] = variable(name) }
     if let named { environment[pointer] = named }
     if let name = environment[pointer], !name.isEmpty { environment[name] = variable(name) }
     return environment

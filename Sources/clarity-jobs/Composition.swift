@@ -52,8 +52,24 @@ struct Composition {
 
     // MARK: The job file
 
-    /// Finds, parses and checks the job file.
+    /// Finds, parses and checks the job file, and returns what this command sees of it: the account
+    /// of `--account` alone, or the jobs of all accounts.
     func jobFile() throws(CommandFailure) -> JobFile {
+        let file = try wholeJobFile()
+        guard let name = arguments["account"] else { return file.expanded }
+        let view = file.view(of: try account(named: name, in: file))
+        console.showTimes(
+            inZone: SourceCommands.timeZone(in: view), environment: environment, clock: clock)
+        return view
+    }
+
+    /// Returns the job file for what plans the jobs of all accounts, or those of `--account` alone.
+    func jobFileToRun() throws(CommandFailure) -> JobFile {
+        arguments["account"] == nil ? try wholeJobFile() : try jobFile()
+    }
+
+    /// Finds, parses and checks the job file. Its accounts' jobs are those of `JobFile.groups`.
+    func wholeJobFile() throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         try requireReadable(path)
         do throws(JobFileFaults) {
@@ -65,6 +81,18 @@ struct Composition {
         } catch {
             throw CommandFailure(.faultyInput, text: error.description)
         }
+    }
+
+    /// Returns the account that a word on the command line names.
+    func account(named name: String, in file: JobFile) throws(CommandFailure) -> AccountDeclaration
+    {
+        guard let accounts = file.accounts else {
+            throw CommandFailure(
+                .usage, "--account names `\(name)`, and the job file has no `accounts`")
+        }
+        if let account = accounts.first(where: { $0.id.rawValue == name }) { return account }
+        let suggestion = didYouMean(name, among: accounts.map(\.id.rawValue))
+        throw CommandFailure(.usage, "no account `\(name)` in the job file\(suggestion)")
     }
 
     /// Returns the URL of the backend's API; a job file with only commands need not have one.
@@ -169,11 +197,53 @@ struct Composition {
             && geteuid() != 0
     }
 
-    /// Returns the path of the health data, whether it exists or not.
-    func healthPath(_ file: JobFile) -> String { "\(statePath(file))/health.db" }
+    /// Returns the folder of an account's health data, whether it exists or not.
+    func dataPath(of account: AccountID, _ file: JobFile) -> String {
+        StateDirectory.dataFolder(ofAccount: account.rawValue, in: statePath(file))
+    }
 
-    /// Returns the path of the file that a login creates.
-    func loginMark(_ file: JobFile) -> String { StateDirectory.loginMark(in: statePath(file)) }
+    /// Returns the folder of the health data that this command works with: that of the account of
+    /// `--account`, or else the state directory.
+    ///
+    /// - Throws: `CommandFailure` if the job file has accounts and none is named.
+    func dataPath(_ file: JobFile) throws(CommandFailure) -> String {
+        if let account = file.account { return dataPath(of: account.id, file) }
+        guard let accounts = file.accounts else { return statePath(file) }
+        throw CommandFailure(
+            .usage,
+            "the job file has \(counted(accounts.count, "accounts")), and each has its own data",
+            "help: name one with --account ID; `clarity-jobs accounts list` lists them")
+    }
+
+    /// Returns the folder whose databases are backed up together: that of the account of
+    /// `--account`, or else the state directory.
+    func backedUpPath(_ file: JobFile) -> String {
+        file.account.map { dataPath(of: $0.id, file) } ?? statePath(file)
+    }
+
+    /// Returns the same folder for a command that writes into it.
+    func ownBackups(_ file: JobFile) throws(CommandFailure) -> String {
+        _ = try ownState(file)
+        return backedUpPath(file)
+    }
+
+    /// Returns the folder of the health data for a command that writes into it, as `ownState` does.
+    func ownData(_ file: JobFile) throws(CommandFailure) -> String {
+        _ = try ownState(file)
+        return try dataPath(file)
+    }
+
+    /// Returns the path of the health data, whether it exists or not.
+    func healthPath(_ file: JobFile) throws(CommandFailure) -> String {
+        "\(try dataPath(file))/health.db"
+    }
+
+    /// Returns the path of the file that a login creates: of any account, if there are accounts.
+    func loginMark(_ file: JobFile) -> String {
+        file.accounts == nil
+            ? StateDirectory.loginMark(in: statePath(file))
+            : StateDirectory.accountsSignal(in: statePath(file))
+    }
 
     /// Returns whether a database of the state directory once had content and has none now.
     func isLost(_ path: String) -> Bool { DatabaseFile(path).loss != nil }
@@ -204,22 +274,27 @@ struct Composition {
 
     // MARK: The engine
 
-    /// Returns the jobs to plan, each with the state directory that its worker needs.
-    func jobs(_ file: JobFile) -> [Job] {
-        let path = statePath(file)
-        return file.enabledJobs.map { job in
-            var job = job
-            job.options["state.directory"] = path
-            return job
-        }
-    }
+    /// Returns the jobs to plan, each with the options that its worker needs.
+    func jobs(_ file: JobFile) -> [Job] { groups(file).flatMap(\.wholeJobs) }
 
     /// Returns the largest number of attempts at the same time; 2 by default.
     func maxParallel(_ file: JobFile) -> Int { file.maxParallel ?? 2 }
 
     /// Returns the jobs to plan as a set.
-    func jobSet(_ file: JobFile) -> JobSet {
-        JobSet(jobs(file))
+    ///
+    /// - Parameter former: the set that this one replaces.
+    func jobSet(_ file: JobFile, replacing former: JobSet? = nil) -> JobSet {
+        JobSet(groups(file), replacing: former)
+    }
+
+    private func groups(_ file: JobFile) -> [JobGroup] {
+        let state = statePath(file)
+        return file.groups.map { group in
+            var group = group
+            group.options["state.directory"] =
+                group.account.map { dataPath(of: $0, file) } ?? state
+            return group
+        }
     }
 
     func planner(
@@ -233,21 +308,26 @@ struct Composition {
     }
 
     func scheduler(
-        _ planner: Planner, _ file: JobFile, _ store: SQLiteRunStore, _ monitor: HostConditions,
-        on events: EventThread, observer: @escaping Scheduler.Observer,
+        _ planner: Planner, _ inForce: @escaping @Sendable () -> JobFile, _ store: SQLiteRunStore,
+        _ monitor: HostConditions, on events: EventThread, observer: @escaping Scheduler.Observer,
         progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
     ) throws(CommandFailure) -> Scheduler {
         let clock = EventClock(events)
         let lock = store.leaseLock.descriptor
         let process = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
-            environment: environment, leaseLock: lock)
+            environment: workerEnvironment(inForce), leaseLock: lock)
         let worker = WorkerByKind(
             [
                 .command: CommandWorker(
-                    environment: commandEnvironment(file), leaseLock: lock, clock: clock),
-                .notify: NoticeWorker(worker: process) { () throws(CommandFailure) in
-                    try historyNotices(file, monitor.conditions())
+                    environment: commandEnvironment(inForce()), leaseLock: lock, clock: clock),
+                .notify: NoticeWorker(worker: process) { account throws(CommandFailure) in
+                    var file = inForce()
+                    if let account {
+                        file = file.view(of: try self.account(named: account.rawValue, in: file))
+                    }
+                    let accounts = Set([account].compactMap(\.self))
+                    return try historyNotices(file, monitor.conditions(of: accounts))
                 },
             ],
             others: process,
@@ -267,8 +347,18 @@ struct Composition {
     func conditions(_ file: JobFile, asksServices: Bool? = nil) -> HostConditions {
         var settings = HostConditions.Settings(file)
         settings.asksServices = asksServices ?? settings.asksServices
-        return HostConditions(
-            stateDirectory: statePath(file), settings: settings, checks: checks(file))
+        let state = statePath(file)
+        let paths = Dictionary(
+            uniqueKeysWithValues: file.groups.compactMap { group in
+                group.account.map { ($0, group.sourcePaths) }
+            })
+        settings.ofAccount = { account in
+            (
+                StateDirectory.dataFolder(ofAccount: account.rawValue, in: state),
+                paths[account] ?? []
+            )
+        }
+        return HostConditions(stateDirectory: state, settings: settings, checks: checks(file))
     }
 
     /// Returns the runner of the job file's checks.
@@ -291,28 +381,26 @@ struct Composition {
     ///
     /// It lacks keys and credentials, which only the worker receives.
     func commandEnvironment(_ file: JobFile) -> [String: String] {
-        let keyVariable = keyVariable(file) ?? environment[Composition.keyPointer]
+        var keyVariables = file.keyVariables
+        if let named = environment[Composition.keyPointer] { keyVariables.insert(named) }
         return environment.filter { name, _ in
             !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
-                && name != keyVariable
+                && !keyVariables.contains(name)
         }
     }
 
     /// Returns a watch on the sources of the job file: files, and folders in which each new file
     /// counts.
     func sourceWatch(_ file: JobFile) -> FileWatch {
-        let paths = file.settings.filter {
-            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path")
-        }
         // A path is either a file that may come and go, or a folder whose files are read.
-        return FileWatch(paths: [], folders: paths.map(\.value).sorted())
+        FileWatch(paths: [], folders: Set(file.groups.flatMap(\.sourcePaths)).sorted())
     }
 
     /// Returns the current state of the sources if a job waits for one of them to change.
     ///
     /// The scheduler compares the states to find out what changed while nobody watched.
     func sourcesSeen(_ file: JobFile, _ monitor: HostConditions) -> [Planner.Event] {
-        guard file.enabledJobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
+        guard file.distinctJobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
             return []
         }
         return [.sourcesSeen(sourceWatch(file).fingerprints(where: monitor.isThere))]
@@ -378,7 +466,11 @@ struct Composition {
         _ name: String, _ words: [String], for file: JobFile?
     ) throws(CommandFailure) -> Never {
         let path = try companion(name)
-        if let file, let variable = keyVariable(file) {
+        if let file, let account = file.account {
+            let own = try accountEnvironment(of: account, file)
+            clearenv()
+            for (name, value) in own { setenv(name, value, 1) }
+        } else if let file, let variable = keyVariable(file) {
             setenv(Composition.keyPointer, variable, 1)
         }
         var vector: [UnsafeMutablePointer<CChar>?] =

@@ -13,9 +13,9 @@ extension Composition {
     func healthStore(
         _ file: JobFile, as program: String
     ) throws(CommandFailure) -> HealthStore? {
-        let state = try ownState(file)
+        let state = try ownData(file)
         guard HealthStore.exists(in: state) else { return nil }
-        let environment = keyEnvironment(file)
+        let environment = try keyEnvironment(file)
         do throws(HealthStoreError) {
             let store = try HealthStore(
                 stateDirectory: state, environment: environment,
@@ -35,18 +35,54 @@ extension Composition {
 
     /// Returns the environment in which the master key is found, after closing this process's memory
     /// to others.
-    func keyEnvironment(_ file: JobFile) -> [String: String] {
+    func keyEnvironment(_ file: JobFile) throws(CommandFailure) -> [String: String] {
         if clinux_keep_memory_private() != 0 {
             Console.fault("clarity-jobs: cannot close this process's memory to others")
         }
-        return keyedEnvironment(file)
+        return try keyedEnvironment(file)
     }
 
     /// Returns the environment in which a program of this package finds the master key.
-    func keyedEnvironment(_ file: JobFile) -> [String: String] {
+    func keyedEnvironment(_ file: JobFile) throws(CommandFailure) -> [String: String] {
+        if let account = file.account { return try accountEnvironment(of: account, file) }
         var environment = environment
         if let variable = keyVariable(file) { environment[Composition.keyPointer] = variable }
         return environment
+    }
+}
+
+// What a process that works for one account gets.
+
+extension Composition {
+    /// Returns the environment in which the key of one account is found, and no other.
+    func accountEnvironment(
+        of account: AccountDeclaration, _ file: JobFile
+    ) throws(CommandFailure) -> [String: String] {
+        do throws(MasterKeyError) {
+            return try AccountEnvironment(environment, keyVariables: file.keyVariables)
+                .variables(for: account.id, keyVariable: account.settings["key.variable"])
+        } catch {
+            throw CommandFailure(.configuration, error.description)
+        }
+    }
+
+    /// Returns what gives each worker its environment: all of this process's, or that of the
+    /// account for which it works.
+    func workerEnvironment(
+        _ inForce: @escaping @Sendable () -> JobFile
+    ) -> ProcessWorker.Environment {
+        let environment = environment
+        return { order throws(Failure) in
+            guard let account = order.job.account else { return environment }
+            do throws(MasterKeyError) {
+                return try AccountEnvironment(environment, keyVariables: inForce().keyVariables)
+                    .variables(
+                        for: account, keyVariable: order.options["key.variable"],
+                        secrets: order.noticeSecretNames)
+            } catch {
+                throw Failure(.configuration, error.description)
+            }
+        }
     }
 }
 

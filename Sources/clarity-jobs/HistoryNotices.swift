@@ -144,7 +144,7 @@ extension Composition {
     /// count as none: `backup list` says why.
     private func lastBackup(_ file: JobFile) -> Instant? {
         do throws(BackupError) {
-            return try BackupFolder(ofState: statePath(file)).entries().compactMap(\.backup)
+            return try BackupFolder(ofState: backedUpPath(file)).entries().compactMap(\.backup)
                 .filter { $0.manifest.reason == .asked }.map(\.manifest.madeAt).max()
         } catch {
             return nil
@@ -156,7 +156,8 @@ extension Composition {
 /// carries out.
 struct NoticeWorker: Worker {
     let worker: any Worker
-    let notices: @Sendable () throws(CommandFailure) -> [Notice]
+    /// Returns what there is to say of the jobs of an account, or of all without accounts.
+    let notices: @Sendable (AccountID?) throws(CommandFailure) -> [Notice]
 
     func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
@@ -164,7 +165,7 @@ struct NoticeWorker: Worker {
     ) async -> AttemptEnd {
         var order = order
         do throws(CommandFailure) {
-            order.options.merge(Notice.options(try notices())) { _, new in new }
+            order.options.merge(Notice.options(try notices(order.job.account))) { _, new in new }
         } catch {
             let reason = error.lines.first ?? "the history cannot be read"
             return AttemptEnd(.reported(.retry(after: nil, Failure(.disk, reason))))

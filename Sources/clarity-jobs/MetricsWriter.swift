@@ -14,7 +14,7 @@ extension Composition {
         do throws(CommandFailure) {
             problem = CompanionProcess.run(
                 [try companion("clarity-jobs-web"), "textfile"] + (try exporterWords(file)),
-                environment: keyedEnvironment(file), within: .seconds(10))
+                environment: try keyedEnvironment(file), within: .seconds(10))
         } catch {
             problem = error.lines.first
         }

@@ -4,13 +4,24 @@ import ClaritySystem
 import Glibc
 import Synchronization
 
+/// The job file by which a scheduler works, which a reload replaces.
+final class JobFileInForce: Sendable {
+    private let current: Mutex<JobFile>
+
+    init(_ file: JobFile) { current = Mutex(file) }
+
+    var file: JobFile { current.withLock { $0 } }
+
+    func replace(by file: JobFile) { current.withLock { $0 = file } }
+}
+
 /// Reloads the job file on SIGHUP or when the machine's time zone changes, and watches its sources.
 ///
 /// A faulty file is reported and changes nothing: the previous one stays in force. The same goes
 /// for a file that names another state directory, which requires a restart.
 final class Reloads: Sendable {
     private struct State {
-        var file: JobFile
+        var jobs: JobSet
         var requests: Task<Void, Never>?
         var sources: Task<Void, Never>?
     }
@@ -19,12 +30,13 @@ final class Reloads: Sendable {
     private let monitor: HostConditions
     private let reports: ServiceReports
     private let send: @Sendable (Planner.Event) -> Void
+    private let inForce: JobFileInForce
     private let state: Mutex<State>
     private let events: EventThread
 
     /// Starts to listen; `send` passes events to the scheduler.
     init(
-        _ composition: Composition, _ file: JobFile, _ monitor: HostConditions,
+        _ composition: Composition, _ inForce: JobFileInForce, _ monitor: HostConditions,
         _ reports: ServiceReports, on events: EventThread,
         send: @escaping @Sendable (Planner.Event) -> Void
     ) {
@@ -33,13 +45,14 @@ final class Reloads: Sendable {
         self.reports = reports
         self.send = send
         self.events = events
-        state = Mutex(State(file: file))
+        self.inForce = inForce
+        state = Mutex(State(jobs: composition.jobSet(inForce.file)))
         let hangups = events.signals(SIGHUP)
         let requests = Task(executorPreference: events) { [weak self] in
             for await _ in hangups { self?.reload("asked by SIGHUP") }
         }
         state.withLock { $0.requests = requests }
-        watchSources(of: file)
+        watchSources(of: inForce.file)
     }
 
     deinit {
@@ -50,13 +63,13 @@ final class Reloads: Sendable {
     }
 
     /// The job file in force.
-    var file: JobFile { state.withLock { $0.file } }
+    var file: JobFile { inForce.file }
 
     /// Loads the job file as it is now.
     func reload(_ why: String) {
         reports.reload {
             readAgain(why)
-            return file.enabledJobs
+            return state.withLock { $0.jobs }
         }
     }
 
@@ -64,19 +77,21 @@ final class Reloads: Sendable {
         let console = composition.console
         let before = file
         do throws(CommandFailure) {
-            let file = try composition.jobFile()
+            let file = try composition.jobFileToRun()
             guard composition.statePath(file) == composition.statePath(before) else {
                 throw CommandFailure(
                     .faultyInput,
                     "the state directory is now `\(composition.statePath(file))`, which needs a "
                         + "new start")
             }
-            state.withLock { $0.file = file }
+            inForce.replace(by: file)
+            let jobs = state.withLock { state in
+                state.jobs = composition.jobSet(file, replacing: state.jobs)
+                return state.jobs
+            }
             watchSources(of: file)
             monitor.apply(HostConditions.Settings(file), checks: file.questions)
-            send(
-                .reload(
-                    composition.jobSet(file), maxParallel: composition.maxParallel(file)))
+            send(.reload(jobs, maxParallel: composition.maxParallel(file)))
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
         } catch {

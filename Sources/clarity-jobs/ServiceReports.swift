@@ -7,7 +7,7 @@ import Synchronization
 /// and for what, and that it is alive. Without a manager that wants to hear, nothing happens.
 final class ServiceReports: Sendable {
     private struct State {
-        var jobs: [Job] = []
+        var jobs = JobSet([])
         var ledger = Ledger()
         var said = ""
         var isStopping = false
@@ -30,7 +30,7 @@ final class ServiceReports: Sendable {
     /// Reports that the loop has its jobs and its place. `ledger` is called only if there is a
     /// manager.
     func ready(
-        _ jobs: [Job], ledger: () throws(RunStoreError) -> Ledger
+        _ jobs: JobSet, ledger: () throws(RunStoreError) -> Ledger
     ) throws(RunStoreError) {
         guard let manager else { return }
         let ledger = try ledger()
@@ -43,7 +43,7 @@ final class ServiceReports: Sendable {
     }
 
     /// Reports a reload, which `body` does; it returns the jobs that are then in force.
-    func reload(_ body: () -> [Job]) {
+    func reload(_ body: () -> JobSet) {
         guard !state.withLock(\.isStopping) else {
             _ = body()
             return
@@ -132,12 +132,12 @@ final class ServiceReports: Sendable {
         return "\(run.job) waits for \(subjects.joined(separator: " and "))"
     }
 
+    /// Returns what comes next; `nil` for so many jobs that looking through them each second costs
+    /// more than running them.
     private func next(_ state: State) -> String? {
+        guard state.jobs.count <= 500 else { return nil }
         let now = clock.now
-        let next = state.jobs.compactMap { job -> (at: Instant, job: JobID)? in
-            let anchor = state.ledger.jobs[job.id]?.clock?.anchor ?? now
-            return job.schedule?.next(after: now, anchor: anchor).map { ($0, job.id) }
-        }.min { $0.at < $1.at }
+        let next = state.jobs.next(after: now) { state.ledger.jobs[$0]?.clock?.anchor }
         return next.map { "next \($0.job) at \($0.at)" }
     }
 

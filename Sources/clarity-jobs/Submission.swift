@@ -21,7 +21,8 @@ extension Composition {
         try askingStore { () throws(RunStoreError) in
             try store.decide { ledger in
                 answer.plan = planner.handle(
-                    events, at: clock.moment, conditions: monitor.conditions(), ledger: ledger)
+                    events, at: clock.moment,
+                    conditions: monitor.conditions(of: ledger.accountsInNeed), ledger: ledger)
                 return answer.plan.changes
             }
             answer.ledger = try store.ledger()

@@ -39,7 +39,7 @@ public final class FakeConditions: ConditionMonitor {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    public func conditions() -> Conditions { current.withLock { $0 } }
+    public func conditions(of accounts: Set<AccountID>) -> Conditions { current.withLock { $0 } }
 
     /// The checks of each request, in the order of the requests.
     public var asked: [Set<String>] { questions.withLock { $0 } }

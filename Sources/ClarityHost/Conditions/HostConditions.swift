@@ -20,6 +20,10 @@ public final class HostConditions: ConditionMonitor {
         public var storagePaths: [String] = []
         /// The files and folders that the job file names as sources.
         public var sourcePaths: [String] = []
+        /// The folder of an account's health data, and its sources.
+        public var ofAccount: @Sendable (AccountID) -> (folder: String, sources: [String]) = { _ in
+            ("", [])
+        }
         /// The pressure above which a rise is announced while attempts run, in percent; `nil` for
         /// none.
         public var pressure: Int?
@@ -128,7 +132,7 @@ public final class HostConditions: ConditionMonitor {
     /// The first call waits for the services, up to 250 ms. Later calls use what is known by then.
     /// Each storage path or source whose file system does not answer can delay a call by another
     /// 250 ms (see `StorageProbe`).
-    public func conditions() -> Conditions {
+    public func conditions(of accounts: Set<AccountID> = []) -> Conditions {
         let now = clock.now
         let terms = terms.withLock { $0 }
         let settings = terms.settings
@@ -151,10 +155,23 @@ public final class HostConditions: ConditionMonitor {
             storage: Dictionary(
                 uniqueKeysWithValues: settings.storagePaths.map { ($0, storage.free(at: $0)) }),
             checks: checks.answers,
-            login: StateDirectory.hasLoginMark(in: stateDirectory)
-                ? Conditions.Reading(true, source: stateDirectory)
-                : .unknown("run `clarity-jobs auth login`"),
-            source: source(settings.sourcePaths))
+            login: login(stateDirectory), source: source(settings.sourcePaths),
+            accounts: Dictionary(
+                uniqueKeysWithValues: accounts.map { account in
+                    let own = settings.ofAccount(account)
+                    return (
+                        account,
+                        Conditions.OfAccount(
+                            login: login(own.folder, "--account \(account) "),
+                            source: source(own.sources))
+                    )
+                }))
+    }
+
+    private func login(_ folder: String, _ option: String = "") -> Conditions.Reading<Bool> {
+        StateDirectory.hasLoginMark(in: folder)
+            ? Conditions.Reading(true, source: folder)
+            : .unknown("run `clarity-jobs \(option)auth login`")
     }
 
     /// Returns whether a path exists and its file system answers; waits at most 250 ms.
@@ -177,9 +194,11 @@ public final class HostConditions: ConditionMonitor {
 
     /// Asks these checks and returns the conditions with their answers. Blocks for as long as the
     /// checks may take.
-    public func conditions(asking names: Set<String>) -> Conditions {
+    public func conditions(
+        asking names: Set<String>, of accounts: Set<AccountID> = []
+    ) -> Conditions {
         let answers = checks.settle(names)
-        var conditions = conditions()
+        var conditions = conditions(of: accounts)
         for (name, answer) in answers {
             conditions.checks[name] = answer
             // The answer was given for these conditions, so it has no age, whichever clock they are

@@ -34,6 +34,8 @@ indirect enum CodingPath: Sendable {
     case job(String)
     /// A check by its name, as written in the file.
     case check(String)
+    /// An account by its id, as written in the file.
+    case account(String)
     case value(key: String, of: CodingPath)
     /// An entry of a list, counted from 1.
     case entry(Int, of: CodingPath)
@@ -41,7 +43,7 @@ indirect enum CodingPath: Sendable {
     /// The key; for an entry of a list, the key of the list.
     var key: String {
         switch self {
-        case .file, .job, .check: text
+        case .file, .job, .check, .account: text
         case .value(let key, _): key
         case .entry(_, let list): list.key
         }
@@ -53,6 +55,7 @@ indirect enum CodingPath: Sendable {
         case .file: "the job file"
         case .job(let id): "job \(shown(id))"
         case .check(let name): "check \(shown(name))"
+        case .account(let id): "account \(shown(id))"
         case .value(let key, .file): shown(key)
         case .value(let key, let owner): "\(shown(key)) of \(owner.text)"
         case .entry(let number, let list): "entry \(number) of \(list.text)"
@@ -63,6 +66,8 @@ indirect enum CodingPath: Sendable {
 /// One pass over a job file: its context and the faults found so far.
 struct Decoding: Sendable {
     let context: DecodingContext
+    /// The paths of the accounts' files, by their number in positions.
+    var files: [Int: String] = [:]
     private(set) var faults: [JobFileFault] = []
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
@@ -79,7 +84,9 @@ struct Decoding: Sendable {
     mutating func report(
         _ position: YAMLNode.Position, _ message: String, help: String? = nil
     ) {
-        faults.append(JobFileFault(position, message, help: help))
+        var fault = JobFileFault(position, message, help: help)
+        fault.file = files[position.file]
+        faults.append(fault)
     }
 
     /// Records a fault, and returns `nil` for the value that has it.
@@ -95,7 +102,8 @@ struct Decoding: Sendable {
     /// The same warning at the same position is recorded once, because several jobs may inherit the
     /// setting.
     mutating func warn(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
-        let warning = JobFileFault(position, message, help: help)
+        var warning = JobFileFault(position, message, help: help)
+        warning.file = files[position.file]
         if known.insert(warning).inserted { warnings.append(warning) }
     }
 

@@ -9,6 +9,7 @@ struct FileDraft: Sendable {
     var conditions = ConditionSettings()
     var checks: Field<[NamedField<String, CheckDraft>]>?
     var jobs: Field<[Field<JobDraft.Listed>]>?
+    var accounts: Field<AccountsDraft>?
     /// The sections of the catalogue, flattened.
     var settings: [String: String] = [:]
 
@@ -52,6 +53,9 @@ struct FileDraft: Sendable {
             Key(
                 "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.listed(catalogue)),
                 isRequired: true, "the jobs; `list` shows them in this order"),
+            Key(
+                "accounts", { swap(&$0.accounts, &$1) }, .accounts(catalogue),
+                "the wearers for whom the jobs run: a list, or a folder with a file for each"),
         ]
         return MappingSchema(empty, own + sections)
     }

@@ -9,6 +9,8 @@ struct JobAssembly {
     let checks: KnownChecks
     /// The catalogue's declaration of each kind.
     let kinds: [JobKind: JobKindDeclaration]
+    /// Whether each job runs once for each account: its delay is then the account's.
+    var isForAccounts = false
 
     /// Returns the job, and reports its faults; `nil` only if the id or the kind is missing or
     /// faulty.
@@ -31,6 +33,7 @@ struct JobAssembly {
         guard let id = draft.id?.value, let kind = draft.kind?.value else { return nil }
         var job = Job(
             id: id, kind: kind, jobClass: draft.jobClass, schedule: times,
+            accountSpread: isForAccounts ? spread(times, draft.schedule?.value) : .zero,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
             events: events(of: draft),
             constraints: constraints, impliedConstraints: implied(constraints, common),
@@ -209,12 +212,23 @@ extension JobAssembly {
             help: "that is what the machine says; name one with `time_zone`")
     }
 
+    /// Returns the span over which the starts of a job are spread between accounts: the one that the
+    /// file names, or else an hour, or the period of `every` if that is shorter.
+    private func spread(_ schedule: Schedule?, _ draft: ScheduleDraft?) -> Duration {
+        if let named = draft?.randomizedDelay?.value { return named }
+        switch schedule?.rule {
+        case .every(let period, _): return min(period, .seconds(3600))
+        case .cron, .calendar: return .seconds(3600)
+        case .at, nil: return .zero
+        }
+    }
+
     private func delay(
         _ draft: ScheduleDraft, _ entry: JobDraft.Listed, _ host: String
     ) -> Duration {
-        guard let span = draft.randomizedDelay?.value, let id = entry.draft.id?.value else {
-            return .zero
-        }
+        guard !isForAccounts, let span = draft.randomizedDelay?.value,
+            let id = entry.draft.id?.value
+        else { return .zero }
         return stableDelay(within: span, host: host, job: id)
     }
 }

@@ -70,6 +70,11 @@ struct JobDraft: Sendable {
         )
     }
 
+    /// The keys of a job.
+    static func keys(_ catalogue: JobCatalogue) -> [KeyDescription] {
+        schema(catalogue).descriptions
+    }
+
     /// Reads a job with the kinds and options of `catalogue`.
     static func listed(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
         let schema = schema(catalogue)

@@ -26,6 +26,18 @@ public struct JobFile: Hashable, Sendable {
     /// The checks that the file declares, in its order. Each name is unique, and none is
     /// `CheckDeclaration.probeName`.
     public var checks: [CheckDeclaration]
+    /// The accounts in the order of the file, or by id if they are files of a folder; `nil` if the
+    /// file has no `accounts`. The jobs are then those of an account that declares nothing of its
+    /// own, and their options lack the sections that an account may have.
+    public var accounts: [AccountDeclaration]?
+    /// The folder with the accounts' files, if the file names one.
+    public var accountsFolder: String?
+    /// The variables in which the master keys of this file or of single accounts are.
+    public internal(set) var keyVariables: Set<String> = []
+    /// The account whose view of the file this is (`view(of:)`).
+    public internal(set) var account: AccountDeclaration?
+    /// The identity of this machine, which determines each account's delay.
+    var host = ""
     /// The valid settings that can never take effect, in ascending order of line and column; empty
     /// unless the reader was given the current time.
     public internal(set) var warnings: [JobFileFault] = []
@@ -39,7 +51,9 @@ public struct JobFile: Hashable, Sendable {
     }
 
     /// The jobs to plan: the enabled ones, without references to disabled ones.
-    public var enabledJobs: [Job] {
+    public var enabledJobs: [Job] { JobFile.enabled(jobs, without: disabled) }
+
+    static func enabled(_ jobs: [Job], without disabled: Set<JobID>) -> [Job] {
         jobs.filter { !disabled.contains($0.id) }.map { job in
             var job = job
             job.then.removeAll { disabled.contains($0) }
@@ -65,12 +79,15 @@ public struct JobFileFault: Error, Hashable, Sendable {
     public internal(set) var path: String?
     /// The position of that key or value in the tree.
     var place: YAMLNode.Position?
+    /// The path of the account's file that has the fault; `nil` for the job file itself.
+    public internal(set) var file: String?
 
     /// Returns the fault for people: `jobs.yaml:12:9: unknown key ...`, with `help: ...` on a line
     /// of its own.
     ///
     /// - Parameter path: the file's path.
     public func text(path: String, isWarning: Bool = false) -> String {
+        let path = file ?? path
         let place = line == 0 ? "\(path): " : "\(path):\(line):\(column): "
         let message = (isWarning ? "warning: " : "") + message
         return place + message + (help.map { "\nhelp: \($0)" } ?? "")
@@ -113,8 +130,8 @@ extension [JobFileFault] {
     var inOrder: [JobFileFault] {
         enumerated()
             .sorted { a, b in
-                (a.element.line, a.element.column, a.offset)
-                    < (b.element.line, b.element.column, b.offset)
+                (a.element.file ?? "", a.element.line, a.element.column, a.offset)
+                    < (b.element.file ?? "", b.element.line, b.element.column, b.offset)
             }
             .map(\.element)
     }

@@ -109,74 +109,58 @@ public struct JobFileReader: Sendable {
             of: .value(key: "constraints", of: .value(key: "defaults", of: .file)), &decoding)
         let listed = (draft.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
-        let assembly = JobAssembly(
-            defaults: defaults, settings: draft.settings, checks: checks,
-            kinds: kinds)
-        let assembled = listed.map { (entry: $0, job: assembly.job($0, &decoding)) }
+        let implied = ImpliedJobs(catalogue, draft.settings)
+        implied.report(takenIn: listed, &decoding)
+        var accounts: [AccountDeclaration]?
+        var settings = draft.settings
+        var assembly = AccountAssembly(root, catalogue, draft, defaults, checks, kinds)
+        if let field = draft.accounts {
+            settings = assembly.sharedSettings
+            accounts = declarations(field, &assembly, &decoding)
+        }
+        let jobs = JobAssembly(
+            defaults: defaults, settings: settings, checks: checks, kinds: kinds,
+            isForAccounts: accounts != nil)
+        let assembled = listed.map { (entry: $0, job: jobs.job($0, &decoding)) }
         if let now = decoding.context.now {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }
-        reportTakenIDs(listed, draft.settings, &decoding)
         let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
-        return JobFile(
-            jobs: withImpliedJobs(assembled.compactMap(\.job), draft.settings),
-            disabled: Set(disabled), settings: draft.settings,
+        var file = JobFile(
+            jobs: implied.added(to: assembled.compactMap(\.job), options: settings),
+            disabled: Set(disabled), settings: settings,
             stateDirectory: draft.store.directory,
             maxParallel: defaults.maxParallel,
             retention: draft.store.retention,
             metricsTextfile: draft.metricsTextfile, conditions: draft.conditions,
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
+        file.accounts = accounts
+        if case .folder(let folder)? = draft.accounts?.value { file.accountsFolder = folder }
+        file.keyVariables = Set(
+            ([settings] + (accounts ?? []).map(\.settings)).compactMap { $0["key.variable"] })
+        file.host = decoding.context.host
+        return file
     }
 
-    /// Reports a job that has the id of a job that a section implies, and another kind.
-    private func reportTakenIDs(
-        _ jobs: [JobDraft.Listed], _ settings: [String: String], _ decoding: inout Decoding
-    ) {
-        for (section, kind) in impliedKinds(settings)
-        where !jobs.contains(where: { $0.draft.kind?.value == kind }) {
-            for job in jobs where job.draft.id?.value?.rawValue == kind.rawValue {
-                decoding.report(
-                    job.position,
-                    "job id \(shown(kind.rawValue)) is that of the job that "
-                        + "`\(section)` implies", help: "give the job another id")
-            }
+    /// Returns the accounts of a file, in its order or by id.
+    private func declarations(
+        _ field: Field<AccountsDraft>, _ assembly: inout AccountAssembly,
+        _ decoding: inout Decoding
+    ) -> [AccountDeclaration] {
+        let listed: [AccountDraft.Listed]
+        switch field.value {
+        case .list(let accounts)?: listed = accounts
+        case .folder(let path)?:
+            listed = AccountFolder(path, AccountDraft.schema(catalogue))
+                .accounts(named: field.position, &decoding)
+        case nil: return []
         }
-    }
-
-    /// Returns the sections of a file that imply a job, each with the kind of the job.
-    private func impliedKinds(
-        _ settings: [String: String]
-    ) -> [(section: String, kind: JobKind)] {
-        catalogue.sections.compactMap { section in
-            guard let kind = section.impliedJob,
-                settings.keys.contains(where: { $0.hasPrefix("\(section.key).") })
-            else { return nil }
-            return (section.key, kind)
+        let accounts = listed.compactMap { account in
+            assembly.declaration(of: account, &decoding).map { (account, $0) }
         }
-    }
-
-    /// Adds the job that a section implies, unless the file has one of its kind, and lets it follow
-    /// each job that fails.
-    ///
-    /// The job has none of the file's defaults: no constraint may keep it from saying what is wrong.
-    private func withImpliedJobs(_ jobs: [Job], _ settings: [String: String]) -> [Job] {
-        var jobs = jobs
-        for (_, kind) in impliedKinds(settings) {
-            if !jobs.contains(where: { $0.kind == kind }), let id = JobID(kind.rawValue) {
-                jobs.append(
-                    Job(
-                        id: id, kind: kind, schedule: .every(.seconds(15 * 60)), overlap: .queue,
-                        timeout: .seconds(5 * 60), options: settings))
-            }
-            let implied = jobs.first { $0.kind == kind }?.id
-            for index in jobs.indices where jobs[index].kind != kind {
-                jobs[index].thenFailed += [implied].compactMap(\.self).filter {
-                    !jobs[index].thenFailed.contains($0)
-                }
-            }
-        }
-        return jobs
+        assembly.reportShared(accounts, &decoding)
+        return accounts.map(\.1)
     }
 
     private func folder(of path: String) -> String {
@@ -195,8 +179,21 @@ extension JobFileReader {
         fileAt path: String, warningAt now: Instant? = nil
     ) throws(JobFileFaults) -> JobFile {
         let location = path.hasPrefix("/") ? path : join(environment.folder, path[...])
-        let descriptor = open(location, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw trouble(errno, path) }
+        let bytes: [UInt8]
+        do throws(JobFileFault) {
+            bytes = try BoundedFile.read(location)
+        } catch {
+            throw JobFileFaults(path: path, faults: [error])
+        }
+        return try read(bytes, path: path, warningAt: now)
+    }
+}
+
+/// Reads files of YAML, which may be pipes, up to the maximum size of a job file.
+enum BoundedFile {
+    static func read(_ path: String) throws(JobFileFault) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw trouble(errno) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -204,22 +201,19 @@ extension JobFileReader {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0 {
                 if errno == EINTR { continue }
-                throw trouble(errno, path)
+                throw trouble(errno)
             }
-            if count == 0 { break }
+            if count == 0 { return bytes }
             bytes += buffer[..<count]
-            guard bytes.count <= YAMLParser.largestFileBytes else {
-                throw JobFileFaults(path: path, faults: [YAMLParser.tooLarge])
-            }
+            guard bytes.count <= YAMLParser.largestFileBytes else { throw YAMLParser.tooLarge }
         }
-        return try read(bytes, path: path, warningAt: now)
     }
 
-    private func trouble(_ code: Int32, _ path: String) -> JobFileFaults {
+    private static func trouble(_ code: Int32) -> JobFileFault {
         let reason = strerror(code).map { String(cString: $0) } ?? "error \(code)"
-        let message = "cannot read it: \(reason.prefix(1).lowercased() + reason.dropFirst())"
-        return JobFileFaults(
-            path: path, faults: [JobFileFault(line: 0, column: 0, message: message)])
+        return JobFileFault(
+            line: 0, column: 0,
+            message: "cannot read it: \(reason.prefix(1).lowercased() + reason.dropFirst())")
     }
 }
 

@@ -65,6 +65,8 @@ package indirect enum ValueDescription: Hashable, Sendable {
     /// An http or https URL.
     case webAddress
     case jobID
+    /// The pseudonym of a wearer.
+    case accountID
     /// A stretch of the day, such as `22:00-06:00`.
     case window
     /// A number of times in a span, such as `1 per 6h`.
@@ -84,7 +86,7 @@ package indirect enum ValueDescription: Hashable, Sendable {
     /// The noun for such a value, for people: `a mapping`, `a span of time`.
     var noun: String {
         switch self {
-        case .text, .choice, .jobID, .checkName, .interfacePattern: "text"
+        case .text, .choice, .jobID, .accountID, .checkName, .interfacePattern: "text"
         case .boolean: "`true` or `false`"
         case .integer: "a whole number"
         case .duration: "a span of time"

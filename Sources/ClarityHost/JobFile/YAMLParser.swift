@@ -9,9 +9,11 @@ struct YAMLNode: Hashable, Sendable {
         var column: Int
         /// Whether this is the position of a key: its mapping may begin at the same place.
         var isKey = false
+        /// The number of the account's file, from 1; 0 for the job file.
+        var file = 0
 
         static func < (a: Position, b: Position) -> Bool {
-            (a.line, a.column) < (b.line, b.column)
+            (a.file, a.line, a.column) < (b.file, b.line, b.column)
         }
     }
 
@@ -132,16 +134,18 @@ struct YAMLParser: ~Copyable {
     /// libyaml reads from this buffer as long as the parser exists.
     private let input: UnsafeMutablePointer<UInt8>
     private let end: YAMLNode.Position
+    private let file: Int
     private var nodeCount = 0
     private var duplicateKeys: [JobFileFault] = []
 
     /// Parses a whole file.
     ///
+    /// - Parameter file: the number of the file in all positions.
     /// - Throws: the first fault that leaves the tree unclear; a duplicate key does not.
-    static func parse(_ bytes: [UInt8]) throws(JobFileFault) -> Document {
+    static func parse(_ bytes: [UInt8], file: Int = 0) throws(JobFileFault) -> Document {
         guard bytes.count <= largestFileBytes else { throw tooLarge }
         let end = try checkCharacters(bytes)
-        var parser = try YAMLParser(bytes, end: end)
+        var parser = try YAMLParser(bytes, end: end, file: file)
         return try parser.document()
     }
 
@@ -149,7 +153,9 @@ struct YAMLParser: ~Copyable {
     static let tooLarge = JobFileFault(
         line: 0, column: 0, message: "the file has more than 1 MiB, the most a job file may have")
 
-    private init(_ bytes: [UInt8], end: YAMLNode.Position) throws(JobFileFault) {
+    private init(
+        _ bytes: [UInt8], end: YAMLNode.Position, file: Int
+    ) throws(JobFileFault) {
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         parser.initialize(to: yaml_parser_t())
         guard yaml_parser_initialize(parser) == 1 else {
@@ -165,6 +171,7 @@ struct YAMLParser: ~Copyable {
         self.parser = parser
         self.input = input
         self.end = end
+        self.file = file
     }
 
     deinit {
@@ -304,6 +311,9 @@ struct YAMLParser: ~Copyable {
     ///
     /// libyaml ends an unterminated last line, and then names a line that no editor shows.
     private func position(_ mark: yaml_mark_t) -> YAMLNode.Position {
-        min(end, YAMLNode.Position(line: mark.line + 1, column: mark.column + 1))
+        var position = min(
+            end, YAMLNode.Position(line: mark.line + 1, column: mark.column + 1))
+        position.file = file
+        return position
     }
 }

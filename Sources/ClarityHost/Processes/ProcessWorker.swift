@@ -23,8 +23,17 @@ import Synchronization
 /// - `run` returns when the process has been reaped and every descriptor is closed.
 public struct ProcessWorker: Worker {
     private let executable: [String]
-    private let environment: [String: String]
+    private let environment: Environment
     private let leaseLock: Int32?
+
+    /// Returns the whole environment of the process for an order, or why it may not start.
+    public typealias Environment =
+        @Sendable (AttemptOrder) throws(Failure) -> [String: String]
+
+    /// Creates a worker with one environment for all its processes.
+    public init(executable: [String], environment: [String: String], leaseLock: Int32?) {
+        self.init(executable: executable, environment: { _ in environment }, leaseLock: leaseLock)
+    }
 
     /// Creates a worker.
     ///
@@ -33,7 +42,9 @@ public struct ProcessWorker: Worker {
     ///   - environment: the process's whole environment.
     ///   - leaseLock: an open descriptor that the process inherits as number 5. It must stay open
     ///     while attempts start.
-    public init(executable: [String], environment: [String: String], leaseLock: Int32?) {
+    public init(
+        executable: [String], environment: @escaping Environment, leaseLock: Int32?
+    ) {
         precondition(!executable.isEmpty, "a worker needs a program, got \(executable)")
         self.executable = executable
         self.environment = environment
@@ -44,12 +55,18 @@ public struct ProcessWorker: Worker {
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
         progress: @escaping ProgressHandler
     ) async -> AttemptEnd {
+        let settings: [String: String]
+        do throws(Failure) {
+            settings = try environment(order)
+        } catch {
+            return AttemptEnd(.reported(.failure(error)))
+        }
         let text = Array(order.lines.map { $0 + "\n" }.joined().utf8)
         do throws(SystemError) {
             return try await ProcessAttempt.run(
                 text, memoryLimitBytes: order.memoryLimitBytes, ReportReader(), signals, progress
             ) { reads, writes throws(SystemError) in
-                try start(order: reads, report: writes)
+                try start(settings, order: reads, report: writes)
             }
         } catch {
             return AttemptEnd(.broke(.notStarted(error.text)))
@@ -57,7 +74,7 @@ public struct ProcessWorker: Worker {
     }
 
     private func start(
-        order: borrowing Descriptor, report: borrowing Descriptor
+        _ environment: [String: String], order: borrowing Descriptor, report: borrowing Descriptor
     ) throws(SystemError) -> pid_t {
         var start = try ProcessStart()
         try start.open("/dev/null", O_RDONLY, as: 0)

@@ -25,7 +25,15 @@ extension SectionDeclaration {
             "mail": MailTarget.declarations + NoticeRules.declarations,
             "command": CommandTarget.declarations + NoticeRules.declarations,
             "healthchecks": HealthchecksTarget.declarations + NoticeRules.declarations,
-        ]), impliesJob: .notify, summary: "whom to tell of failed jobs and the like")
+        ]), isOfAccount: true, impliesJob: .notify,
+        summary: "whom to tell of failed jobs and the like")
+}
+
+extension AttemptOrder {
+    /// The variables or credentials with the secrets of the targets of notices.
+    public var noticeSecretNames: [String] {
+        options.filter { $0.key.hasPrefix("notify.") && $0.key.hasSuffix(".secret") }.map(\.value)
+    }
 }
 
 /// What every target of notices has.

@@ -14,7 +14,7 @@ extension SectionDeclaration {
                 "variable", .text,
                 summary: "environment variable that holds the master key; without it "
                     + "`CLARITY_JOBS_KEY`")
-        ]), summary: "where the master key comes from")
+        ]), isOfAccount: true, summary: "where the master key comes from")
 
     static let sources = SectionDeclaration(
         "sources",
@@ -48,7 +48,7 @@ extension SectionDeclaration {
                     "path", .path, isRequired: true,
                     summary: "folder into which any program moves files of samples")
             ],
-        ]), summary: "the files to read")
+        ]), isOfAccount: true, summary: "the files to read")
 
     /// The maximum age of the data, one goal for each kind; `FreshnessGoal` reads it.
     static let fresh = SectionDeclaration(
@@ -65,7 +65,7 @@ extension SectionDeclaration {
                 OptionDeclaration(
                     "profile", span,
                     summary: "maximum time since the profile was fetched"),
-            ]), summary: "how old the newest data may be; `status` checks it")
+            ]), isOfAccount: true, summary: "how old the newest data may be; `status` checks it")
 
     private static let span = OptionDeclaration.ValueType.duration(.seconds(60)...days(3660))
 }

@@ -1,4 +1,5 @@
 import CSodium
+import ClarityScheduler
 import Glibc
 
 /// The key from which all others are derived; its 32 bytes never reach an error, log or output.
@@ -38,6 +39,20 @@ public struct MasterKey: Sendable {
         hexEncoded(Array(try subkey(.naming).prefix(8)))
     }
 
+    /// Returns the master key of an account, as independent of this key and of those of the other
+    /// accounts as if it were random.
+    ///
+    /// Whoever has this key can make those of all accounts; an account's key reveals no other.
+    func key(of account: AccountID) throws(MasterKeyError) -> MasterKey {
+        let parent = try subkey(.accounts)
+        let name = Array(account.rawValue.utf8)
+        var bytes = [UInt8](repeating: 0, count: MasterKey.byteCount)
+        let code = crypto_generichash(
+            &bytes, bytes.count, name, UInt64(name.count), parent, parent.count)
+        guard code == 0 else { throw .noCryptography }
+        return MasterKey(bytes: bytes)
+    }
+
     /// Returns the subkey for one purpose, as independent of the other subkeys as if it were
     /// random.
     func subkey(_ purpose: KeyPurpose) throws(MasterKeyError) -> [UInt8] {
@@ -69,6 +84,8 @@ enum KeyPurpose: UInt64 {
     case naming = 4
     /// Encryption of padded values, tokens and cached rows.
     case sealing = 5
+    /// The master keys of accounts.
+    case accounts = 6
 }
 
 /// Initialises libsodium; cheap if that is already done.

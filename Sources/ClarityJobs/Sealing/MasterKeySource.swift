@@ -24,6 +24,12 @@ struct MasterKeySource: Sendable {
 
     /// Returns the existing key and its place.
     func find() throws(MasterKeyError) -> (key: MasterKey, place: Place)? {
+        if let given = try findGiven() { return given }
+        return try KeyFile.read(path, as: .own).map { ($0, .file(path: path)) }
+    }
+
+    /// Returns the key that a person or a service manager gives, not the one in the state directory.
+    func findGiven() throws(MasterKeyError) -> (key: MasterKey, place: Place)? {
         if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
             // A service manager may let its group read a credential, but never others.
             let path = "\(directory)/clarity-jobs.key"
@@ -36,7 +42,7 @@ struct MasterKeySource: Sendable {
                 try MasterKey(content: Array(hex.utf8), origin: "`\(name)`"), .variable(name)
             )
         }
-        return try KeyFile.read(path, as: .own).map { ($0, .file(path: path)) }
+        return nil
     }
 
     /// Creates `master.key` with mode 0600 and returns its key, or the one that another process

@@ -1,20 +1,26 @@
 @preconcurrency import Glibc
 
 /// The password for logins without a person: a credential from the service manager,
-/// `$CREDENTIALS_DIRECTORY/clarity-jobs.password`.
+/// `$CREDENTIALS_DIRECTORY/clarity-jobs.password`. A worker of an account gets that account's in a
+/// variable (`AccountEnvironment`).
 public enum SessionPassword {
     /// The most bytes in a password: 1024.
     public static let longest = 1024
 
     /// Reads the password, without the newline at its end, or `nil` if there is no such file.
     ///
-    /// - Parameter environment: the environment of the process; only `CREDENTIALS_DIRECTORY`
-    ///   matters.
+    /// - Parameter environment: the environment of the process; only these two variables matter.
     /// - Throws: `SessionPasswordError`, also for a file that others may read, as with the master
     ///   key.
     public static func load(
         _ environment: [String: String]
     ) throws(SessionPasswordError) -> Secret? {
+        if let text = environment[AccountEnvironment.password] {
+            guard let password = Secret(passwordLine: Array(text.utf8)) else {
+                throw .content(path: "clarity-jobs.password.ACCOUNT")
+            }
+            return password
+        }
         guard let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else {
             return nil
         }

@@ -55,9 +55,26 @@ public struct Conditions: Hashable, Sendable {
     public var login: Reading<Bool>
     /// Whether any source file that the job file names exists.
     public var source: Reading<Bool>
+    /// The answers that each account has of its own; an account without an entry was not looked at.
+    public var accounts: [AccountID: OfAccount]
     /// Whether each check of the job file passes, by name; a check without an entry was never
     /// asked.
     public var checks: [String: Reading<Bool>]
+
+    /// What is known of one account.
+    public struct OfAccount: Hashable, Sendable {
+        public var login: Reading<Bool>
+        public var source: Reading<Bool>
+
+        /// Creates answers; those that are not given are unknown.
+        public init(
+            login: Reading<Bool> = .unknown("not looked at"),
+            source: Reading<Bool> = .unknown("not looked at")
+        ) {
+            self.login = login
+            self.source = source
+        }
+    }
 
     /// Creates conditions; everything that is not given is unknown.
     public init(
@@ -72,8 +89,9 @@ public struct Conditions: Hashable, Sendable {
         pressurePercent: Reading<Int> = .unknown("not probed"),
         storage: [String: Reading<Int64>] = [:], checks: [String: Reading<Bool>] = [:],
         login: Reading<Bool> = .unknown("not probed"),
-        source: Reading<Bool> = .unknown("not probed")
+        source: Reading<Bool> = .unknown("not probed"), accounts: [AccountID: OfAccount] = [:]
     ) {
+        self.accounts = accounts
         self.connected = connected
         self.metered = metered
         self.roaming = roaming
@@ -91,6 +109,15 @@ public struct Conditions: Hashable, Sendable {
 }
 
 extension Conditions {
+    /// Returns the conditions as an account's jobs see them: with its own login and sources.
+    func of(_ account: AccountID?) -> Conditions {
+        guard let account else { return self }
+        var conditions = self
+        let own = accounts[account] ?? OfAccount()
+        (conditions.login, conditions.source) = (own.login, own.source)
+        return conditions
+    }
+
     /// The bytes free on a path's file system; unknown if nobody has looked at the path.
     public subscript(storageAt path: String) -> Reading<Int64> {
         get { storage[path] ?? .unknown("not looked at") }

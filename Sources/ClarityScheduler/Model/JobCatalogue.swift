@@ -130,6 +130,8 @@ public struct SectionDeclaration: Hashable, Sendable {
     public var key: String
     public var content: Content
     public var isRequired: Bool
+    /// Whether each account may have its own, in place of the file's.
+    public var isOfAccount: Bool
     /// The kind of the job that a file with the section has without declaring it: every 15 minutes,
     /// and after each job that fails.
     public var impliedJob: JobKind?
@@ -138,13 +140,14 @@ public struct SectionDeclaration: Hashable, Sendable {
 
     /// Declares a section.
     public init(
-        _ key: String, _ content: Content, isRequired: Bool = false,
+        _ key: String, _ content: Content, isRequired: Bool = false, isOfAccount: Bool = false,
         impliesJob impliedJob: JobKind? = nil,
         summary: String = "settings of the jobs' work"
     ) {
         self.key = key
         self.content = content
         self.isRequired = isRequired
+        self.isOfAccount = isOfAccount
         self.impliedJob = impliedJob
         self.summary = summary
     }

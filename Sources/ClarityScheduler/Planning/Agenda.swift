@@ -6,10 +6,10 @@
 struct Agenda: Hashable, Sendable {
     struct Entry: Hashable, Sendable {
         var at: Instant
-        /// The job's index in its set; breaks ties between entries of the same instant.
-        var index: Int
+        /// The job's place in its set; breaks ties between entries of the same instant.
+        var place: Int
 
-        func isBefore(_ other: Entry) -> Bool { (at, index) < (other.at, other.index) }
+        func isBefore(_ other: Entry) -> Bool { (at, place) < (other.at, other.place) }
     }
 
     private var heap: [Entry] = []
@@ -24,6 +24,14 @@ struct Agenda: Hashable, Sendable {
             heap.swapAt(child, (child - 1) / 2)
             child = (child - 1) / 2
         }
+    }
+
+    /// Removes the entries of these places.
+    mutating func remove(_ places: Set<Int>) {
+        let kept = heap.filter { !places.contains($0.place) }
+        guard kept.count < heap.count else { return }
+        // An array in ascending order is a heap.
+        heap = kept.sorted { $0.isBefore($1) }
     }
 
     /// Removes and returns the earliest entry if it is not after `instant`.

@@ -38,6 +38,9 @@ public struct Job: Hashable, Sendable {
     public var jobClass: Class
     /// `nil` for a job that runs only by request, event or chain.
     public var schedule: Schedule?
+    /// The span over which the starts of a job that runs for many accounts are spread: each account
+    /// has a delay of its own within it. The schedule of such a job has no delay.
+    public var accountSpread: Duration
     /// The shortest time between the end of one run and the start of the next.
     public var earliestBegin: Duration
     public var events: Set<EventName>
@@ -76,7 +79,8 @@ public struct Job: Hashable, Sendable {
     /// Creates a job; the engine's defaults apply to everything that is not given.
     public init(
         id: JobID, kind: JobKind, jobClass: Class = .processing, schedule: Schedule? = nil,
-        earliestBegin: Duration = .zero, events: Set<EventName> = [],
+        accountSpread: Duration = .zero, earliestBegin: Duration = .zero,
+        events: Set<EventName> = [],
         constraints: [Constraint] = [], impliedConstraints: Set<Constraint> = [],
         unknownRules: [String: UnknownRule] = [:],
         relaxations: [Relaxation] = [],
@@ -92,6 +96,7 @@ public struct Job: Hashable, Sendable {
         self.kind = kind
         self.jobClass = jobClass
         self.schedule = schedule
+        self.accountSpread = accountSpread
         self.earliestBegin = earliestBegin
         self.events = events
         self.constraints = constraints
@@ -129,8 +134,10 @@ public struct Job: Hashable, Sendable {
     public func verdict(
         of constraint: Constraint, in conditions: Conditions, at now: Instant
     ) -> Verdict {
+        let isOwn = constraint == .login || constraint == .source
         var verdict = constraint.verdict(
-            in: conditions, at: now, unknown: unknownRules[constraint.name])
+            in: isOwn ? conditions.of(id.account) : conditions, at: now,
+            unknown: unknownRules[constraint.name])
         if impliedConstraints.contains(constraint) {
             verdict.source += "; implied by kind `\(kind)`"
         }
@@ -152,28 +159,4 @@ public struct Job: Hashable, Sendable {
 
     /// The limit on an attempt's resident memory if the job names no `memory_limit`: 256 MiB.
     public static var defaultMemoryLimitBytes: Int64 { 256 << 20 }
-}
-
-/// The jobs to plan for, indexed by id and by the events that they wait for.
-public struct JobSet: Hashable, Sendable {
-    /// In the order of the job file.
-    public let jobs: [Job]
-    private let indices: [JobID: Int]
-    private let listeners: [EventName: [Int]]
-
-    /// Creates a set; no two jobs may have the same id.
-    public init(_ jobs: [Job]) {
-        self.jobs = jobs
-        indices = Dictionary(uniqueKeysWithValues: jobs.enumerated().map { ($1.id, $0) })
-        var listeners: [EventName: [Int]] = [:]
-        for (index, job) in jobs.enumerated() {
-            for event in job.events { listeners[event, default: []].append(index) }
-        }
-        self.listeners = listeners
-    }
-
-    public subscript(id: JobID) -> Job? { indices[id].map { jobs[$0] } }
-
-    /// Returns the jobs that name an event in `on:`, in the order of the job file.
-    public func jobs(on event: EventName) -> [Job] { (listeners[event] ?? []).map { jobs[$0] } }
 }

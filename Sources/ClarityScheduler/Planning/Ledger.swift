@@ -44,6 +44,14 @@ public struct Ledger: Hashable, Sendable {
         return (ofJobs + ofRuns).compactMap { $0 }.filter { $0 <= now }.max()
     }
 
+    /// The accounts of which a run waits for a login or a source.
+    public var accountsInNeed: Set<AccountID> {
+        Set(
+            open.values.compactMap { run in
+                run.needs == .login || run.needs == .source ? run.job.account : nil
+            })
+    }
+
     /// Returns the ids of a job's unfinished runs, oldest first.
     public func openRuns(of job: JobID) -> [RunID] { openByJob[job] ?? [] }
 

@@ -17,7 +17,8 @@ extension PlanBuilder {
     }
 
     /// Starts the runs that may start and records why the others wait. Requested runs come first,
-    /// in their order, then the others by priority and by the longest due.
+    /// in their order, then the others by priority. Within a priority the accounts take turns, and
+    /// each account's runs come by the longest due.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
         // The same for every run that waits for a slot, because no attempt ends here.
@@ -142,25 +143,55 @@ extension PlanBuilder {
         /// The run's position among the requested runs; `Int.max` if it was not requested.
         var request: Int
         var priority: Job.Priority
+        /// How many attempts the account has running, or has before this one in this decision.
+        var ahead = 0
+        /// The number of the account's last attempt; 0 if it had none yet.
+        var lastTurn = 0
         var scheduledFor: Instant
         var run: RunID
 
         static func < (a: Turn, b: Turn) -> Bool {
             if a.request != b.request { return a.request < b.request }
             if a.priority != b.priority { return a.priority > b.priority }
-            return (a.scheduledFor, a.run) < (b.scheduledFor, b.run)
+            return (a.ahead, a.lastTurn, a.scheduledFor.millisecondsSince1970, a.run)
+                < (b.ahead, b.lastTurn, b.scheduledFor.millisecondsSince1970, b.run)
         }
     }
 
-    private func startOrder() -> [Turn] {
+    private mutating func startOrder() -> [Turn] {
         let requests = Dictionary(
             uniqueKeysWithValues: planner.requestedRuns.enumerated().map { ($1, $0) })
-        return runsInTurn.compactMap { run in
-            guard isInScope(run), let priority = planner.jobs[run.job]?.priority else { return nil }
+        var accounts: [RunID: AccountID] = [:]
+        var turns = runsInTurn.compactMap { run in
+            guard isInScope(run), let priority = planner.jobs.priority(of: run.job) else {
+                return nil as Turn?
+            }
+            accounts[run.id] = run.job.account
             return Turn(
                 request: requests[run.id] ?? .max, priority: priority,
                 scheduledFor: run.scheduledFor, run: run.id)
         }.sorted()
+        guard !accounts.isEmpty else { return turns }
+        // Without the turns, an account with a long queue would keep every slot, because its runs
+        // have been due the longest.
+        var ahead = attemptsByAccount
+        for index in turns.indices {
+            guard let account = accounts[turns[index].run] else { continue }
+            turns[index].ahead = ahead[account, default: 0]
+            turns[index].lastTurn = planner.lastTurns[account] ?? 0
+            ahead[account, default: 0] += 1
+        }
+        return turns.sorted()
+    }
+
+    /// The number of running attempts of each account, in all processes.
+    private var attemptsByAccount: [AccountID: Int] {
+        mutating get {
+            let jobs = planner.inFlight.values.map(\.job.id) + runningElsewhere.map(\.job)
+            return jobs.reduce(into: [:]) { counts, job in
+                if let account = job.account { counts[account, default: 0] += 1 }
+            }
+        }
     }
 
     /// The enqueued runs, with only the first backfill of each job. The other backfills, which may
@@ -233,6 +264,10 @@ extension PlanBuilder {
             job: job, number: run.attempts, startedAt: moment.wall,
             isForced: run.isForced, warnAt: moment.elapsed + job.timeout - job.warning,
             killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
+        if let account = job.id.account {
+            planner.turns += 1
+            planner.lastTurns[account] = planner.turns
+        }
         wake(after: min(job.timeout - job.warning, job.stall ?? job.timeout))
         add(
             .start(
@@ -241,7 +276,8 @@ extension PlanBuilder {
                     generation: run.generation, scheduledFor: run.occurrence,
                     timeout: job.timeout, warning: job.warning,
                     memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
-                    conditions: orderConditions(of: run, job), options: job.options)))
+                    conditions: orderConditions(of: run, job),
+                    options: planner.jobs.options(of: job.id))))
     }
 
     /// Returns the conditions that a worker gets: those that are known and still count.

@@ -5,7 +5,7 @@ extension PlanBuilder {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
         // Events count however the attempt ends. The job itself does not react to them, so that no
         // job keeps itself running for ever.
-        for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
+        for name in end.events.sorted() { enqueueRuns(on: name, from: attempt.job.id) }
         if !end.hasLastWord { supposeEvents(of: attempt.job, in: run(id)) }
         // A process that has taken over the lease decides about the run from now on.
         guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
@@ -134,7 +134,7 @@ extension PlanBuilder {
     /// other's events and break do not chase each other.
     private mutating func supposeEvents(of emitter: Job, in run: Run?) {
         for name in emitter.emits.sorted() {
-            enqueueRuns(on: name, besides: emitter.id, isDelayed: run?.trigger == .event)
+            enqueueRuns(on: name, from: emitter.id, isDelayed: run?.trigger == .event)
         }
     }
 

@@ -5,13 +5,13 @@ extension PlanBuilder {
         followClock()
         if planner.agenda == nil { makeAgenda() }
         var due: [Int] = []
-        while let entry = planner.agenda?.popFirst(through: moment.wall) { due.append(entry.index) }
+        while let entry = planner.agenda?.popFirst(through: moment.wall) { due.append(entry.place) }
         // In the order of the job file, not of due times, so that the same decision made again
         // gives the same ids.
-        for index in due.sorted() {
-            let job = planner.jobs.jobs[index]
+        for place in due.sorted() {
+            guard let job = planner.jobs.job(at: place) else { continue }
             settleOccurrences(of: job)
-            plan(index, clock(of: job))
+            plan(place, job.schedule, clock(of: job))
         }
         if let next = planner.agenda?.first { wake(after: next.at - moment.wall) }
     }
@@ -34,18 +34,20 @@ extension PlanBuilder {
 
     /// Returns how far the job's schedule has been handled. Creates the clock of a new job, and
     /// sets it back if the wall clock was set back.
-    mutating func clock(of job: Job) -> JobClock {
-        let schedule = job.schedule.map { "\($0)" } ?? ""
-        guard var clock = record(of: job.id).clock else {
+    mutating func clock(of job: Job) -> JobClock { clock(of: job.id, job.schedule) }
+
+    private mutating func clock(of job: JobID, _ ownSchedule: Schedule?) -> JobClock {
+        let schedule = ownSchedule.map { "\($0)" } ?? ""
+        guard var clock = record(of: job).clock else {
             // The anchor itself is the first occurrence of `every`, so it must not count as
             // considered.
             let clock = JobClock(
                 anchor: moment.wall, considered: moment.wall - .milliseconds(1), schedule: schedule)
-            setClock(clock, of: job.id)
+            setClock(clock, of: job)
             return clock
         }
         let known = clock
-        let ahead = Planner.clockTolerance + (job.schedule?.flex ?? .zero)
+        let ahead = Planner.clockTolerance + (ownSchedule?.flex ?? .zero)
         if clock.considered - moment.wall > ahead {
             clock.anchor = min(clock.anchor, moment.wall)
             clock.considered = moment.wall
@@ -56,7 +58,7 @@ extension PlanBuilder {
             clock.schedule = schedule
             clock.scheduleSince = clock.considered
         }
-        if clock != known { setClock(clock, of: job.id) }
+        if clock != known { setClock(clock, of: job) }
         return clock
     }
 
@@ -83,47 +85,69 @@ extension PlanBuilder {
         planner.flexible = []
         var basis = AgendaBasis(
             setbacks: ledger.setbacks, furthest: moment.wall, seen: moment)
-        for (index, job) in planner.jobs.jobs.enumerated() where job.schedule != nil {
-            let era = record(of: job.id).clock?.era ?? 0
-            let clock = clock(of: job)
-            basis.setbacks += clock.era - era
-            basis.furthest = max(basis.furthest, clock.considered)
-            plan(index, clock)
-        }
+        addToAgenda(planner.jobs.places, &basis)
         planner.agendaBasis = basis
     }
 
+    /// Replaces the jobs, and plans those that have changed; the others keep their entries on the
+    /// agenda, so that a changed account costs nothing for the others.
+    mutating func reload(_ jobs: JobSet) {
+        let changed = jobs.places(changedSince: planner.jobs)
+        planner.jobs = jobs
+        guard planner.agenda != nil, changed.count < jobs.places.count else {
+            planner.agenda = nil
+            return
+        }
+        planner.agenda?.remove(changed)
+        planner.earlyAgenda.remove(changed)
+        planner.flexible.subtract(changed)
+        var basis = planner.agendaBasis
+        addToAgenda(changed.filter { jobs.places.contains($0) }.sorted(), &basis)
+        planner.agendaBasis = basis
+    }
+
+    private mutating func addToAgenda(_ places: some Sequence<Int>, _ basis: inout AgendaBasis) {
+        for place in places {
+            guard let (id, schedule) = planner.jobs.schedule(at: place) else { continue }
+            let era = record(of: id).clock?.era ?? 0
+            let clock = clock(of: id, schedule)
+            basis.setbacks += clock.era - era
+            basis.furthest = max(basis.furthest, clock.considered)
+            plan(place, schedule, clock)
+        }
+    }
+
     /// Puts a job's next occurrence on the agenda.
-    private mutating func plan(_ index: Int, _ clock: JobClock) {
-        planner.flexible.remove(index)
-        guard let schedule = planner.jobs.jobs[index].schedule,
+    private mutating func plan(_ place: Int, _ schedule: Schedule?, _ clock: JobClock) {
+        planner.flexible.remove(place)
+        guard let schedule,
             let next = schedule.next(after: clock.considered, anchor: clock.anchor)
         else { return }
-        planner.agenda?.insert(Agenda.Entry(at: next, index: index))
+        planner.agenda?.insert(Agenda.Entry(at: next, place: place))
         if schedule.flex > .zero {
-            planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, index: index))
+            planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, place: place))
         }
     }
 
     /// Enqueues jobs with flex as soon as their window is open and nothing holds them back.
     mutating func startFlexibly() {
         while let entry = planner.earlyAgenda.popFirst(through: moment.wall) {
-            planner.flexible.insert(entry.index)
+            planner.flexible.insert(entry.place)
         }
         if let next = planner.earlyAgenda.first { wake(after: next.at - moment.wall) }
         guard !planner.flexible.isEmpty, !planner.isDraining, planner.scope == .everything else {
             return
         }
-        for index in planner.flexible.sorted() {
-            let job = planner.jobs.jobs[index]
+        for place in planner.flexible.sorted() {
+            guard let job = planner.jobs.job(at: place) else { continue }
             let clock = clock(of: job)
             guard let schedule = job.schedule,
                 let next = schedule.next(after: clock.considered, anchor: clock.anchor)
             else { continue }
             // Another process may have handled the occurrence since.
             guard next - schedule.flex <= moment.wall else {
-                planner.flexible.remove(index)
-                planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, index: index))
+                planner.flexible.remove(place)
+                planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, place: place))
                 continue
             }
             guard next > moment.wall, presentRuns(of: job.id).isEmpty,
@@ -133,7 +157,7 @@ extension PlanBuilder {
                 id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
                 scheduledFor: next, enqueuedAt: moment.wall)
             guard deferrals(of: candidate, job).isEmpty else { continue }
-            planner.flexible.remove(index)
+            planner.flexible.remove(place)
             enqueue(job, .schedule, for: next)
             consider(next, of: job)
         }

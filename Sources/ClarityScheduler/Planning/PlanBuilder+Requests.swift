@@ -64,37 +64,46 @@ extension PlanBuilder {
         }
     }
 
-    /// Enqueues a run of each job that names the event in `on:` and has no waiting run, except the
-    /// job whose own attempt emitted it.
+    /// Enqueues a run of each job that names an event of the machine in `on:`.
+    mutating func enqueueRuns(on name: EventName) {
+        enqueueRuns(of: planner.jobs.jobs(on: name))
+    }
+
+    /// Enqueues a run of each other job of the same account that names in `on:` an event that a
+    /// job's attempt emitted.
+    mutating func enqueueRuns(on name: EventName, from emitter: JobID, isDelayed: Bool = false) {
+        let listeners = planner.jobs.jobs(on: name, of: emitter.account)
+        enqueueRuns(of: listeners.filter { $0.id != emitter }, isDelayed: isDelayed)
+    }
+
+    /// Enqueues a run of each job that has no waiting run.
     ///
     /// An event during a run causes another run after it, because its cause may have come too late
     /// for the current run. With `isDelayed`, the new run first waits as after a first failure.
-    mutating func enqueueRuns(
-        on name: EventName, besides emitter: JobID? = nil, isDelayed: Bool = false
-    ) {
-        for job in planner.jobs.jobs(on: name) where job.id != emitter {
+    private mutating func enqueueRuns(of jobs: [Job], isDelayed: Bool = false) {
+        for job in jobs {
             if presentRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
             let notBefore = isDelayed ? moment.wall + job.retry.initial : nil
             enqueue(job, .event, for: moment.wall, notBefore: notBefore)
         }
     }
 
-    /// Records the sources that differ from what a scheduler last saw, and enqueues runs if one has
-    /// something new.
+    /// Records the sources that differ from what a scheduler last saw, and enqueues runs of the jobs
+    /// that read one with something new.
     mutating func notice(_ sources: [String: SourceFingerprint]) {
-        var isNews = false
+        var news: Set<String> = []
         for (path, found) in sources.sorted(by: { $0.key < $1.key }) {
             let known = ledger.sources[path]
             guard found != known else { continue }
             add(.setSource(path, found))
-            isNews = isNews || found.isNews(after: known)
+            if found.isNews(after: known) { news.insert(path) }
         }
-        if isNews { enqueueRuns(on: .sourceChanged) }
+        if !news.isEmpty { enqueueRuns(of: planner.jobs.jobs(reading: news)) }
     }
 
     /// Enqueues the runs that wait for the network if it has come back.
     mutating func noticeNetwork() {
-        guard !planner.jobs.jobs(on: .networkRestored).isEmpty,
+        guard planner.jobs.hasJobs(on: .networkRestored),
             let isConnected = conditions.connected.value
         else { return }
         if isConnected, planner.wasConnected == false { enqueueRuns(on: .networkRestored) }

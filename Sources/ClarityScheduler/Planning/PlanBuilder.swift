@@ -31,9 +31,8 @@ struct PlanBuilder {
     mutating func decide() {
         // First, so that one decision is about one set of jobs.
         for case .reload(let jobs, let maxParallel) in events {
-            planner.jobs = jobs
+            reload(jobs)
             planner.maxParallel = maxParallel
-            planner.agenda = nil
         }
         rescueLapsedRuns()
         for event in events { take(event) }

@@ -83,6 +83,10 @@ public struct Planner: Sendable {
     /// The requested runs and those that follow from them, in the order of the requests.
     var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
+    /// The number of attempts that this process has started for accounts.
+    var turns = 0
+    /// Which of them was the last one of each account.
+    var lastTurns: [AccountID: Int] = [:]
     var isDraining = false
     var nextRenewal: Duration = .zero
     /// Whether there was a network at the last check; `nil` before the first one.

@@ -66,7 +66,9 @@ extension WallClock {
 /// Observes the machine's conditions.
 public protocol ConditionMonitor: Sendable {
     /// Returns the current conditions within a few milliseconds; slower answers are unknown.
-    func conditions() -> Conditions
+    ///
+    /// - Parameter accounts: those whose login and sources are wanted as well.
+    func conditions(of accounts: Set<AccountID>) -> Conditions
 
     /// Asks the checks with these names, unless they are being asked already; `changes()` reports
     /// when one has answered. An unknown name gets the answer "unknown", and its run waits.
@@ -76,6 +78,11 @@ public protocol ConditionMonitor: Sendable {
     /// set. A wait for a span of elapsed time does not notice a set clock. The stream ends when its
     /// consumer ends.
     func changes() -> AsyncStream<Void>
+}
+
+extension ConditionMonitor {
+    /// Returns the current conditions of the machine.
+    public func conditions() -> Conditions { conditions(of: []) }
 }
 
 /// Receives how many of how many units an attempt has done.

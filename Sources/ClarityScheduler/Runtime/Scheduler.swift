@@ -138,7 +138,8 @@ public struct Scheduler {
         // A failed store ends the scheduler, so the planner's state need not be rolled back.
         try store.decide { ledger in
             plan = planner.handle(
-                events, at: clock.moment, conditions: monitor.conditions(), ledger: ledger)
+                events, at: clock.moment, conditions: monitor.conditions(of: ledger.accountsInNeed),
+                ledger: ledger)
             return plan.changes
         }
         plan.changes.forEach(observer)

@@ -207,11 +207,6 @@ private struct NoTransport: HTTPTransport {
 }
 
 extension AttemptOrder {
-    /// The variables or credentials with the secrets of the targets.
-    public var noticeSecretNames: [String] {
-        options.filter { $0.key.hasPrefix("notify.") && $0.key.hasSuffix(".secret") }.map(\.value)
-    }
-
     /// The variables that no program of a target may see: secrets of targets, and the master key.
     fileprivate var secretVariables: Set<String> {
         Set(noticeSecretNames + [options["key.variable"] ?? "CLARITY_JOBS_KEY"])

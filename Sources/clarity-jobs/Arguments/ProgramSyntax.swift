@@ -16,6 +16,8 @@ extension CommandSyntax {
             OptionSyntax(
                 "state", value: "DIR", summary: "the directory with history and health data"),
             OptionSyntax(
+                "account", value: "ID", summary: "one account of a job file that has several"),
+            OptionSyntax(
                 "output", "o", value: "FORM", choices: ["table", "json", "ndjson"],
                 summary: "format of the results"),
             OptionSyntax("quiet", "q", summary: "print errors only"),

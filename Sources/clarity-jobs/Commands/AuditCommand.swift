@@ -31,7 +31,7 @@ struct AuditCommand {
                 console.show("the history is sound: no occurrence is missing or double")
             }
         }
-        guard hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
+        guard try hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
             return isSound ? .done : .failed
         }
         let zone = try composition.dayZone(of: store, file)
@@ -75,9 +75,9 @@ struct AuditCommand {
         }
     }
 
-    private func hasOutbox(_ file: JobFile) -> Bool {
+    private func hasOutbox(_ file: JobFile) throws(CommandFailure) -> Bool {
         // A broken link or a missing file must be reported too.
-        let path = composition.healthPath(file)
+        let path = try composition.healthPath(file)
         return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
             || composition.isLost(path)
     }

@@ -100,7 +100,7 @@ struct AuthCommand {
         [
             "--backend", try composition.backendURL(file),
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
-            "--state", try composition.ownState(file),
+            "--state", try composition.ownData(file),
             "--output", composition.console.form.rawValue,
         ] + trust(file)
     }

@@ -22,9 +22,9 @@ struct BackupCommand {
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
         let folder = try folder()
-        let state = try composition.ownState(file)
+        let state = try composition.ownBackups(file)
         let backup = StateBackup(
-            stateDirectory: state, environment: composition.keyEnvironment(file),
+            stateDirectory: state, environment: try composition.keyEnvironment(file),
             forms: try composition.stateForms(), actor: AuditActor(program: "backup"),
             clock: SystemClock())
         let receipt = try usingBackups { try backup.make(in: folder, keep: keep) }
@@ -38,7 +38,7 @@ struct BackupCommand {
 
     func list() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let state = try composition.ownState(file)
+        let state = try composition.ownBackups(file)
         let folder = try folder() ?? BackupFolder(ofState: state)
         let list = BackupList(try usingBackups { try folder.entries() })
         composition.console.results(list.objects, lines: list.lines)

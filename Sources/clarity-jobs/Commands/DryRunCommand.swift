@@ -24,7 +24,8 @@ struct DryRunCommand {
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         // Conditions come before `moment`. A condition measured after it would look as if the clock
         // had been set back since the measurement.
-        let conditions = composition.conditions(file).conditions(asking: job.checks)
+        let conditions = composition.conditions(file).conditions(
+            asking: job.checks, of: Set([job.id.account].compactMap(\.self)))
         let moment = composition.clock.moment
         say(of: job, file, conditions, moment, ledger)
         if job.kind != .command { _ = try composition.ownState(file) }

@@ -22,7 +22,8 @@ struct ExplainCommand {
         // Conditions come before `moment`. A condition measured after it would look as if the clock
         // had been set back since the measurement.
         let monitor = composition.conditions(file)
-        let conditions = monitor.conditions(asking: job.checks)
+        let conditions = monitor.conditions(
+            asking: job.checks, of: Set([job.id.account].compactMap(\.self)))
         let moment = composition.clock.moment
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }

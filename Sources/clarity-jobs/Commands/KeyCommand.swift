@@ -22,8 +22,8 @@ struct KeyCommand {
         }
         let file = try composition.jobFile()
         var rotation = KeyRotation(
-            stateDirectory: try composition.ownState(file),
-            environment: composition.keyEnvironment(file), to: newKey,
+            stateDirectory: try composition.ownData(file),
+            environment: try composition.keyEnvironment(file), to: newKey,
             actor: AuditActor(program: "key rotate"), clock: SystemClock())
         if composition.console.isVerbose {
             rotation.progress = { Console.fault("\($0) rows done") }
@@ -35,8 +35,8 @@ struct KeyCommand {
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let state = try composition.ownState(file)
-        let environment = composition.keyEnvironment(file)
+        let state = try composition.ownData(file)
+        let environment = try composition.keyEnvironment(file)
         let status = try usingHealthData { () throws(HealthStoreError) in
             try KeyStatus.read(stateDirectory: state, environment: environment)
         }

@@ -20,7 +20,9 @@ struct ListCommand {
             JobStatusText.overdue(status, now: moment.wall, lastLook: lastLook)
         }
         let statuses = planner.statuses(
-            at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
+            at: moment,
+            conditions: composition.conditions(file).conditions(of: ledger.accountsInNeed),
+            ledger: ledger)
         let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
         var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
         table.stateColumn = 4

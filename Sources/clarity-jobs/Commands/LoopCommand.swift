@@ -9,7 +9,7 @@ struct LoopCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
-        let file = try composition.jobFile()
+        let file = try composition.jobFileToRun()
         let reports = ServiceReports(composition.serviceManager, clock: composition.clock)
         let store = try composition.store(file)
         store.leaseLock.announceLoop(since: composition.clock.now)
@@ -21,8 +21,9 @@ struct LoopCommand {
         defer { monitor.end() }
         let metrics = MetricsWriter()
         metrics.note()
+        let inForce = JobFileInForce(file)
         var scheduler = try composition.scheduler(
-            planner, file, store, monitor, on: events
+            planner, { inForce.file }, store, monitor, on: events
         ) { change in
             if change != .renewLeases { metrics.note() }
             reports.note(change)
@@ -34,7 +35,7 @@ struct LoopCommand {
         }
         console.note(LoopCommand.greeting("loop over", file))
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
-        let reloads = Reloads(composition, file, monitor, reports, on: events) {
+        let reloads = Reloads(composition, inForce, monitor, reports, on: events) {
             continuation.yield($0)
         }
         // Other processes announce a change by touching the lock that this process holds, and a
@@ -70,14 +71,14 @@ struct LoopCommand {
             composition.writeMetrics(reloads.file)
         }
         do throws(RunStoreError) {
-            try reports.ready(file.enabledJobs) { () throws(RunStoreError) in try store.ledger() }
+            try reports.ready(planner.jobs) { () throws(RunStoreError) in try store.ledger() }
             composition.failedServices(file).remove { _ in true }
             _ = try await scheduler.run(
                 until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)
         } catch {
             throw CommandFailure(error)
         }
-        signals.sayInterrupted(file.enabledJobs, console)
+        signals.sayInterrupted(inForce.file.distinctJobs, console)
         return signals.received ?? .done
     }
 
@@ -94,6 +95,10 @@ struct LoopCommand {
 
     /// Returns a greeting such as `clarity-jobs: loop over 5 jobs`.
     static func greeting(_ words: String, _ file: JobFile) -> String {
-        "clarity-jobs: \(words) \(counted(file.enabledJobs.count, "jobs"))"
+        let jobs = file.groups.reduce(0) { $0 + $1.jobs.count }
+        let accounts = file.accounts.map {
+            " of \(counted($0.filter(\.isEnabled).count, "accounts"))"
+        }
+        return "clarity-jobs: \(words) \(counted(jobs, "jobs"))\(accounts ?? "")"
     }
 }

@@ -15,7 +15,7 @@ struct ReceiveCommand {
         let arguments = composition.arguments
         let file = try composition.jobFile()
         var words = [
-            "receive", try folder(file), try composition.ownState(file),
+            "receive", try folder(file), try composition.ownData(file),
             arguments["listen"] ?? "127.0.0.1:9188",
         ]
         switch (arguments["certificate"], arguments["private-key"]) {
@@ -107,7 +107,7 @@ struct ReceiveCommand {
     private func usingTokens<Result>(
         _ body: (PushTokens) throws(BackupError) -> Result
     ) throws(CommandFailure) -> Result {
-        let path = try composition.ownState(try composition.jobFile())
+        let path = try composition.ownData(try composition.jobFile())
         do throws(StateDirectoryError) {
             _ = try StateDirectory(path: path)
         } catch {

@@ -18,14 +18,14 @@ struct RestoreCommand {
                 .usage, "`restore` wants one backup at most, got \(arguments.operands.count)")
         }
         let file = try composition.jobFile()
-        let state = try composition.ownState(file)
+        let state = try composition.ownBackups(file)
         // A name without a slash is a backup of the state directory.
         let backup = arguments.operands.first.map {
             $0.contains("/") ? composition.absolute($0) : "\(state)/backups/\($0)"
         }
         let uploads = file.jobs.filter { $0.kind.rawValue == "bulk-upload" }
         let restore = StateRestore(
-            stateDirectory: state, environment: composition.keyEnvironment(file),
+            stateDirectory: state, environment: try composition.keyEnvironment(file),
             forms: try composition.stateForms(), actor: AuditActor(program: "restore"),
             clock: SystemClock()
         ) { store in

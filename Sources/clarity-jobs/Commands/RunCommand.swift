@@ -22,7 +22,7 @@ struct RunCommand {
         guard !arguments.has("ask") || !isDue && !arguments.has("force") else {
             throw CommandFailure(.usage, "--ask goes with named jobs only, and not with --force")
         }
-        let file = try composition.jobFile()
+        let file = try isDue ? composition.jobFileToRun() : composition.jobFile()
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
         if arguments.has("ask") { return try ask(for: jobs, of: file) }
@@ -82,13 +82,16 @@ struct RunCommand {
     private func waitingIfNothingStarts(
         _ file: JobFile, _ asking: inout HostConditions?
     ) -> [Plan.Waiting]? {
-        let dependent = Set(file.enabledJobs.filter(\.dependsOnServices).map(\.id))
+        // By the declared ids: whether a job depends on a service is the same for all accounts, or
+        // else the services are asked once more than necessary.
+        let dependent = Set(file.distinctJobs.filter(\.dependsOnServices).map(\.id.declared))
         let quick = composition.conditions(file, asksServices: false)
         do throws(RunStoreError) {
             let history = try RunHistory(inDirectory: composition.statePath(file))
             let ledger = try history.ledger()
             let first = decide(file, ledger, quick)
-            if first.isNothing, !first.plan.waiting.contains(where: { dependent.contains($0.job) })
+            if first.isNothing,
+                !first.plan.waiting.contains(where: { dependent.contains($0.job.declared) })
             {
                 return first.plan.waiting
             }
@@ -107,7 +110,7 @@ struct RunCommand {
         var planner = composition.planner(file, owner: "", scope: .everything)
         let plan = planner.handle(
             [.tick] + composition.sourcesSeen(file, monitor), at: composition.clock.moment,
-            conditions: monitor.conditions(), ledger: ledger)
+            conditions: monitor.conditions(of: ledger.accountsInNeed), ledger: ledger)
         return (plan, plan.changes.isEmpty && plan.acts.isEmpty && plan.asks.isEmpty)
     }
 
@@ -122,7 +125,7 @@ struct RunCommand {
             file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested)
         let signals = TerminationSignals(on: events)
         var scheduler = try composition.scheduler(
-            planner, file, store, monitor, on: events, observer: reporter.observe,
+            planner, { file }, store, monitor, on: events, observer: reporter.observe,
             progress: reporter.display.show)
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
@@ -167,6 +170,12 @@ extension Composition {
     /// Returns the job that a word on the command line names.
     func job(named name: String, in file: JobFile) throws(CommandFailure) -> Job {
         if let job = file.jobs.first(where: { $0.id.rawValue == name }) { return job }
+        // With --account, the job's own name is enough.
+        if file.account != nil,
+            let job = file.jobs.first(where: { $0.id.declared.rawValue == name })
+        {
+            return job
+        }
         // A kind is accepted as a name if only one job has it.
         let ofKind = file.jobs.filter { $0.kind.rawValue == name }
         if ofKind.count == 1, let job = ofKind.first { return job }

@@ -96,7 +96,7 @@ struct SourceCommands {
         _ words: [String], _ entries: [(String, String)], _ file: JobFile
     ) throws(CommandFailure) -> Never {
         var options = Dictionary(uniqueKeysWithValues: entries)
-        options["state.directory"] = try composition.ownState(file)
+        options["state.directory"] = try composition.ownData(file)
         options["key.variable"] = file.settings["key.variable"]
         guard let job = JobID("sources") else {
             throw CommandFailure(.internalFault, "no name for the order")

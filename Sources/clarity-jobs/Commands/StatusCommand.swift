@@ -70,7 +70,9 @@ struct StatusCommand {
     ) throws(CommandFailure) -> [BringingJob] {
         let planner = composition.planner(file, owner: "", scope: .everything)
         let statuses = planner.statuses(
-            at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
+            at: moment,
+            conditions: composition.conditions(file).conditions(of: ledger.accountsInNeed),
+            ledger: ledger)
         let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
         let lastLook = ledger.lastLook(before: moment.wall)
         return try file.jobs.map { job throws(CommandFailure) in

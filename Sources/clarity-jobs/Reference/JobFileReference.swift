@@ -29,17 +29,22 @@ struct JobFileReference {
         var collector = Collector(kinds: catalogue.kinds)
         let top = JobFileReader.keys(of: catalogue)
         collector.sections = [Section(title: "Keys of the file", places: [], keys: top)]
-        // The keys of jobs come first: they are what most readers look up.
-        let first = top.filter { $0.name == "jobs" }
-        let order = first + top.filter { $0.name != "jobs" }
-        for key in order { collector.collect(key.value, named: key.name, at: key.name) }
+        // The keys of jobs come first: they are what most readers look up. Those of accounts come
+        // last, because an account repeats keys of the file.
+        let ends = ["jobs": 0, "accounts": 2]
+        let ordered = top.enumerated().sorted {
+            (ends[$0.element.name] ?? 1, $0.offset) < (ends[$1.element.name] ?? 1, $1.offset)
+        }
+        for key in ordered.map(\.element) {
+            collector.collect(key.value, named: key.name, at: key.name)
+        }
         sections = collector.sections
         listOnce()
     }
 
     /// Leaves out of `defaults` the keys that it shares with jobs, and names them instead.
     private mutating func listOnce() {
-        guard let jobs = sections.first(where: { $0.places == ["jobs[]"] }),
+        guard let jobs = sections.first(where: { $0.places.first == "jobs[]" }),
             let index = sections.firstIndex(where: { $0.places == ["defaults"] })
         else { return }
         let shared = sections[index].keys.filter(jobs.keys.contains)
@@ -161,6 +166,7 @@ struct JobFileReference {
         case .path: "path"
         case .url: "https URL, or http on this machine"
         case .webAddress: "http or https URL"
+        case .accountID: "1 to 64 lowercase letters, digits, `_`, `-`"
         case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"
         case .rate: "rate such as `1 per 6h`"
         case .window: "window such as `Mon..Fri 22:00-06:00`"

@@ -36,7 +36,7 @@ import Testing
         #expect(
             paths.filter { !$0.contains(".") } == [
                 "version", "store", "defaults", "metrics_textfile", "conditions", "checks", "jobs",
-                "backend", "sources", "limits",
+                "accounts", "backend", "sources", "limits",
             ])
         for path in [
             "store.directory", "store.history.keep_runs", "jobs[].catch_up.at_most",
@@ -48,24 +48,26 @@ import Testing
             "jobs[].constraints.unknown.idle", "defaults.constraints.check",
             "jobs[].retry.attempts", "jobs[].constraints.network", "jobs[].then",
             "jobs[].options<refresh>.page_size", "backend.url",
-            "sources[]<spool>.recursive", "sources[]<spool>.kind",
+            "sources[]<spool>.recursive", "sources[]<spool>.kind", "accounts[].time_zone",
+            "accounts[].jobs{}.schedule.every", "accounts[].constraints.network",
         ] {
             #expect(paths.contains(path), "\(path)")
         }
         #expect(
-            keys.filter { $0.1.isRequired }.map(\.path) == [
-                "version", "defaults.on_lost.finish_within", "defaults.relax[].after",
-                "defaults.relax[].drop", "conditions.idle.load_below", "jobs", "jobs[].id",
-                "jobs[].kind",
-                "jobs[].on_lost.finish_within", "jobs[].relax[].after", "jobs[].relax[].drop",
-                "jobs[].options<command>.program",
-                "backend", "backend.url", "sources[]<apple-health-export>.kind",
-                "sources[]<apple-health-export>.path", "sources[]<spool>.kind",
-                "sources[]<spool>.path",
-            ])
+            keys.filter { $0.1.isRequired && !$0.path.hasPrefix("accounts[].jobs{}.") }
+                .map(\.path) == [
+                    "version", "defaults.on_lost.finish_within", "defaults.relax[].after",
+                    "defaults.relax[].drop", "conditions.idle.load_below", "jobs", "jobs[].id",
+                    "jobs[].kind",
+                    "jobs[].on_lost.finish_within", "jobs[].relax[].after", "jobs[].relax[].drop",
+                    "jobs[].options<command>.program", "accounts[].id",
+                    "backend", "backend.url", "sources[]<apple-health-export>.kind",
+                    "sources[]<apple-health-export>.path", "sources[]<spool>.kind",
+                    "sources[]<spool>.path",
+                ])
         #expect(
             keys.filter { if case .entries = $0.1.value { true } else { false } }.map(\.path)
-                == ["conditions.interfaces", "checks"])
+                == ["conditions.interfaces", "checks", "accounts[].jobs"])
         #expect(keys.allSatisfy { !$0.1.summary.isEmpty })
         #expect(Set(paths).count == paths.count)
     }

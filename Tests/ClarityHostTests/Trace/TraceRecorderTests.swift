@@ -86,7 +86,7 @@ private final class SilentConditions: ConditionMonitor {
 
     private let looks = Journal<Void>()
 
-    func conditions() -> Conditions {
+    func conditions(of accounts: Set<AccountID>) -> Conditions {
         looks.add(())
         return Conditions(pressurePercent: .init(20 * looks.entries.count, source: "p"))
     }

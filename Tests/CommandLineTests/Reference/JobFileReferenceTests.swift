@@ -40,6 +40,7 @@ struct JobFileReferenceTests {
             + "backend: { url: https://a.example }",
         "checks": "checks: { c: { command: [\"true\"], KEY } }\njobs: []\n"
             + "backend: { url: https://a.example }",
+        "accounts": "jobs: []\nbackend: { url: https://a.example }\naccounts: [{ id: a, KEY }]",
         "jobs": job("KEY"),
         "schedule": job("schedule: { every: 1h, KEY }"),
         "constraints": job("constraints: { KEY }"),

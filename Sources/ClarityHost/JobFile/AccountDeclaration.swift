@@ -1,0 +1,87 @@
+public import ClarityScheduler
+import ClaritySystem
+
+/// An account of a job file: what differs from the file for one wearer.
+public struct AccountDeclaration: Hashable, Sendable {
+    public var id: AccountID
+    /// The e-mail address with which the account logs in; `nil` if the file does not say.
+    public var login: String?
+    /// Whether the account's jobs are planned.
+    public var isEnabled: Bool
+    /// The sections that an account may have, flattened: its own, or the file's with `{account}`
+    /// replaced in paths.
+    public var settings: [String: String]
+    /// The jobs as declared, without the account in their ids. Accounts that change no job share
+    /// one array.
+    public var jobs: [Job]
+    /// The declared ids of the account's jobs with `enabled: false`.
+    public var disabled: Set<JobID>
+
+    /// The name for the account's id in paths of the job file.
+    static let placeholder = "{account}"
+}
+
+extension JobFile {
+    /// The enabled jobs, group by group: a group for each enabled account, or one for a file
+    /// without accounts.
+    public var groups: [JobGroup] {
+        if let account {
+            let jobs = JobFile.enabled(account.jobs, without: account.disabled)
+            return [
+                JobGroup(
+                    account: account.id, jobs: account.isEnabled ? jobs : [],
+                    options: account.settings, host: host)
+            ]
+        }
+        guard let accounts else { return [JobGroup(jobs: enabledJobs)] }
+        // Accounts that share their jobs also share the enabled ones.
+        var shared: (all: [Job], disabled: Set<JobID>, enabled: [Job])?
+        return accounts.filter(\.isEnabled).map { account in
+            if shared?.all != account.jobs || shared?.disabled != account.disabled {
+                shared = (
+                    account.jobs, account.disabled,
+                    JobFile.enabled(account.jobs, without: account.disabled)
+                )
+            }
+            return JobGroup(
+                account: account.id, jobs: shared?.enabled ?? [], options: account.settings,
+                host: host)
+        }
+    }
+
+    /// The jobs of every account, each kind of them once: for questions about what jobs need.
+    public var distinctJobs: [Job] {
+        guard accounts != nil else { return enabledJobs }
+        var seen: [[Job]] = []
+        for group in groups where !seen.contains(group.jobs) { seen.append(group.jobs) }
+        return seen.flatMap(\.self)
+    }
+
+    /// Returns the file as one account sees it: with its jobs, named `account/job`, and settings.
+    public func view(of account: AccountDeclaration) -> JobFile {
+        var file = self
+        file.settings.merge(account.settings) { _, own in own }
+        file.account = account
+        file.accounts = nil
+        let group = JobGroup(
+            account: account.id, jobs: account.jobs, options: account.settings, host: host)
+        file.jobs = group.wholeJobs
+        file.disabled = Set(
+            account.isEnabled
+                ? account.disabled.map { JobID(account.id, $0) } : file.jobs.map(\.id))
+        return file
+    }
+
+    /// Returns the file with the jobs of all accounts, named `account/job`.
+    public var expanded: JobFile {
+        guard let accounts else { return self }
+        var file = self
+        (file.jobs, file.disabled) = ([], [])
+        for account in accounts {
+            let view = view(of: account)
+            file.jobs += view.jobs
+            file.disabled.formUnion(view.disabled)
+        }
+        return file
+    }
+}

@@ -1,0 +1,137 @@
+import ClarityScheduler
+import ClaritySystem
+
+/// An account as written in the job file or in a file of its own.
+struct AccountDraft: Sendable {
+    var id: Field<AccountID>?
+    var login: Field<String>?
+    var isEnabled = true
+    var timeZone: Field<Zone>?
+    /// The account's own sections, flattened, by their keys.
+    var sections: [String: [String: String]] = [:]
+    /// What replaces the constraints of each job, and keys of single jobs. They are read together
+    /// with the jobs that they change.
+    var constraints: YAMLNode?
+    var jobs: YAMLNode?
+
+    /// An account in the list, where it stands, and the whole of it as written.
+    struct Listed: Sendable {
+        var position: YAMLNode.Position
+        var node: YAMLNode
+        var draft: AccountDraft
+
+        var path: CodingPath { .account(draft.id?.value?.rawValue ?? "") }
+    }
+
+    static func schema(_ catalogue: JobCatalogue) -> MappingSchema<AccountDraft> {
+        let sections = catalogue.sections.filter(\.isOfAccount).map { section in
+            Key<AccountDraft>(
+                section.key, set: { $0.sections[section.key] = $1 }, .section(section),
+                "in place of the file's: \(section.summary)")
+        }
+        return MappingSchema(
+            AccountDraft(),
+            [
+                Key(
+                    "id", { swap(&$0.id, &$1) }, .accountID, isRequired: true,
+                    "pseudonym of the wearer, unique in the file; it appears in logs and paths"),
+                Key(
+                    "login", { swap(&$0.login, &$1) }, .line,
+                    "e-mail address with which `auth login` logs the account in"),
+                Key(
+                    "enabled", set: { $0.isEnabled = $1 }, .boolean, default: "true",
+                    "whether the account's jobs are planned at all"),
+                Key(
+                    "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
+                    "time zone of the account's days, and of its jobs that name none"),
+                Key(
+                    "constraints", set: { $0.constraints = $1 },
+                    .raw(.mapping(ConstraintsDraft.schema.descriptions)),
+                    "constraints of all the account's jobs, each in place of the job's own"),
+                Key(
+                    "jobs", set: { $0.jobs = $1 },
+                    .raw(.entries(named: .jobID, of: .mapping(JobDraft.keys(catalogue)))),
+                    "keys of single jobs, each in place of the job's own; not `id` and `kind`"),
+            ] + sections)
+    }
+
+    /// Reads an account.
+    ///
+    /// - Parameter id: the id that the account's file has by its name; `nil` in the job file.
+    static func listed(
+        _ schema: MappingSchema<AccountDraft>, _ node: YAMLNode, of path: CodingPath,
+        named id: AccountID? = nil, _ decoding: inout Decoding
+    ) -> Listed? {
+        var node = node
+        if let id, case .mapping(let entries) = node.content {
+            if let own = node["id"], own.text != id.rawValue {
+                decoding.report(
+                    own.position,
+                    "id \(shown(own.text ?? own.noun)) is not that of the file's name, "
+                        + "\(shown(id.rawValue))", help: "rename one of them")
+            }
+            let value = YAMLNode(
+                position: node.position, content: .scalar(id.rawValue, isPlain: false))
+            node.content = .mapping(
+                entries.filter { $0.key != "id" }
+                    + [YAMLNode.Entry(key: "id", keyPosition: node.position, value: value)])
+        }
+        let path = node["id"]?.text.map { .account($0) } ?? path
+        return schema.decode(node, in: path, &decoding).map {
+            Listed(position: node.position, node: node, draft: $0)
+        }
+    }
+}
+
+/// `accounts:` as written in the file.
+enum AccountsDraft: Sendable {
+    case list([AccountDraft.Listed])
+    case folder(String)
+}
+
+extension ValueSchema where Value == AccountsDraft {
+    /// Reads a list of accounts, or the path of a folder with a file for each.
+    static func accounts(_ catalogue: JobCatalogue) -> ValueSchema {
+        let schema = AccountDraft.schema(catalogue)
+        let list = ValueDescription.list(of: .mapping(schema.descriptions))
+        return ValueSchema(.either(.path, list)) { node, path, decoding in
+            if case .sequence(let nodes) = node.content {
+                return .list(
+                    nodes.enumerated().compactMap { index, node in
+                        AccountDraft.listed(
+                            schema, node, of: .entry(index + 1, of: path), &decoding)
+                    })
+            }
+            guard node.text != nil else {
+                return decoding.reportMismatch(node, path, .either(.path, list))
+            }
+            return ValueSchema<String>.path.decode(node, path, &decoding).map { .folder($0) }
+        }
+    }
+}
+
+extension ValueSchema where Value == YAMLNode {
+    /// Takes a value as it is written.
+    static func raw(
+        _ description: @autoclosure @escaping @Sendable () -> ValueDescription
+    ) -> ValueSchema {
+        ValueSchema(description()) { node, path, decoding in
+            guard case .mapping = node.content else {
+                return decoding.reportMismatch(node, path, .mapping([]))
+            }
+            return node
+        }
+    }
+}
+
+extension ValueSchema where Value == AccountID {
+    /// Reads an account's id.
+    static var accountID: ValueSchema {
+        .scalar(.accountID) { text, node, _, decoding in
+            if let id = AccountID(text) { return id }
+            return decoding.fault(
+                node.position, "account id \(shown(text)) is not allowed",
+                help: "an id is 1 to 64 lowercase letters, digits, `_` or `-`")
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+
+/// A folder with a file for each account: `anna.yaml` declares the account `anna`.
+///
+/// Files may come and go at any time. Names that do not end in `.yaml`, and hidden ones, are left
+/// alone, so that an editor's copy declares nothing.
+struct AccountFolder {
+    private let path: String
+    private let schema: MappingSchema<AccountDraft>
+
+    /// The maximum number of accounts in a folder.
+    static let mostAccounts = 100_000
+    static let ending = ".yaml"
+
+    init(_ path: String, _ schema: MappingSchema<AccountDraft>) {
+        self.path = path
+        self.schema = schema
+    }
+
+    /// Reads the accounts, by id, and reports the faults of every file.
+    ///
+    /// - Parameter position: where the job file names the folder.
+    func accounts(
+        named position: YAMLNode.Position, _ decoding: inout Decoding
+    ) -> [AccountDraft.Listed] {
+        guard let names = AccountFolder.names(in: path) else {
+            decoding.report(
+                position,
+                "cannot read the folder of accounts \(shown(path)): "
+                    + String(cString: strerror(errno)).lowercased())
+            return []
+        }
+        guard names.count <= AccountFolder.mostAccounts else {
+            decoding.report(
+                position,
+                "the folder of accounts \(shown(path)) has \(names.count) files, wanted at most "
+                    + "\(AccountFolder.mostAccounts)")
+            return []
+        }
+        var accounts: [AccountDraft.Listed] = []
+        for (index, name) in names.enumerated() {
+            let number = index + 1
+            decoding.files[number] = "\(path)/\(name)"
+            if let account = account(name, number, &decoding) { accounts.append(account) }
+        }
+        return accounts
+    }
+
+    private func account(
+        _ name: String, _ number: Int, _ decoding: inout Decoding
+    ) -> AccountDraft.Listed? {
+        let start = YAMLNode.Position(line: 0, column: 0, file: number)
+        guard let id = AccountID(name.dropLast(AccountFolder.ending.count)) else {
+            decoding.report(
+                start, "the file's name is not an account's id followed by `.yaml`",
+                help: "an id is 1 to 64 lowercase letters, digits, `_` or `-`")
+            return nil
+        }
+        do throws(JobFileFault) {
+            let bytes = try BoundedFile.read("\(path)/\(name)")
+            // An account may declare nothing but its name.
+            guard bytes.contains(where: { $0 > 0x20 }) else {
+                let empty = YAMLNode(position: start, content: .mapping([]))
+                return AccountDraft.listed(schema, empty, of: .file, named: id, &decoding)
+            }
+            let document = try YAMLParser.parse(bytes, file: number)
+            decoding.report(document.duplicateKeys.map { $0.of(decoding.files[number]) })
+            return AccountDraft.listed(
+                schema, document.root, of: .account(id.rawValue), named: id, &decoding)
+        } catch {
+            decoding.report([error.of(decoding.files[number])])
+            return nil
+        }
+    }
+
+    /// Returns the names of the accounts' files in ascending order; `nil`, with the reason in
+    /// `errno`, if the folder cannot be read.
+    static func names(in path: String) -> [String]? {
+        guard let listing = opendir(path) else { return nil }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(ending), !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
+
+extension JobFileFault {
+    /// Returns the fault as one of an account's file.
+    fileprivate func of(_ file: String?) -> JobFileFault {
+        var fault = self
+        fault.file = file
+        return fault
+    }
+}

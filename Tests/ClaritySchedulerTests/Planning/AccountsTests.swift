@@ -1,0 +1,171 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+struct AccountsTests {
+    /// A set in which each account has the same jobs.
+    private func set(
+        _ accounts: [String], _ jobs: [Job], options: [String: [String: String]] = [:],
+        replacing former: JobSet? = nil
+    ) throws -> JobSet {
+        JobSet(
+            try accounts.map { name in
+                let account: AccountID = try #require(AccountID(name))
+                return JobGroup(
+                    account: account, jobs: jobs, options: options[name] ?? [:], host: "host")
+            }, replacing: former)
+    }
+
+    private func desk(_ jobs: JobSet, maxParallel: Int = 4) throws -> PlanningDesk {
+        var desk = PlanningDesk([], maxParallel: maxParallel)
+        try desk.handle(.reload(jobs, maxParallel: maxParallel))
+        return desk
+    }
+
+    @Test func `a job runs once for each account, with that account's options`() throws {
+        var upload = try job("upload", schedule: .every(.seconds(3600)))
+        upload.options = ["page_size": "10", "sources.0.path": "none"]
+        let jobs = try set(
+            ["anna", "ben"], [upload],
+            options: ["anna": ["sources.0.path": "/a"], "ben": ["sources.0.path": "/b"]])
+        var desk = PlanningDesk([])
+
+        let plan = try desk.handle(.reload(jobs, maxParallel: 4))
+
+        #expect(plan.started.map(\.job.rawValue) == ["anna/upload", "ben/upload"])
+        #expect(plan.started.map { $0.options["sources.0.path"] } == ["/a", "/b"])
+        #expect(plan.started.allSatisfy { $0.options["page_size"] == "10" })
+    }
+
+    @Test func `what follows a run stays within its account`() throws {
+        let told = EventName("told")
+        var upload = try job("upload", schedule: nil, then: [id("poll")])
+        upload.emits = [told]
+        let jobs = try set(
+            ["anna", "ben"],
+            [upload, job("poll", schedule: nil), job("listener", schedule: nil, events: [told])])
+        var desk = try desk(jobs)
+        try desk.handle(.requested([try id("ben/upload")], isForced: false))
+
+        var end = AttemptEnd.success()
+        end.events = [told]
+        let plan = try desk.handle(.finished(RunID(1), end))
+
+        #expect(
+            Set(plan.started.map(\.job.rawValue)) == ["ben/poll", "ben/listener"])
+    }
+
+    @Test func `a changed source starts the jobs of the account that reads it`() throws {
+        let jobs = try set(
+            ["anna", "ben"], [try job("upload", schedule: nil, events: [.sourceChanged])],
+            options: ["anna": ["sources.0.path": "/a"], "ben": ["sources.0.path": "/b"]])
+        var desk = try desk(jobs)
+        let before = SourceFingerprint(isFolder: false, files: 1, newestChange: 1)
+        let after = SourceFingerprint(isFolder: false, files: 1, newestChange: 2)
+        try desk.handle(.sourcesSeen(["/a": before, "/b": before]))
+        for run in try desk.store.ledger().open.keys.sorted() {
+            try desk.handle(.finished(run, .success()))
+        }
+
+        let plan = try desk.handle(.sourcesSeen(["/a": before, "/b": after]))
+
+        #expect(plan.started.map(\.job.rawValue) == ["ben/upload"])
+    }
+
+    @Test func `each account waits for its own login`() throws {
+        let jobs = try set(["anna", "ben"], [try job("upload", schedule: nil)])
+        var desk = try desk(jobs)
+        try desk.handle(
+            .requested([try id("anna/upload"), try id("ben/upload")], isForced: false))
+        for run in [RunID(1), RunID(2)] {
+            let end = AttemptEnd(
+                .reported(.awaits(.login, Failure(.credential, "nobody is logged in"))))
+            try desk.handle(.finished(run, end))
+        }
+        let anna = try #require(AccountID("anna"))
+        desk.conditions.accounts[anna] = Conditions.OfAccount(
+            login: .init(true, source: "test"))
+
+        let plan = try desk.handle(.conditionsChanged)
+
+        #expect(plan.started.map(\.job.rawValue) == ["anna/upload"])
+        #expect(plan.waiting.map(\.job.rawValue) == ["ben/upload"])
+    }
+
+    /// An account with a long queue that has been due for an hour, and one with two new runs.
+    ///
+    /// A decision of another process requests the runs, because what a process requests itself
+    /// comes first.
+    @Test func `accounts take turns, so that no queue keeps another account waiting`() throws {
+        let names = (1...6).map { "j\($0)" }
+        let jobs = try set(["anna", "ben"], try names.map { try job($0, schedule: nil) })
+        let store = MemoryRunStore()
+        var desk = PlanningDesk(jobs.jobs, store: store, maxParallel: 1)
+        var clerk = PlanningDesk(jobs.jobs, store: store, owner: "clerk", scope: .nothing)
+        let ofAnna = try names.map { try id("anna/\($0)") }
+        try clerk.handle(.requested(ofAnna, isForced: false))
+        desk.pass(.seconds(3600))
+        clerk.pass(.seconds(3600))
+        try clerk.handle(.requested([try id("ben/j1"), try id("ben/j2")], isForced: false))
+        var started = try desk.handle(.tick).started.map(\.job.rawValue)
+
+        for _ in 1...7 {
+            let running = try desk.store.ledger().open.values.first { $0.state == .running }
+            let plan = try desk.handle(.finished(try #require(running).id, .success()))
+            started += plan.started.map(\.job.rawValue)
+        }
+
+        #expect(
+            started == [
+                "anna/j1", "ben/j1", "anna/j2", "ben/j2", "anna/j3", "anna/j4", "anna/j5",
+                "anna/j6",
+            ])
+    }
+
+    @Test func `the accounts' starts are spread over the time that the job names`() throws {
+        var upload = try job("upload", schedule: .every(.seconds(3600), phase: .zero))
+        upload.accountSpread = .seconds(3600)
+        let names = (0..<1000).map { "w\($0)" }
+        let jobs = try set(names, [upload])
+        var desk = PlanningDesk([], maxParallel: 10_000)
+        var counts: [Int] = []
+        try desk.handle(.reload(jobs, maxParallel: 10_000))
+
+        for _ in 0..<60 {
+            desk.pass(.seconds(60))
+            counts.append(try desk.handle(.tick).started.count)
+        }
+
+        #expect(counts.reduce(0, +) == 1000)
+        // 16.7 a minute on average; by chance alone hardly ever more than twice as many.
+        #expect(counts.max() ?? 0 < 40)
+        #expect(counts.min() ?? 0 > 2)
+    }
+
+    @Test func `accounts that come and go leave the others' plans alone`() throws {
+        let upload = try job("upload", schedule: .every(.seconds(3600), phase: .zero))
+        let first = try set(["anna", "ben", "carl"], [upload])
+        let second = try set(["anna", "carl", "dora"], [upload], replacing: first)
+        let third = try set(["anna", "carl", "dora", "ben"], [upload], replacing: second)
+        var desk = PlanningDesk([], maxParallel: 10)
+
+        /// Returns the accounts whose jobs started within an hour.
+        func startsOfAnHour(_ jobs: JobSet) throws -> Set<String> {
+            desk.pass(.seconds(1800))
+            let plans = [
+                try desk.handle(.reload(jobs, maxParallel: 10)),
+                try {
+                    desk.pass(.seconds(1800)); return try desk.handle(.tick)
+                }(),
+            ]
+            let started = plans.flatMap(\.started)
+            for order in started { try desk.handle(.finished(order.run, .success())) }
+            return Set(started.compactMap { $0.job.account?.rawValue })
+        }
+
+        #expect(try startsOfAnHour(first) == ["anna", "ben", "carl"])
+        #expect(try startsOfAnHour(second) == ["anna", "carl", "dora"])
+        #expect(try startsOfAnHour(third) == ["anna", "carl", "dora", "ben"])
+        #expect(try startsOfAnHour(first) == ["anna", "ben", "carl"])
+    }
+}
