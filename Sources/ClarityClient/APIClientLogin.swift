@@ -163,7 +163,7 @@ extension APIError {
     /// Whether no part of a request can have left this machine or reached anyone but a proxy.
     fileprivate var wasNeverSent: Bool {
         switch self {
-        case .unreachable, .tls, .refused: true
+        case .unreachable, .tls, .refused, .limitReached, .store: true
         case .transport(let error): !error.mayHaveSent
         default: false
         }

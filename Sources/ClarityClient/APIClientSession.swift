@@ -211,10 +211,11 @@ extension APIError {
         }
     }
 
-    /// Whether the session's record notes the error: not a cancellation, nor a fault of our store.
+    /// Whether the session's record notes the error: not a cancellation, a wait for
+    /// the own limits, or a fault of our store.
     fileprivate var isRecorded: Bool {
         switch self {
-        case .cancelled, .store: false
+        case .cancelled, .store, .limitReached: false
         default: true
         }
     }

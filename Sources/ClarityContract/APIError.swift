@@ -41,6 +41,8 @@ public enum APIError: Error, Hashable, Sendable {
     case requestTooLarge
     /// The backend asks for fewer requests; `after` is the wait it asks for, if that is believable.
     case rateLimited(after: Duration?)
+    /// Nothing was sent: the limits that this machine keeps towards the backend leave no room.
+    case limitReached(after: Duration)
     /// Another 4xx status.
     case rejected(status: Int)
     /// The answer is a redirect.

@@ -42,6 +42,10 @@ public enum TransportError: Error, Hashable, Sendable {
     case headTooLarge(limit: Int)
     /// The body to send ended early or could not be read.
     case bodyUnreadable
+    /// Nothing was sent: the limits of the backend leave no room before `after`.
+    case limited(after: Duration)
+    /// Nothing was sent, because the files of the backend's limits cannot be used; carries why.
+    case limitsUnusable(String)
     /// The task was cancelled.
     case cancelled
     /// The request must not be sent, and nothing was sent; carries why, without the request's text.
@@ -78,6 +82,10 @@ extension TransportError: CustomStringConvertible {
         case .headTooLarge(let limit):
             "the head of the backend's answer is larger than \(limit) bytes"
         case .bodyUnreadable: "what was to be sent could not be read to its end"
+        case .limited:
+            "this machine sends the backend as much as `backend.max_requests_per_second` and "
+                + "`backend.max_connections` allow"
+        case .limitsUnusable(let why): why
         case .cancelled: "stopped before it was done"
         case .refused(let why): why
         case .library(let code): "libcurl failed (\(code))"

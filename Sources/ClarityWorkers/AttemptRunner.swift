@@ -53,11 +53,20 @@ extension WorkContext {
     ) throws(Failure) {
         // Measured in a dry run too, because the metered budget depends on what is sent.
         let transport = MeasuredTransport(transport, report: isRehearsal ? nil : report)
-        let client = try BackendOptions(order.options, prefix: "backend.").client(
-            store, transport, clock: clock, environment: isRehearsal ? [:] : environment)
+        let backend = try BackendOptions(order.options, prefix: "backend.")
+        let startedAt = clock.elapsed
+        // A dry run sends nothing, so it waits for nothing.
+        let limited =
+            isRehearsal
+            ? transport
+            : backend.limited(
+                transport, in: try JobOptions(order).limitsFolder(), clock: clock,
+                deadline: startedAt + order.timeout - order.warning)
+        let client = try backend.client(
+            store, limited, clock: clock, environment: isRehearsal ? [:] : environment)
         self.init(
             order: order, store: store, client: client, transport: transport, clock: clock,
-            zones: SourceZones(environment: environment), startedAt: clock.elapsed,
+            zones: SourceZones(environment: environment), startedAt: startedAt,
             report: report, isEnding: isEnding, isRehearsal: isRehearsal)
     }
 }
@@ -70,6 +79,21 @@ extension BackendOptions {
             throw Failure(.configuration, "`backend.dialect` is not a known dialect")
         }
         return .fixed(dialect)
+    }
+
+    /// Returns a transport that keeps the limits of the backend, together with all others that have
+    /// the same folder; `transport` itself if there are no limits.
+    ///
+    /// - Parameter deadline: the value of `clock.elapsed` until which a request may wait.
+    public func limited(
+        _ transport: any HTTPTransport, in folder: String, clock: any WallClock,
+        deadline: Duration? = nil
+    ) -> any HTTPTransport {
+        guard requestsPerSecond != nil || connections != nil else { return transport }
+        return LimitedTransport(
+            transport,
+            SharedLimits(requestsPerSecond: requestsPerSecond, connections: connections),
+            backend: url, folder: folder, clock: clock, deadline: deadline)
     }
 
     /// Returns a client of the backend that keeps its session in a store.

@@ -25,12 +25,16 @@ public struct BackendCheck: Sendable {
     ///
     /// Logs nobody in and renews no session: the renewal would be known to the copy of the store
     /// alone, and a refresh token may work only once.
+    ///
+    /// - Parameter limits: the folder of the backend's limits; `nil` if there is none yet.
     public init(
         _ options: BackendOptions, _ store: HealthStore, _ transport: any HTTPTransport,
-        clock: any WallClock
+        limits: String? = nil, clock: any WallClock
     ) async throws {
         let watched = WatchedTransport(transport, clock)
-        let client = try options.client(store, watched, clock: clock)
+        // Outside of what is watched: a wait for the limits is no wait for the backend.
+        let limited = limits.map { options.limited(watched, in: $0, clock: clock) } ?? watched
+        let client = try options.client(store, limited, clock: clock)
         do throws(APIError) {
             let dialect = try await client.greet()
             add("backend", "\(options.url) answers in \(watched.longest.text)")

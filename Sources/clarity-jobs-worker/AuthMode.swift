@@ -12,6 +12,7 @@ import JSON
 enum AuthMode {
     private static let names = [
         "email", "password", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait",
+        "max-requests-per-second", "max-connections", "limits-folder",
         "data", "output", "first-name", "last-name", "name", "code",
     ]
 
@@ -111,16 +112,27 @@ enum AuthMode {
         } catch {
             throw Failure(.internalFault, "libcurl cannot start")
         }
-        return try backend.client(store, transport, clock: SystemClock())
+        let limited = backend.limited(
+            transport, in: try limitsFolder(flags), clock: SystemClock())
+        return try backend.client(store, limited, clock: SystemClock())
     }
 
     /// Returns the section `backend` of the job file, which the flags carry.
     static func backend(_ flags: Flags) throws -> BackendOptions {
         var values = ["url": try flags.value("backend")]
-        for name in ["dialect", "ca-bundle", "pins", "retry-wait"] {
+        let names = [
+            "dialect", "ca-bundle", "pins", "retry-wait", "max-requests-per-second",
+            "max-connections",
+        ]
+        for name in names {
             values[name.replacing("-", with: "_")] = flags[name]
         }
         return try BackendOptions(values)
+    }
+
+    /// Returns the folder of the backend's limits, as `JobOptions.limitsFolder` does for an order.
+    static func limitsFolder(_ flags: Flags) throws -> String {
+        try flags["limits-folder"] ?? "\(flags.value("state"))/backend"
     }
 
     private static func trust(_ backend: BackendOptions) throws -> CurlTransport.Trust {

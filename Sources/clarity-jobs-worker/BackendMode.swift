@@ -9,7 +9,10 @@ import JSON
 /// works on a copy of the health data.
 enum BackendMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
-        let names = ["backend", "dialect", "ca-bundle", "pins", "state", "retry-wait", "output"]
+        let names = [
+            "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait", "output",
+            "max-requests-per-second", "max-connections", "limits-folder",
+        ]
         guard let flags = Flags(arguments, values: names) else {
             return Program.usageError("expected `backend` with a backend")
         }
@@ -20,6 +23,10 @@ enum BackendMode {
                 try HealthStore.rehearsal(
                     of: flags.value("state"), environment: keyEnvironment()),
                 try CurlTransport(version: programVersion, trust: backend.trust()),
+                // Before anything was stored there is nobody to share the limits with, and a check
+                // must not create the state directory.
+                limits: HealthStore.exists(in: try flags.value("state"))
+                    ? try AuthMode.limitsFolder(flags) : flags["limits-folder"],
                 clock: SystemClock())
             flags.format.print(check.object) { check.lines }
             return check.failure.map { ExitStatus(of: $0.category) } ?? .done

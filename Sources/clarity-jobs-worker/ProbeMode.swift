@@ -35,7 +35,9 @@ enum ProbeMode {
         case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
             .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
             words = "no trusted tls connection"
-        case .malformed, .badEncoding, .tooLarge, .headTooLarge, .bodyUnreadable: words = "no http"
+        case .malformed, .badEncoding, .tooLarge, .headTooLarge, .bodyUnreadable, .limited,
+            .limitsUnusable:
+            words = "no http"
         }
         print(words)
         return .unreachable

@@ -14,6 +14,14 @@ import Testing
         (["backend.url": ""], "`backend.url` is missing"),
         (["backend.dialect": "x"], "`backend.dialect` is not a known dialect"),
         (["backend.retry_wait": "0"], "`backend.retry_wait` is not 1 to 60000 milliseconds"),
+        (
+            ["backend.max_requests_per_second": "nan"],
+            "`backend.max_requests_per_second` is not a number in its range"
+        ),
+        (
+            ["backend.max_connections": "0"],
+            "`backend.max_connections` is not a number in its range"
+        ),
         (["batch_size": "1001"], "option `batch_size` is not a number in its range"),
         (["batch_size": "many"], "option `batch_size` is not a number in its range"),
         (["route": "window"], "option `route` is not one of its words"),
@@ -50,6 +58,44 @@ import Testing
         #expect(
             bench.backend.requests.first?.headers.contains { $0.name == "Authorization" } == false)
         #expect(try bench.store().sessions.dialect(of: WorkBench.url) == "loop")
+    }
+
+    @Test func `an attempt without time for its next request comes back when there is room`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let bench = WorkBench { _ throws(TransportError) in
+            .ok(#"{"success":true,"data":{"insights":[],"has_more":false}}"#)
+        }
+        try bench.logIn()
+        let options = [
+            "backend.max_requests_per_second": "0.1", "backend.limits_folder": folder.path,
+        ]
+
+        let first = await bench.attempt("insight-history", options)
+        // Two other processes have taken the next turns: 10 s and 20 s from now.
+        let url = WorkBench.url
+        for _ in 0..<2 {
+            _ = try await LimitedTransport(
+                bench.backend, SharedLimits(requestsPerSecond: 0.1), backend: url,
+                folder: folder.path, clock: StandingClock(clock: bench.clock)
+            ).send(HTTPRequest(.get, "\(url)/x"))
+        }
+        let second = await bench.attempt("insight-history", options)
+
+        #expect(first.outcome == .success)
+        #expect(
+            second.outcome
+                == .snooze(
+                    after: .seconds(30),
+                    Failure(
+                        .unreachable,
+                        "this machine sends the backend as much as "
+                            + "`backend.max_requests_per_second` and `backend.max_connections` allow"
+                    )))
+        // A wait for the own limit is not counted as an answer that did not come.
+        #expect(!second.reports.tally.names.contains("http_none"))
+        #expect(bench.backend.calls.count == 3)
     }
 
     @Test func `what needs no backend asks for no dialect`() async throws {
@@ -190,4 +236,12 @@ import Testing
                             + "when that has ended")))
         #expect(bench.backend.calls == [])
     }
+}
+
+/// A clock whose waits take no time, as those of another process do.
+private struct StandingClock: WallClock {
+    let clock: ManualClock
+    var now: Instant { clock.now }
+    var elapsed: Duration { clock.elapsed }
+    func sleep(for span: Duration) async {}
 }

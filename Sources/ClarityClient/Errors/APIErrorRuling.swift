@@ -111,6 +111,8 @@ extension APIError {
             final(.work, "the request is larger than the backend takes at once")
         case .rateLimited(let after):
             waiting(after, "the backend asks for fewer requests (429)", triesWithoutWish: 1)
+        case .limitReached(let after):
+            snooze(.unreachable, after, TransportError.limited(after: after).description)
         case .rejected(let status): final(.work, "the backend refused the request (\(status))")
         case .redirected(let status):
             final(
@@ -155,6 +157,8 @@ extension APIError {
     public var outcome: Outcome {
         let ruling = ruling
         let failure = Failure(ruling.category, ruling.sentence)
+        // Waiting for the own limit is no failure of the backend, and uses up no retry.
+        if case .limitReached(let after) = self { return .snooze(after: after, failure) }
         return ruling.isTransient ? .retry(after: ruling.after, failure) : .failure(failure)
     }
 
@@ -247,7 +251,8 @@ extension APIError {
         case .transport(let error): error.mayHaveSent
         case .unreachable, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
             .forbidden, .notFound, .conflict, .validation, .clockRefused, .requestTooLarge,
-            .rateLimited, .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall,
+            .rateLimited, .limitReached, .rejected, .redirected, .refused, .store, .notOffered,
+            .noSuchCall,
             .dialectUnknown,
             .dialectChanged, .gone, .blocked, .accountLocked, .loginUnclear,
             .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
@@ -267,7 +272,8 @@ extension TransportError {
             true
         case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout, .tls,
             .tlsVersion, .certificateNotTrusted, .certificateOutOfDate, .certificateForOtherHost,
-            .pinMismatch, .authoritiesUnreadable, .bodyUnreadable, .refused:
+            .pinMismatch, .authoritiesUnreadable, .bodyUnreadable, .limited, .limitsUnusable,
+            .refused:
             false
         }
     }

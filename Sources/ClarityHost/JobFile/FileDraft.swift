@@ -182,6 +182,7 @@ extension ValueSchema where Value == String {
         case .variables: .variables
         case .boolean: ValueSchema<Bool>.boolean.map { "\($0)" }
         case .integer(let range): ValueSchema<Int>.integer(range).map { "\($0)" }
+        case .number(let range): ValueSchema<Double>.number(range).map(numberText)
         case .duration(let range):
             ValueSchema<Duration>.duration(range).map { "\($0.milliseconds)" }
         case .size(let range): ValueSchema<Int64>.size(range).map { "\($0)" }

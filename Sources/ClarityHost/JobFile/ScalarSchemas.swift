@@ -74,6 +74,27 @@ extension ValueSchema where Value == Bool {
     }
 }
 
+extension ValueSchema where Value == Double {
+    /// Reads an unquoted number in digits, with or without a fraction.
+    static func number(_ range: ClosedRange<Double>) -> ValueSchema {
+        .scalar(.number(range)) { text, node, path, decoding in
+            let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(
+                String.init)
+            guard case .scalar(_, isPlain: true) = node.content, parts.count <= 2,
+                parts.allSatisfy({ isWholeNumber($0) }),
+                parts.last?.hasPrefix("-") == (parts.count == 1 && text.hasPrefix("-"))
+            else {
+                return decoding.fault(
+                    node.position, "\(path.key) \(shown(text)) is not a number",
+                    help: "write it in digits, such as `2` or `0.5`, without quotes")
+            }
+            return ValueSchema.text(.number(range)) { text throws(TextFault) in
+                try checked(Double(text), in: range, show: numberText)
+            }.decode(node, path, &decoding)
+        }
+    }
+}
+
 extension ValueSchema where Value == Int {
     /// Reads a whole number without quotes.
     static func integer(_ range: ClosedRange<Int>) -> ValueSchema {
@@ -218,6 +239,12 @@ extension TextFault {
 private func isWholeNumber(_ text: String) -> Bool {
     let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
     return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
+}
+
+/// Returns a number without a fraction that is zero: `1000`, `0.5`.
+package func numberText(_ number: Double) -> String {
+    let text = "\(number)"
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
 }
 
 /// Returns a duration in the format of the job file: `1h30m`.

@@ -45,6 +45,8 @@ package indirect enum ValueDescription: Hashable, Sendable {
     case text
     case boolean
     case integer(ClosedRange<Int>)
+    /// A number that may have a fraction, such as `0.5`.
+    case number(ClosedRange<Double>)
     /// A duration with its unit, such as `90d`.
     case duration(ClosedRange<Duration>)
     /// A size in bytes with its unit, such as `500MiB`.
@@ -89,6 +91,7 @@ package indirect enum ValueDescription: Hashable, Sendable {
         case .text, .choice, .jobID, .accountID, .checkName, .interfacePattern: "text"
         case .boolean: "`true` or `false`"
         case .integer: "a whole number"
+        case .number: "a number"
         case .duration: "a span of time"
         case .size: "a size"
         case .percent: "a percentage"

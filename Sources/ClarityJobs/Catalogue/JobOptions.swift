@@ -21,6 +21,14 @@ public struct JobOptions: Sendable {
     /// Returns the path of the state directory.
     public func stateDirectory() throws(Failure) -> String { try text("state.directory") }
 
+    /// Returns the folder in which all processes of an installation keep the limits of its backends.
+    ///
+    /// Accounts have state directories of their own and share the folder that the order names.
+    public func limitsFolder() throws(Failure) -> String {
+        if let folder = option("backend.limits_folder") { return folder }
+        return "\(try stateDirectory())/backend"
+    }
+
     /// Returns the value of an option; `nil` if it is missing or empty.
     package func option(_ key: String) -> String? {
         order.options[key].flatMap { $0.isEmpty ? nil : $0 }

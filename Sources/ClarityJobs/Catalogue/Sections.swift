@@ -80,6 +80,9 @@ public struct BackendOptions: DeclaredOptions {
     public var authorities: String?
     /// One digest on each line.
     public var pins: String?
+    /// The limits of all processes together; `nil` for none.
+    public var requestsPerSecond: Double?
+    public var connections: Int?
 
     public init() {}
 
@@ -100,6 +103,14 @@ public struct BackendOptions: DeclaredOptions {
             "pins", .texts, &pins,
             "digests `sha256//...` of at least two public keys, one of them a backup; the backend "
                 + "must present one of them")
+        fields.add(
+            "max_requests_per_second", .number(0.1...1000), &requestsPerSecond,
+            "how many requests all jobs and commands together may begin in a second, spaced "
+                + "evenly; `0.5` is one every 2 seconds; without it there is no limit")
+        fields.add(
+            "max_connections", .integer(1...1000), &connections,
+            "how many requests all jobs and commands together may have under way at once; without "
+                + "it there is no limit")
     }
 }
 

@@ -135,6 +135,7 @@ extension OptionDeclaration.ValueType {
     fileprivate func admits<Value>(_ value: Value) -> Bool {
         switch (self, value) {
         case (.integer(let range), let number as Int): range.contains(number)
+        case (.number(let range), let number as Double): range.contains(number)
         case (.duration(let range), let span as Duration): range.contains(span)
         case (.size(let range), let bytes as Int64): range.contains(bytes)
         default: true
@@ -144,7 +145,7 @@ extension OptionDeclaration.ValueType {
     /// What is wrong with a value that does not fit, after the option's name.
     fileprivate var complaint: String {
         switch self {
-        case .integer: "is not a number in its range"
+        case .integer, .number: "is not a number in its range"
         case .duration(let range):
             "is not \(range.lowerBound.milliseconds) to \(range.upperBound.milliseconds) "
                 + "milliseconds"
@@ -171,6 +172,7 @@ extension String: OptionValue {}
 extension Bool: OptionValue {}
 extension Int: OptionValue {}
 extension Int64: OptionValue {}
+extension Double: OptionValue {}
 
 extension Duration: OptionValue {
     public init?(optionText: String) {

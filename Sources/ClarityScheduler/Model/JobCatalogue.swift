@@ -12,6 +12,8 @@ public struct OptionDeclaration: Hashable, Sendable {
         case variables
         case boolean
         case integer(ClosedRange<Int>)
+        /// A number that may have a fraction, such as `0.5`; passed on as written.
+        case number(ClosedRange<Double>)
         /// A span with its unit, such as `90d`; passed on in milliseconds.
         case duration(ClosedRange<Duration>)
         /// A size with its unit, such as `64KiB`; passed on in bytes.

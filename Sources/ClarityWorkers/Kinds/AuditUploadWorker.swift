@@ -88,7 +88,7 @@ struct AuditUploadWorker: KindWorker {
         case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
             Failure(.unreachable, "\(receiver) cannot be reached")
         case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
-            .headTooLarge, .bodyUnreadable, .cancelled:
+            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
             Failure(.unreachable, "\(receiver) gave no whole answer")
         }
     }

@@ -163,7 +163,7 @@ extension NoticeSendError {
         case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
             self.init(failure: Failure(.unreachable, "\(name) cannot be reached"))
         case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
-            .headTooLarge, .bodyUnreadable, .cancelled:
+            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
             self.init(
                 failure: Failure(.unreachable, "\(name) gave no whole answer"), mayHaveArrived: true
             )

@@ -8,6 +8,13 @@ extension Service {
         case ("GET", "summary"): return .ok(try summary())
         case ("GET", "metrics"): return try storedMetrics(request)
         case ("GET", "sends"): return try sendRecord(request)
+        case ("GET", "arrivals"):
+            return .ok([
+                "arrivals": .array(
+                    arrivals.map {
+                        ["at_ms": .integer($0.at), "delay_ms": .integer($0.delay)]
+                    })
+            ])
         case ("GET", "mail"):
             return .ok([
                 "mail": .array(
@@ -40,7 +47,7 @@ extension Service {
         default:
             return .problem(
                 404,
-                "there are GET summary, metrics, sends and mail, POST fault, expire-tokens, "
+                "there are GET summary, metrics, sends, arrivals and mail, POST fault, expire-tokens, "
                     + "fail-processing, stall-processing, edit-metric, clock and audit, "
                     + "DELETE fault",
                 instance: request.path)

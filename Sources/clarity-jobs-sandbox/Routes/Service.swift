@@ -27,6 +27,9 @@ final class Service {
     let setClock: ((Timestamp) -> Void)?
     /// The highest connection number in the record of uploads when the service started.
     let recordedConnections: Int
+    /// When each of the last requests came, in milliseconds, and how long its answer was delayed by
+    /// a fault; not for those to the sandbox itself.
+    private(set) var arrivals: [(at: Int64, delay: Int64)] = []
     private let routes: any RouteSet
     private let complain: (String) -> Void
 
@@ -83,6 +86,7 @@ final class Service {
                 delivery: .whole(
                     guarded(request) { try sandbox(request, segments.dropFirst()) }))
         }
+        let arrival = Timestamp.now()
         let reply: Reply
         do {
             reply = try recorded(faultedReply(to: request, segments), to: request)
@@ -90,6 +94,8 @@ final class Service {
         } catch {
             return Reply(delivery: .whole(refused(request, error)))
         }
+        if arrivals.count == 10_000 { arrivals.removeFirst(5_000) }
+        arrivals.append((arrival.milliseconds, reply.delay?.wholeMilliseconds ?? 0))
         return reply
     }
 

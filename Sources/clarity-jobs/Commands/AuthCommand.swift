@@ -102,7 +102,16 @@ struct AuthCommand {
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
             "--state", try composition.ownData(file),
             "--output", composition.console.form.rawValue,
-        ] + trust(file)
+        ] + trust(file) + limits(file)
+    }
+
+    /// Returns the options of the limits that the command shares with all jobs.
+    private func limits(_ file: JobFile) -> [String] {
+        [
+            ("--max-requests-per-second", "backend.max_requests_per_second"),
+            ("--max-connections", "backend.max_connections"),
+            ("--limits-folder", "backend.limits_folder"),
+        ].flatMap { flag, key in file.settings[key].map { [flag, $0] } ?? [] }
     }
 
     /// Returns the options that decide which server is trusted.

@@ -152,6 +152,8 @@ struct JobFileReference {
         case .boolean: "`true` or `false`"
         case .integer(1...1): "`1`"
         case .integer(let range): "`\(range.lowerBound)` to `\(range.upperBound)`"
+        case .number(let range):
+            "`\(numberText(range.lowerBound))` to `\(numberText(range.upperBound))`"
         case .duration(let range):
             "`\(spanText(range.lowerBound))` to `\(spanText(range.upperBound))`"
         case .size(let range):

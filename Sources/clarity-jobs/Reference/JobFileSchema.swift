@@ -91,6 +91,11 @@ struct JobFileSchema {
                 "type": "integer", "minimum": .count(range.lowerBound),
                 "maximum": .count(range.upperBound),
             ]
+        case .number(let range):
+            [
+                "type": "number", "minimum": .number(range.lowerBound),
+                "maximum": .number(range.upperBound),
+            ]
         case .duration:
             text(#"^(?=.)([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"#)
         case .size: text(#"^[0-9]+(KiB|MiB|GiB|TiB)$"#)

@@ -255,6 +255,8 @@ struct APIErrorTests {
             .bodyUnreadable,
             .store(Failure(.disk, "what was to be sent could not be read to its end"))
         ),
+        (.limited(after: .seconds(3)), .limitReached(after: .seconds(3))),
+        (.limitsUnusable("why"), .store(Failure(.disk, "why"))),
         (.badEncoding, .decoding("it is not compressed as it says")),
         (.headTooLarge(limit: 5), .tooLarge), (.malformed, .decoding("it is no HTTP")),
         (.tooLarge(limit: 5), .tooLarge),

@@ -381,6 +381,30 @@ import Testing
         #expect(faults == ["jobs.yaml:2:17: " + printed])
     }
 
+    @Test(arguments: ["0.5", "2", "1000", "0.10"])
+    func `a number may have a fraction`(number: String) {
+        let text = "version: 1\nbackend: { url: 'https://a.example', rate: \(number) }\njobs: []\n"
+
+        #expect(JobFileSamples.faults(text).isEmpty)
+    }
+
+    @Test(arguments: [
+        ("0.05", "is out of range, wanted 0.1 to 1000"),
+        ("-0.5", "is out of range, wanted 0.1 to 1000"),
+        ("1000.5", "is out of range, wanted 0.1 to 1000"),
+        ("1e2", "is not a number"), ("nan", "is not a number"), ("1.", "is not a number"),
+        ("1.-5", "is not a number"), ("0x1", "is not a number"), ("1.2.3", "is not a number"),
+        ("'2'", "is not a number"),
+    ])
+    func `a number is written in digits and in its range`(number: String, fault: String) {
+        let text = "version: 1\nbackend: { url: 'https://a.example', rate: \(number) }\njobs: []\n"
+        let shown = number.replacing("'", with: "")
+
+        #expect(
+            JobFileSamples.faults(text).first?.hasPrefix(
+                "jobs.yaml:2:44: rate `\(shown)` \(fault)") == true)
+    }
+
     @Test(arguments: [
         MessageCase(
             job: "",

@@ -40,6 +40,7 @@ enum JobFileSamples {
                     OptionDeclaration(
                         "dialect", .choice(["auto", "blueprint", "loop"]), default: "auto",
                         summary: "the contract"),
+                    OptionDeclaration("rate", .number(0.1...1000), summary: "requests a second"),
                 ]), isRequired: true),
             SectionDeclaration(
                 "sources",

@@ -65,7 +65,11 @@ import Testing
         let dialect = options.first { $0.key == "dialect" }
 
         #expect(backend.isRequired)
-        #expect(options.map(\.key) == ["url", "dialect", "retry_wait", "ca_bundle", "pins"])
+        #expect(
+            options.map(\.key) == [
+                "url", "dialect", "retry_wait", "ca_bundle", "pins", "max_requests_per_second",
+                "max_connections",
+            ])
         #expect(options.first?.isRequired == true)
         #expect(dialect?.type == .choice(["auto", "blueprint", "loop"]))
     }
