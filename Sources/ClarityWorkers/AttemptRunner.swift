@@ -31,7 +31,9 @@ public enum AttemptRunner {
                 report: report, isEnding: isEnding)
             if store.wasUpgraded { context.note(HealthStore.upgradeNotice) }
             return await withTaskExecutorPreference(context.transport.executor) {
-                await work(context)
+                let outcome = await work(context)
+                context.reportFacts()
+                return outcome
             }
         } catch let error as TransportError {
             return outcome(of: APIError(error, host: ""))

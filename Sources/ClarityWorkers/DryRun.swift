@@ -65,7 +65,7 @@ private final class Summary: Sendable {
             switch report {
             case .count(let name, let value): reports.tally[name] = value
             case .note(let text): reports.notes.append(text)
-            case .progress, .checkpoint, .happened, .outcome: break
+            case .progress, .fact, .checkpoint, .happened, .outcome: break
             }
         }
     }

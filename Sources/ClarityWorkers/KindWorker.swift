@@ -14,6 +14,9 @@ protocol KindWorker: Sendable {
     /// The options of the kind.
     associatedtype Options: DeclaredOptions
 
+    /// Whether the work may change what `AccountFacts` says; true unless a kind says otherwise.
+    var changesHealthData: Bool { get }
+
     /// Works until nothing is left to do, or until it is warned that its time ends.
     ///
     /// - Throws: the errors that `outcome(of:)` has a row for; any other error is a fault of this
@@ -22,6 +25,8 @@ protocol KindWorker: Sendable {
 }
 
 extension KindWorker {
+    var changesHealthData: Bool { true }
+
     fileprivate func run(_ context: WorkContext) async throws -> Outcome {
         try await run(Options(context.order.options), context)
     }
@@ -154,6 +159,21 @@ struct WorkContext: Sendable {
     /// - Throws: `WorkStopped` once the work was warned that its time ends.
     func checkTime() throws(WorkStopped) {
         if isEnding() { throw WorkStopped() }
+    }
+
+    /// Reports what holds now of the health data, if the kind may have changed it.
+    ///
+    /// Every attempt reports all facts, since they replace those of other kinds.
+    func reportFacts() {
+        guard kindWorker(for: order.kind)?.changesHealthData == true else { return }
+        do {
+            let goals = try FreshnessGoal.all(order.options)
+            for fact in try store.accountFacts(for: goals, now: clock.now).reported {
+                report(.fact(fact))
+            }
+        } catch {
+            // The former facts stay, with their time. The outcome says what is wrong.
+        }
     }
 
     /// Reports something for people.

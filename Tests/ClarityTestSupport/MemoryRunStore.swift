@@ -83,7 +83,7 @@ public final class MemoryRunStore: RunStore {
 
     private func write(_ change: LedgerChange) throws(RunStoreError) {
         switch change {
-        case .setClock, .setPause, .setRetryAfter, .setBoot, .setSource: break
+        case .setClock, .setPause, .setRetryAfter, .setBoot, .setSource, .putFacts: break
         case .recordFate(let job, _, let first, let latest, let count, _):
             guard latest >= first, count >= 1 else { throw .refused("a fate of no occurrence") }
             try take(job, first, isFate: true)

@@ -51,7 +51,7 @@ struct RepeatedDecision {
                 job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
-            case .setClock, .setBoot, .setSource, .renewLeases, .prune: nil
+            case .setClock, .setBoot, .setSource, .putFacts, .renewLeases, .prune: nil
             }
         }
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }

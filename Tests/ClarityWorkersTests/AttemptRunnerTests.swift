@@ -107,6 +107,48 @@ import Testing
         #expect(bench.backend.requests.isEmpty)
     }
 
+    @Test(arguments: ["bulk-upload", "refresh", "processing-status", "insight-history", "cleanup"])
+    func `an attempt ends with the facts of its account`(kind: String) async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw .offline }
+        try bench.logIn()
+        try bench.enqueue(0..<3)
+
+        let (_, reports) = await bench.attempt(kind, ["fresh.heart_rate": "60000"])
+
+        #expect(
+            reports.facts.map { "\($0.name) \($0.value.map { String($0) } ?? "-")" } == [
+                "fresh_until.heart_rate -", "waiting 3", "unconfirmed 0", "set_aside 0",
+                "rejected 0", "logged_in 1", "last_reading -",
+            ])
+        #expect(reports.facts.allSatisfy { $0.at == bench.clock.now })
+    }
+
+    @Test func `facts follow from what the attempt itself changed`() async throws {
+        let bench = WorkBench { _ throws(TransportError) in
+            .status(201, #"{"processing_id":"p","accepted_metrics":3}"#)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<3)
+
+        let (_, reports) = await bench.attempt("bulk-upload", ["fresh.heart_rate": "60000"])
+
+        // The newest of the samples ends two minutes after the first, and the goal is a minute.
+        #expect(
+            reports.facts.first { $0.name == "fresh_until.heart_rate" }?.value
+                == 1_700_000_180_000)
+        #expect(reports.facts.first { $0.name == "waiting" }?.value == 0)
+    }
+
+    @Test(arguments: ["export-data", "audit-upload"])
+    func `an attempt that changes no health data reports no facts`(kind: String) async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt(kind, ["fresh.heart_rate": "60000"])
+
+        #expect(reports.facts == [])
+    }
+
     @Test func `an unknown kind is a configuration failure`() async {
         let bench = WorkBench()
 

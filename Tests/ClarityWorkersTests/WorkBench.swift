@@ -201,6 +201,7 @@ struct Reports: Sendable {
     var notes: [String] = []
     /// The run's account of where all samples are.
     var account: String?
+    var facts: [AttemptFact] = []
     var checkpoint: String?
     /// The events that jobs may wait for, in the order of their arrival.
     var events: [EventName] = []
@@ -212,6 +213,7 @@ struct Reports: Sendable {
         case .note(let text) where text.hasPrefix("the outbox: "):
             account = String(text.dropFirst("the outbox: ".count))
         case .note(let text): notes.append(text)
+        case .fact(let fact): facts.append(fact)
         case .checkpoint(let text): checkpoint = text
         case .happened(let event): events.append(event)
         case .progress(let done, let total): progress.append((done, total))

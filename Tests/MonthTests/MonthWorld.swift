@@ -196,6 +196,9 @@ extension AttemptEnd {
         switch report {
         case .progress, .outcome: break
         case .count(let name, let value): tally[name] = value
+        case .fact(let fact):
+            facts.removeAll { $0.name == fact.name }
+            facts.append(fact)
         case .note(let text): notes.append(text)
         case .checkpoint(let text): checkpoint = text
         case .happened(let name): events.insert(name)

@@ -16,8 +16,8 @@ import Synchronization
 ///   exceeds the order's limit, the group is killed. The kernel limits the memory that the process
 ///   requests to twice the limit plus 256 MiB. A limit of 0 or less means no limit.
 /// - The group is killed for a line that is not a report, a line of more than
-///   `AttemptReport.longestLine` bytes, a line after the outcome, more than 1,000 counts or 16
-///   different events, or more than 16 MiB in total.
+///   `AttemptReport.longestLine` bytes, a line after the outcome, more than 1,000 counts, 100
+///   different facts or 16 different events, or more than 16 MiB in total.
 /// - Processes of the group that still run when the process has ended are killed, and break the
 ///   attempt. A process that has left the group is not found.
 /// - `run` returns when the process has been reaped and every descriptor is closed.

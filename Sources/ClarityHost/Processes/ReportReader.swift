@@ -3,10 +3,11 @@ import ClarityScheduler
 /// Collects the reports that a worker writes to its report descriptor.
 ///
 /// It keeps a bounded amount, whatever the worker writes: 100 notes and 1,000 counts of at most one
-/// line each, 16 events, one checkpoint and one outcome.
+/// line each, 100 facts, 16 events, one checkpoint and one outcome.
 struct ReportReader: AttemptListener {
     static let mostNotes = 100
     static let mostCounts = 1000
+    static let mostFacts = 100
     static let mostEvents = 16
     /// The most bytes that one attempt may write. A run over two million samples that reports three
     /// counts after each hundred writes 2 MB; a worker that writes eight times as much is in a
@@ -14,6 +15,7 @@ struct ReportReader: AttemptListener {
     static let longestTotal = 16 << 20
 
     private(set) var tally = Tally()
+    private(set) var facts: [AttemptFact] = []
     private(set) var checkpoint: String?
     private(set) var events: Set<EventName> = []
     private(set) var outcome: Outcome?
@@ -65,7 +67,8 @@ struct ReportReader: AttemptListener {
         var process = process
         process.outcome = outcome
         return AttemptEnd(
-            process.result, tally: tally, notes: notes, checkpoint: checkpoint, events: events)
+            process.result, tally: tally, facts: facts, notes: notes, checkpoint: checkpoint,
+            events: events)
     }
 
     private mutating func take(_ part: ArraySlice<UInt8>) {
@@ -85,6 +88,12 @@ struct ReportReader: AttemptListener {
                 tally[name] = value
                 guard tally.names.count <= ReportReader.mostCounts else {
                     return refuse("at most \(ReportReader.mostCounts) counts")
+                }
+            case .fact(let fact):
+                facts.removeAll { $0.name == fact.name }
+                facts.append(fact)
+                guard facts.count <= ReportReader.mostFacts else {
+                    return refuse("at most \(ReportReader.mostFacts) different facts")
                 }
             case .note(let text):
                 if keptNotes.count < ReportReader.mostNotes {

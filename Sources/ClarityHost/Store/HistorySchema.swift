@@ -7,9 +7,10 @@ let historyMigrations = Migrations(
     applicationID: 0x434C_4A48,
     schema: [
         jobTables, runTables, outputTables, bootTables, sourceTables, totalTables, answerTables,
+        factTables,
     ].joined(separator: "\n"),
     steps: [
         firstHistoryVersion, secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion,
         awaitsHistoryVersion, patienceHistoryVersion, bootTables, namedHistoryVersion,
-        sourceTables, totalTables, answerTables,
+        sourceTables, totalTables, answerTables, factTables,
     ])

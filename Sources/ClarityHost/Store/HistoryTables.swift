@@ -225,3 +225,15 @@ let sourceTables = """
         WHERE trigger = 'backfill'
             AND (state = 'enqueued' OR state = 'running' OR state = 'succeeded');
     """
+
+/// What held when the last attempt of each account ended; the account is empty for a job file
+/// without accounts.
+let factTables = """
+    CREATE TABLE account_facts (
+        account TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value INTEGER,
+        at_ms INTEGER NOT NULL,
+        PRIMARY KEY (account, name)
+    ) STRICT, WITHOUT ROWID;
+    """

@@ -87,6 +87,8 @@ struct LedgerWriter {
         case .putAttempt(let attempt):
             try AttemptRow.put(attempt, connection)
             try OutputRow.put(attempt, connection)
+        case .putFacts(let facts, let account, let instant):
+            try FactRow.put(facts, of: account, at: instant, connection)
         case .deferred(let run, let deferrals, let instant):
             try DeferralRow.put(
                 deferrals, of: run, known: ledger.waits[run] ?? [], at: instant, connection)

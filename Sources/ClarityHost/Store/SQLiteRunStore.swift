@@ -132,8 +132,8 @@ extension LedgerChange {
     fileprivate var concernsOthers: Bool {
         switch self {
         case .put, .setPause, .requestStop: true
-        case .setClock, .setBoot, .setSource, .setRetryAfter, .recordFate, .putAttempt, .deferred,
-            .renewLeases, .prune:
+        case .setClock, .setBoot, .setSource, .setRetryAfter, .recordFate, .putAttempt, .putFacts,
+            .deferred, .renewLeases, .prune:
             false
         }
     }

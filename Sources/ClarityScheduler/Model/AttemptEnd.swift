@@ -8,6 +8,8 @@ public struct AttemptEnd: Hashable, Sendable {
 
     public var result: Result
     public var tally: Tally
+    /// What held when the attempt ended; each name occurs once.
+    public var facts: [AttemptFact]
     public var notes: [String]
     public var checkpoint: String?
     /// The events that the attempt emitted; jobs may wait for them with `on:`.
@@ -19,11 +21,13 @@ public struct AttemptEnd: Hashable, Sendable {
 
     /// Creates an end.
     public init(
-        _ result: Result, tally: Tally = Tally(), notes: [String] = [], checkpoint: String? = nil,
-        events: Set<EventName> = [], peakMemoryBytes: Int64 = 0, output: AttemptOutput? = nil
+        _ result: Result, tally: Tally = Tally(), facts: [AttemptFact] = [], notes: [String] = [],
+        checkpoint: String? = nil, events: Set<EventName> = [], peakMemoryBytes: Int64 = 0,
+        output: AttemptOutput? = nil
     ) {
         self.result = result
         self.tally = tally
+        self.facts = facts
         self.notes = notes
         self.checkpoint = checkpoint
         self.events = events

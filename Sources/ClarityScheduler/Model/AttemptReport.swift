@@ -4,6 +4,8 @@ public enum AttemptReport: Hashable, Sendable {
     case progress(done: Int64, total: Int64)
     /// The new value of a named count; it replaces the value in an earlier report of that name.
     case count(name: String, Int64)
+    /// Something that is true at the end of the attempt; it replaces an earlier one of its name.
+    case fact(AttemptFact)
     /// A note for the person who reads the run's history; free of secrets and health values.
     case note(String)
     /// The checkpoint that the run's next attempt gets as `AttemptOrder.checkpoint`.
@@ -12,6 +14,28 @@ public enum AttemptReport: Hashable, Sendable {
     /// it ends. A repeated name counts once, and the attempt's own job does not react to it.
     case happened(EventName)
     case outcome(Outcome)
+}
+
+/// A named number that holds at the end of an attempt, such as how much is left to do.
+///
+/// The facts of an attempt that reports an outcome replace all former ones of its job's account.
+public struct AttemptFact: Hashable, Sendable {
+    /// The maximum length of a name, in bytes.
+    public static let longestName = 100
+
+    /// Any text without a blank or a line feed, 1 to `longestName` bytes long.
+    public var name: String
+    /// A count or a time in milliseconds since 1970, not below 0; `nil` if there is none yet.
+    public var value: Int64?
+    /// When the worker looked.
+    public var at: Instant
+
+    /// Creates a fact.
+    public init(_ name: String, _ value: Int64?, at instant: Instant) {
+        self.name = name
+        self.value = value
+        at = instant
+    }
 }
 
 /// A request to a running attempt.

@@ -97,6 +97,9 @@ extension AttemptReport {
         switch self {
         case .progress(let done, let total): "progress \(done) \(total)"
         case .count(let name, let value): "count \(name) \(value)"
+        case .fact(let fact):
+            "fact \(fact.name) \(fact.at.millisecondsSince1970) "
+                + (fact.value.map { String($0) } ?? "-")
         case .note(let text): "note \(escapedLine(text))"
         case .checkpoint(let text): "checkpoint \(escapedLine(text))"
         case .happened(let name): "event \(name.rawValue)"
@@ -148,6 +151,16 @@ extension AttemptReport {
                 throw MalformedLine(expected: "a count's name")
             }
             self = .count(name: name, try number("a count after its name"))
+        case "fact":
+            let name = word()
+            guard !name.isEmpty, name.utf8.count <= AttemptFact.longestName else {
+                throw MalformedLine(expected: "a fact's name")
+            }
+            let at = try number("milliseconds after a fact's name")
+            let value: Int64? =
+                rest.elementsEqual("-".unicodeScalars)
+                ? nil : try number("a number or `-` at the end of a fact")
+            self = .fact(AttemptFact(name, value, at: Instant(millisecondsSince1970: at)))
         case "note": self = .note(unescapedLine(rest))
         case "checkpoint": self = .checkpoint(unescapedLine(rest))
         case "event":
@@ -180,7 +193,7 @@ extension AttemptReport {
             }
         default:
             throw MalformedLine(
-                expected: "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`")
+                expected: "`progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`")
         }
         // Rejects what the cases above let through: extra words, `+1`, `01`, a lone `\`.
         guard self.line == line else {

@@ -74,7 +74,7 @@ public struct Ledger: Hashable, Sendable {
             waits[run] = deferrals.isEmpty ? nil : deferrals
         case .prune(_, let instant):
             pruned = PruneMark(at: instant, through: RunID(nextRun.rawValue - 1))
-        case .recordFate, .putAttempt, .renewLeases: break
+        case .recordFate, .putAttempt, .putFacts, .renewLeases: break
         }
     }
 
@@ -208,6 +208,9 @@ public enum LedgerChange: Hashable, Sendable {
     case requestStop(RunID, StopReason)
     /// Adds an attempt, or replaces its record.
     case putAttempt(Attempt)
+    /// Replaces the facts of an account, or of a job file without accounts, by those of an attempt
+    /// that ended now; but not by facts that are older than those that are known.
+    case putFacts([AttemptFact], of: AccountID?, at: Instant)
     /// Records that from this instant on the run waits for these reasons and no others.
     case deferred(RunID, [Deferral], at: Instant)
     /// Renews the leases of the runs that this process is running.

@@ -11,6 +11,10 @@ extension PlanBuilder {
         guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
             return
         }
+        // Without an outcome some facts may be missing, and their former values would be lost.
+        if case .reported = end.result, !end.facts.isEmpty {
+            add(.putFacts(end.facts, of: run.job.account, at: moment.wall))
+        }
         run.tally.add(end.tally)
         if !end.notes.isEmpty { run.notes = end.notes }
         run.checkpoint = end.checkpoint ?? run.checkpoint

@@ -15,6 +15,8 @@ import ClarityScheduler
 /// The worker verifies the log first. It uploads a broken log too, and notes that the log is
 /// broken.
 struct AuditUploadWorker: KindWorker {
+    var changesHealthData: Bool { false }
+
     func run(_ options: AuditUploadOptions, _ context: WorkContext) async throws -> Outcome {
         var counts = WorkCounts(context)
         counts.add(0, to: "entries_sent")

@@ -6,6 +6,8 @@ import ClarityScheduler
 ///
 /// An attempt that is stopped or killed changes nothing there, and the next one begins anew.
 struct ExportDataWorker: KindWorker {
+    var changesHealthData: Bool { false }
+
     func run(_ options: ExportDataOptions, _ context: WorkContext) async throws -> Outcome {
         var counts = WorkCounts(context)
         let names = options.types?.split(separator: "\n").map(String.init) ?? []

@@ -48,11 +48,11 @@ import Testing
     @Test(arguments: [
         (
             "hello\n",
-            "line 1: expected `progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"
+            "line 1: expected `progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"
         ),
         (
             "note a\n\n",
-            "line 2: expected `progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"
+            "line 2: expected `progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"
         ),
         ("outcome success", "line 1: expected a newline at the end"),
         ("outcome success\nnote late\n", "line 2: expected nothing after the outcome"),
@@ -70,6 +70,19 @@ import Testing
         #expect(twice.events == [EventName("a"), EventName("b")])
         #expect(twice.fault == nil)
         #expect(many.fault == "line 17: expected at most 16 different events")
+    }
+
+    @Test func `the last fact of a name holds, and more than 100 are a fault`() {
+        let twice = Self.reader("fact a 1 1\nfact b 1 -\nfact a 2 2\noutcome success\n")
+        let many = Self.reader((1...101).map { "fact f\($0) 1 1\n" }.joined())
+
+        #expect(
+            twice.facts == [
+                AttemptFact("b", nil, at: Instant(millisecondsSince1970: 1)),
+                AttemptFact("a", 2, at: Instant(millisecondsSince1970: 2)),
+            ])
+        #expect(twice.fault == nil)
+        #expect(many.fault == "line 101: expected at most 100 different facts")
     }
 
     @Test func `bytes that are no text are a fault`() {

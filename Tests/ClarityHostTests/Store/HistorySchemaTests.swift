@@ -80,6 +80,22 @@ struct HistorySchemaTests {
         #expect(try ask("PRAGMA integrity_check") == ["ok"])
     }
 
+    @Test func `a file of version 11 opens with a table for facts, and with all its rows`() throws {
+        try makeFirstVersion()
+        var eleventh = historyMigrations
+        eleventh.steps.removeSubrange(11...)
+        try eleventh.migrate(try Connection(path: path))
+        let before = try keptRows()
+
+        _ = try bed.open()
+
+        #expect(try keptRows() == before)
+        #expect(try ask("SELECT count(*) FROM account_facts") == ["0"])
+        #expect(
+            try ask("SELECT sql FROM sqlite_schema WHERE name = 'account_facts'")
+                == [factTables.trimmingPrefix("\n").split(separator: ";").joined()])
+    }
+
     @Test func `a run that runs needs nothing`() throws {
         try makeFirstVersion()
         _ = try bed.open()

@@ -108,6 +108,11 @@ struct AttemptWireTests {
         (AttemptReport.progress(done: 0, total: 0), "progress 0 0"),
         (.progress(done: 5, total: .max), "progress 5 9223372036854775807"),
         (.count(name: "samples_read", 2041), "count samples_read 2041"),
+        (
+            .fact(AttemptFact("waiting", 3, at: Instant(millisecondsSince1970: 5))),
+            "fact waiting 5 3"
+        ),
+        (.fact(AttemptFact("seen", nil, at: Instant(millisecondsSince1970: 5))), "fact seen 5 -"),
         (.note("two\nlines, a \\"), "note two\\nlines, a \\\\"),
         (.checkpoint(""), "checkpoint "),
         (.happened(EventName("upload-completed")), "event upload-completed"),
@@ -161,10 +166,10 @@ struct AttemptWireTests {
     }
 
     @Test(arguments: [
-        ("", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
-        ("hello", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
-        (" note x", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
-        ("Note x", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
+        ("", "`progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"),
+        ("hello", "`progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"),
+        (" note x", "`progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"),
+        ("Note x", "`progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"),
         ("progress", "a count for `done`"),
         ("progress -1 2", "a count for `done`"),
         ("progress 1", "a count for `total`"),
@@ -176,6 +181,13 @@ struct AttemptWireTests {
         ("count samples_read", "a count after its name"),
         ("count samples_read 1e3", "a count after its name"),
         ("count \u{1B}[31m x", "a count after its name"),
+        ("fact", "a fact's name"),
+        ("fact \(String(repeating: "x", count: 101)) 5 5", "a fact's name"),
+        ("fact waiting", "milliseconds after a fact's name"),
+        ("fact waiting -5 1", "milliseconds after a fact's name"),
+        ("fact waiting 5", "a number or `-` at the end of a fact"),
+        ("fact waiting 5 -1", "a number or `-` at the end of a fact"),
+        ("fact waiting 5 1 1", "a report as this program writes it"),
         ("outcome", "`success`, `retry`, `snooze`, `awaits` or `failure`"),
         ("outcome done", "`success`, `retry`, `snooze`, `awaits` or `failure`"),
         ("outcome retry", "milliseconds or `-` after `outcome retry`"),

@@ -55,6 +55,37 @@ struct AttemptsTests {
         #expect(stepped.signals == [:])
     }
 
+    @Test func `the facts of an attempt are kept if it reports an outcome and holds its lease`()
+        throws
+    {
+        let facts = [AttemptFact("waiting", 3, at: .noon)]
+        let ends: [(AttemptEnd, keeps: Bool)] = [
+            (AttemptEnd(.reported(.success), facts: facts), true),
+            (AttemptEnd(.reported(.failure(Failure(.work, "no"))), facts: facts), true),
+            (AttemptEnd(.reported(.success)), false),
+            (AttemptEnd(.broke(.exitedWithoutReport(status: 1)), facts: facts), false),
+        ]
+        for (end, keeps) in ends {
+            for isFenced in [false, true] {
+                var desk = PlanningDesk([try job()])
+                try desk.handle(.tick)
+                if isFenced {
+                    desk.store.deadOwners = ["me"]
+                    var other = PlanningDesk([try job()], store: desk.store, owner: "other")
+                    try other.handle(.tick)
+                    desk.store.deadOwners = []
+                }
+
+                let plan = try desk.handle(.finished(RunID(1), end))
+
+                let kept = plan.changes.contains { change in
+                    if case .putFacts(facts, of: nil, at: _) = change { true } else { false }
+                }
+                #expect(kept == (keeps && !isFenced), "\(end.result) \(isFenced)")
+            }
+        }
+    }
+
     @Test func `a worker that heeds its warning has not failed and goes on later`() throws {
         var sentOne = Tally()
         sentOne["samples_sent"] = 1
