@@ -57,7 +57,7 @@ extension HealthStore {
     ) throws(HealthStoreError) -> AccountFacts {
         var facts = AccountFacts(at: now)
         for goal in goals {
-            let newest = try freshness(of: goal, now: now).newest
+            let newest = try newest(of: goal.subject)
             facts.freshUntil.updateValue(newest.map { $0 + goal.within }, forKey: goal.subject)
         }
         let backlog = try outbox.backlog()

@@ -65,32 +65,85 @@ extension HealthStore {
                         try look(for: kind, since: now - goal.within, &facts, connection)
                     }
                     facts.lastReading = try outbox.lastSourceReading(connection)
-                case .insights:
-                    facts.newest = try connection.instant(
-                        "SELECT max(timestamp_ms) FROM insights")
-                case .profile:
-                    facts.newest = try connection.instant(
-                        "SELECT max(synced_at_ms) FROM profile")
+                case .insights, .profile: facts.newest = try newest(of: goal.subject, connection)
                 }
                 return facts
             }
         }
     }
 
+    /// Returns `FreshnessFacts.newest` alone, which takes less than a millisecond unless many
+    /// samples wait.
+    func newest(of subject: FreshnessGoal.Subject) throws(HealthStoreError) -> Instant? {
+        try access { connection in
+            try connection.snapshot { try newest(of: subject, connection) }
+        }
+    }
+
+    private func newest(
+        of subject: FreshnessGoal.Subject, _ connection: Connection
+    ) throws -> Instant? {
+        switch subject {
+        case .samples(let kind):
+            try FreshnessGoal.kinds(serving: kind).compactMap {
+                try newestDelivered($0, connection)
+            }.max()
+        case .insights: try connection.instant("SELECT max(timestamp_ms) FROM insights")
+        case .profile: try connection.instant("SELECT max(synced_at_ms) FROM profile")
+        }
+    }
+
+    private func newestDelivered(_ kind: SampleKind, _ connection: Connection) throws -> Instant? {
+        let last = try newest(kind, HealthStore.delivered, connection)
+        // A sample that began before the last one, such as a night, may end after it.
+        let longest = try last.flatMap { last in
+            try connection.first(
+                """
+                SELECT max(\(HealthStore.end)) FROM samples
+                WHERE kind = ? AND start_s >= ? AND state IN (\(HealthStore.delivered))
+                """, .text(kind.rawValue), .integer(last.secondsSince1970 - 2 * 86_400)
+            ) { Instant(secondsSince1970: $0.integer(0)) }
+        }
+        let packed = try PackedSamples(sealer: sealer, connection: connection).totals(of: kind)
+        return [longest, packed.map { Instant(secondsSince1970: $0.lastEnd) }]
+            .compactMap(\.self).max()
+    }
+
+    /// A sample's time: its end, or for an unfinished day the time up to which it is known.
+    private static let end = "min(end_s, coalesce(as_of_s, end_s))"
+    /// The states of samples that the backend has, as a list in SQL.
+    private static let delivered = "'confirmed', 'stored', 'accepted'"
+
+    /// Returns the time of the newest sample in some states, among the last `reach` samples.
+    private func newest(
+        _ kind: SampleKind, _ states: String, _ connection: Connection
+    ) throws -> Instant? {
+        // SQLite sorts all samples in reach, so look at a few first.
+        for reach in [500, HealthStore.reach] {
+            let newest = try connection.first(
+                """
+                SELECT \(HealthStore.end) FROM (
+                    SELECT state, start_s, end_s, as_of_s FROM samples
+                    WHERE kind = ? ORDER BY start_s DESC LIMIT \(reach))
+                WHERE state IN (\(states)) ORDER BY start_s DESC LIMIT 1
+                """, .text(kind.rawValue)
+            ) { Instant(secondsSince1970: $0.integer(0)) }
+            if let newest { return newest }
+        }
+        return nil
+    }
+
     /// Searches the samples that may meet the goal. If none was accepted, searches the newest
     /// accepted one, and the newest that waits.
-    ///
-    /// A sample's time is its end, or for an unfinished day the time up to which it is known.
     private func look(
         for kind: SampleKind, since limit: Instant, _ facts: inout FreshnessFacts,
         _ connection: Connection
     ) throws {
-        let end = "min(end_s, coalesce(as_of_s, end_s))"
         var taken: Instant?
         // Two days earlier, because the longest samples are a day or a night.
         try connection.forEach(
             """
-            SELECT state, max(\(end)) FROM samples
+            SELECT state, max(\(HealthStore.end)) FROM samples
             WHERE kind = ? AND start_s >= ? GROUP BY state
             """,
             [.text(kind.rawValue), .integer(limit.secondsSince1970 - 2 * 86_400)]
@@ -109,20 +162,10 @@ extension HealthStore {
             let instant = Instant(secondsSince1970: last)
             taken = max(taken ?? instant, instant)
         }
-        func newest(_ states: String) throws -> Instant? {
-            try connection.first(
-                """
-                SELECT \(end) FROM (
-                    SELECT state, start_s, end_s, as_of_s FROM samples
-                    WHERE kind = ? ORDER BY start_s DESC LIMIT \(HealthStore.reach))
-                WHERE state IN (\(states)) ORDER BY start_s DESC LIMIT 1
-                """, .text(kind.rawValue)
-            ) { Instant(secondsSince1970: $0.integer(0)) }
-        }
-        if taken == nil { taken = try newest("'confirmed', 'stored', 'accepted'") }
+        if taken == nil { taken = try newest(kind, HealthStore.delivered, connection) }
         if let taken { facts.newest = max(facts.newest ?? taken, taken) }
         if facts.elsewhere[.waiting].map({ $0 < limit }) ?? true,
-            let waiting = try newest("'queued', 'sending'")
+            let waiting = try newest(kind, "'queued', 'sending'", connection)
         {
             facts.elsewhere[.waiting] = max(facts.elsewhere[.waiting] ?? waiting, waiting)
         }

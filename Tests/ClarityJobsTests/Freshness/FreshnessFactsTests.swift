@@ -37,7 +37,9 @@ import Testing
     private func facts(
         _ store: HealthStore, _ goal: FreshnessGoal? = nil
     ) throws -> FreshnessFacts {
-        try store.freshness(of: goal ?? self.goal, now: noon)
+        let facts = try store.freshness(of: goal ?? self.goal, now: noon)
+        #expect(try store.newest(of: (goal ?? self.goal).subject) == facts.newest)
+        return facts
     }
 
     @Test func `nothing is known of an empty store`() throws {
