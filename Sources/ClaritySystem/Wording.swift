@@ -85,7 +85,9 @@ extension Unicode.Scalar {
     ///
     /// The joiners U+200C and U+200D do not count: they are parts of emoji and of words.
     public var steersTerminal: Bool {
-        switch properties.generalCategory {
+        // Most text is ASCII, and a look at the tables of Unicode takes far longer.
+        if value < 0x80 { return value < 0x20 || value == 0x7F }
+        return switch properties.generalCategory {
         case .format: value != 0x200C && value != 0x200D
         case .control, .lineSeparator, .paragraphSeparator: true
         default: false
