@@ -46,7 +46,7 @@ extension PlanBuilder {
         return JobStatus(
             job: job.id, next: next, nextStart: nextStart(of: job, next, open), open: open,
             deferrals: deferrals,
-            overdueSince: next.flatMap { moment.wall - $0 > PlanBuilder.onTime ? $0 : nil })
+            overdueSince: job.schedule?.overdue(after: clock(of: job), at: moment.wall))
     }
 
     /// Returns the run that would start next: the one that waits, or a hypothetical one.
@@ -89,6 +89,16 @@ extension PlanBuilder {
         guard attempts > 0 else { return nil }
         noted?.measured = slotsTaken
         return noted
+    }
+}
+
+extension Schedule {
+    /// Returns the oldest occurrence that is more than 15 minutes overdue and that no scheduler has
+    /// looked at; `nil` if there is none.
+    public func overdue(after clock: JobClock, at now: Instant) -> Instant? {
+        next(after: clock.considered, anchor: clock.anchor).flatMap {
+            now - $0 > PlanBuilder.onTime ? $0 : nil
+        }
     }
 }
 

@@ -12,10 +12,18 @@ extension CommandSyntax {
             "The exit status is 1 if a goal is missed or a job is overdue. A job is overdue if no scheduler",
             "has looked at it for 15 minutes after its time. --quiet shows only these. Sends nothing.",
             "The last lines name the state directory, the job file, and the loop that starts the jobs.",
+            "",
+            "--all shows a line for each account: whether the goals of `fresh:` hold, until or since when,",
+            "and why not. It reads only the history, where each attempt leaves times and counts, so it needs",
+            "no key. The exit status is 1 unless every account is fresh and none has an overdue job.",
         ],
-        options: [.now],
+        options: [
+            OptionSyntax("all", summary: "show one line for each account, from the history alone"),
+            .now,
+        ],
         examples: [
             "clarity-jobs status",
+            "clarity-jobs status --all --quiet",
             "clarity-jobs status --quiet || mail -s 'health data is stale' you@example.com",
         ])
 

@@ -16,6 +16,9 @@ struct StatusCommand {
         guard composition.arguments.operands.isEmpty else {
             throw CommandFailure(.usage, "`status` takes no operands")
         }
+        guard !composition.arguments.has("all") else {
+            return try StatusAllCommand(composition).run()
+        }
         let file = try composition.jobFile()
         let moment = composition.clock.moment
         let goals: [FreshnessGoal]

@@ -32,7 +32,8 @@ extension Console {
 extension PageStyle {
     /// The colours of states (ECMA-48): red for what failed, yellow for what is open.
     private static let colours = [
-        "failed": 31, "missed": 31, "is overdue": 31, "succeeded": 32, "holds": 32,
+        "failed": 31, "missed": 31, "is overdue": 31, "not fresh": 31, "overdue": 31,
+        "succeeded": 32, "holds": 32, "fresh": 32,
         "enqueued": 33, "open": 33, "running": 36,
     ]
 

@@ -6,7 +6,9 @@ extension ResultSchema {
         let runCommands = [
             CommandResult("run", .list(.shared("run"))),
             CommandResult("dry-run", .either([.object(dryRun), .object(commandDryRun)])),
-            CommandResult("status", .object(status), line: .either(statusLines)),
+            CommandResult(
+                "status", .either([.object(status), .object(statusAll)]),
+                line: .either(statusLines + [.object(statusAccount)])),
             CommandResult("list", .list(.object(list))),
             CommandResult("next", .list(.object(next))),
             CommandResult("explain", .either([.object(explain), .object(explainPast)])),

@@ -97,6 +97,31 @@ extension ResultSchema {
         }
     }
 
+    static var statusAll: [ResultField] {
+        [
+            .init("holds", .boolean, "whether every account is fresh and no job is overdue"),
+            .init(
+                "accounts", .list(.object(statusAccount)),
+                "the accounts; with --quiet those that are not fresh"),
+        ]
+    }
+
+    static var statusAccount: [ResultField] {
+        [
+            .init("account", .text, "id of the account, or name of a job file without accounts"),
+            .init("state", .text, "`fresh`, `overdue`, `not_fresh` or `unknown`"),
+            .init(maybe: "until", .instant, "when the first goal is missed if nothing arrives"),
+            .init(maybe: "since", .instant, "since when a goal is missed or a job overdue"),
+            .init("missed", .list(.text), "the goals that are missed"),
+            .init("why", .list(.text), "the reasons, and other faults of its jobs, in words"),
+            .init(maybe: "waiting", .integer, "number of samples that wait to be sent"),
+            .init(maybe: "for_person", .integer, "number of samples that need a person"),
+            .init(maybe: "logged_in", .boolean, "whether somebody is logged in"),
+            .init(maybe: "last_reading_at", .instant, "when a source was last read to its end"),
+            .init(maybe: "known_at", .instant, "when an attempt last reported all this"),
+        ]
+    }
+
     static var list: [ResultField] {
         [
             .init("job", .text, "id of the job"),

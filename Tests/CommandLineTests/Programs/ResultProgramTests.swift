@@ -198,6 +198,7 @@ struct ResultProgramTests {
         try await add("next", ["--around-dst", "--now", "2026-10-24"], to: &outputs, playground)
         try await add("status", to: &outputs, playground, statuses: [0, 1])
         try await add("status", ["-q"], to: &outputs, playground, statuses: [0, 1])
+        try await add("status", ["--all"], to: &outputs, playground, statuses: [0, 1])
         try await add("history", ["-n", "100"], to: &outputs, playground)
         try await add(
             "history missed",

@@ -1,0 +1,158 @@
+public import ClarityScheduler
+import SQLite
+
+/// What the history knows of one account.
+public struct AccountHistory: Sendable {
+    /// Why a job of the account does not get on.
+    public enum Obstacle: Hashable, Sendable {
+        /// An unfinished run waits; `lastTry` says why its last attempt failed, if it did.
+        case waits(Deferral, lastTry: String?)
+        /// The last run failed.
+        case failed(reason: String, at: Instant)
+        case paused(Pause)
+    }
+
+    /// What held when the account's last attempt ended, by name.
+    public var facts: [(name: String, value: Int64?)] = []
+    /// When the worker looked; `nil` if there are no facts.
+    public var factsAt: Instant?
+    /// How far the schedule of each job has been handled.
+    public var clocks: [(job: JobID, clock: JobClock)] = []
+    public var obstacles: [(job: JobID, obstacle: Obstacle)] = []
+
+    /// Creates the history of an account that has none yet.
+    public init() {}
+}
+
+// Reads each table once: a job file may have ten thousand accounts.
+extension RunHistory {
+    /// Returns what is known of every account; the key `nil` is for jobs without an account.
+    public func accounts(at now: Instant) throws(RunStoreError) -> [AccountID?: AccountHistory] {
+        guard let connection else { return [:] }
+        return try rethrowing(path) {
+            try connection.snapshot {
+                var accounts = AccountHistories()
+                try readFacts(connection, into: &accounts)
+                try readRecords(connection, at: now, into: &accounts)
+                try readFailures(connection, into: &accounts)
+                try readWaits(connection, into: &accounts)
+                return accounts.histories
+            }
+        }
+    }
+
+    private func readFacts(
+        _ connection: Connection, into accounts: inout AccountHistories
+    ) throws(SQLiteError) {
+        var (name, account) = ("", AccountID?.none)
+        try connection.forEach(
+            "SELECT account, name, value, at_ms FROM account_facts ORDER BY account, name", []
+        ) { row in
+            let next = row.text(0)
+            if next != name { (name, account) = (next, AccountID(next)) }
+            guard account != nil || name.isEmpty else { return }
+            accounts.change(account) { history in
+                history.facts.append((row.text(1), row.optionalInteger(2)))
+                history.factsAt = Instant(millisecondsSince1970: row.integer(3))
+            }
+        }
+    }
+
+    private func readRecords(
+        _ connection: Connection, at now: Instant, into accounts: inout AccountHistories
+    ) throws(SQLiteError) {
+        try connection.forEach(
+            """
+            SELECT job_id, anchor_at_ms, considered_until_ms, paused_since_ms, paused_until_ms,
+                pause_reason
+            FROM job_records ORDER BY job_id
+            """, []
+        ) { row in
+            guard let job = JobID(row.text(0)) else { return }
+            accounts.change(job.account) { history in
+                if let anchor = row.optionalInteger(1) {
+                    let clock = JobClock(
+                        anchor: Instant(millisecondsSince1970: anchor),
+                        considered: Instant(millisecondsSince1970: row.integer(2)))
+                    history.clocks.append((job, clock))
+                }
+                guard let since = row.optionalInteger(3) else { return }
+                let pause = Pause(
+                    since: Instant(millisecondsSince1970: since),
+                    until: row.optionalInteger(4).map { Instant(millisecondsSince1970: $0) },
+                    reason: row.text(5))
+                if pause.holds(at: now) { history.obstacles.append((job, .paused(pause))) }
+            }
+        }
+    }
+
+    /// The jobs whose last run with an attempt failed. Jobs without a kept failure cost nothing, and
+    /// each of the others costs one search in an index.
+    static let lastFailures = """
+        SELECT runs.job_id, failure_reason, finished_at_ms
+        FROM job_records CROSS JOIN runs ON runs.id = (
+            SELECT id FROM runs INDEXED BY runs_kept
+            WHERE job_id = job_records.job_id AND (state = 'failed') = 1
+                AND finished_at_ms IS NOT NULL ORDER BY id DESC LIMIT 1)
+        WHERE kept_failures > 0 AND finished_at_ms >= last_finished_ms
+        ORDER BY job_records.job_id
+        """
+
+    private func readFailures(
+        _ connection: Connection, into accounts: inout AccountHistories
+    ) throws(SQLiteError) {
+        try connection.forEach(RunHistory.lastFailures, []) { row in
+            guard let job = JobID(row.text(0)) else { return }
+            accounts.change(job.account) { history in
+                let end = Instant(millisecondsSince1970: row.integer(2))
+                history.obstacles.append((job, .failed(reason: row.text(1), at: end)))
+            }
+        }
+    }
+
+    private func readWaits(
+        _ connection: Connection, into accounts: inout AccountHistories
+    ) throws(SQLiteError) {
+        try connection.forEach(
+            """
+            SELECT job_id, reason, subject, wanted, measured, source, last_try
+            FROM (
+                SELECT id, job_id, state,
+                    iif(needs IS NULL AND awaits IS NULL, failure_reason, NULL) AS last_try
+                FROM \(RunRow.open)) AS open
+            CROSS JOIN deferrals INDEXED BY deferrals_now ON run_id = open.id
+            WHERE state = 'enqueued' AND until_ms IS NULL ORDER BY run_id, place
+            """, []
+        ) { row in
+            guard let job = JobID(row.text(0)), let reason = WaitReason(rawValue: row.text(1))
+            else { return }
+            let deferral = Deferral(
+                reason, subject: row.text(2), wanted: row.text(3), measured: row.text(4),
+                source: row.text(5))
+            let lastTry = row.optionalText(6)
+            accounts.change(job.account) { history in
+                history.obstacles.append((job, .waits(deferral, lastTry: lastTry)))
+            }
+        }
+    }
+}
+
+/// Collects the histories of accounts of which several rows follow each other.
+private struct AccountHistories {
+    private var places: [AccountID?: Int] = [:]
+    private var list: [(account: AccountID?, history: AccountHistory)] = []
+
+    mutating func change(_ account: AccountID?, _ body: (inout AccountHistory) -> Void) {
+        if let last = list.last, last.account == account {
+            return body(&list[list.count - 1].history)
+        }
+        let place = places[account] ?? list.count
+        if place == list.count {
+            places[account] = place
+            list.append((account, AccountHistory()))
+        }
+        body(&list[place].history)
+    }
+
+    var histories: [AccountID?: AccountHistory] { places.mapValues { list[$0].history } }
+}
