@@ -85,11 +85,16 @@ public struct Migrations: Sendable {
 
     /// Returns the version of an existing file, 0 for an empty one.
     ///
-    /// - Throws: as `migrate`.
+    /// - Throws: as `migrate`; `SQLiteError` with code 11 for a file that lacks the end of its last
+    ///   page.
     public func version(of connection: Connection) throws -> Int {
         // Version, owner and tables must come from one state of the file. Reading them separately
         // while another process migrates would describe a file that never existed.
-        try connection.snapshot { try readVersion(of: connection) }
+        try connection.snapshot {
+            // Before anything is written: the next page written would hide the gap.
+            try connection.requireWholePages()
+            return try readVersion(of: connection)
+        }
     }
 
     private func readVersion(of connection: Connection) throws -> Int {

@@ -32,7 +32,8 @@ extension Migrations {
 }
 
 extension Connection {
-    /// Checks that every page, row and index of the database is consistent.
+    /// Checks that every page, row and index of the database is consistent, and that the file holds
+    /// all of its last page.
     ///
     /// If the database has the version of `form`, its schema must be that of `form` too.
     ///
@@ -45,6 +46,7 @@ extension Connection {
             throw SQLiteError(
                 code: 11, message: "database is damaged: \(words ?? found?[...] ?? "no answer")")
         }
+        try requireWholePages()
         let version = try first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         guard let form, form.version == version else { return }
         try requireSchema(form)
