@@ -57,7 +57,8 @@ struct Composition {
     func jobFile() throws(CommandFailure) -> JobFile {
         let file = try wholeJobFile()
         guard let name = arguments["account"] else { return file.expanded }
-        let view = file.view(of: try account(named: name, in: file))
+        var view = file.view(of: try account(named: name, in: file))
+        view.settings["backend.limits_folder"] = limitsFolder(file)
         console.showTimes(
             inZone: SourceCommands.timeZone(in: view), environment: environment, clock: clock)
         return view
@@ -202,6 +203,9 @@ struct Composition {
         StateDirectory.dataFolder(ofAccount: account.rawValue, in: statePath(file))
     }
 
+    /// Returns the folder with the limits of the backend, which hold for all accounts together.
+    private func limitsFolder(_ file: JobFile) -> String { "\(statePath(file))/backend" }
+
     /// Returns the folder of the health data that this command works with: that of the account of
     /// `--account`, or else the state directory.
     ///
@@ -293,6 +297,7 @@ struct Composition {
             var group = group
             group.options["state.directory"] =
                 group.account.map { dataPath(of: $0, file) } ?? state
+            if group.account != nil { group.options["backend.limits_folder"] = limitsFolder(file) }
             return group
         }
     }

@@ -25,6 +25,11 @@ public struct JobGroup: Hashable, Sendable {
 
     func id(at index: Int) -> JobID { JobID(account, jobs[index].id) }
 
+    /// Returns the schedule of the job with an id; `nil` if there is no such job or schedule.
+    public func schedule(of id: JobID) -> Schedule? {
+        id.account == account ? index(of: id.declared).flatMap(schedule) : nil
+    }
+
     /// The schedule of a job, with the account's delay.
     func schedule(at index: Int) -> Schedule? {
         delayed(jobs[index].schedule, jobs[index].accountSpread, id(at: index))

@@ -16,15 +16,15 @@ struct StatusAllCommand {
 
     /// Returns `failed` unless every account is up to date.
     func run() throws(CommandFailure) -> ExitStatus {
-        let file = try composition.jobFile()
+        let file = try composition.wholeJobFile()
         let history = try composition.history(file)
         let now = composition.clock.now
         let known = try askingStore { () throws(RunStoreError) in
             try history.accounts(at: now)
         }
         let report = AccountsReport(
-            try accountsToShow(file, known: Array(known.keys)).map { account in
-                status(of: account, known[account.id] ?? AccountHistory(), at: now)
+            try accountsToShow(file).map { account in
+                status(of: account, known[account.jobs.account] ?? AccountHistory(), at: now)
             })
         show(report)
         return report.holds ? .done : .failed
@@ -32,33 +32,35 @@ struct StatusAllCommand {
 
     /// An account with what the job file says of it.
     private struct Account {
-        /// `nil` for a job file without accounts.
-        var id: AccountID?
         var name: String
         var goals: [FreshnessGoal]
-        /// The schedules of its enabled jobs, by the id that the job file declares.
-        var schedules: [JobID: Schedule]
+        var jobs: JobGroup
     }
 
-    /// Returns the accounts in the order in which they are shown.
-    ///
-    /// - Parameter known: the accounts in the history.
-    private func accountsToShow(
-        _ file: JobFile, known: [AccountID?]
-    ) throws(CommandFailure) -> [Account] {
-        let goals: [FreshnessGoal]
+    /// Returns the enabled accounts in the order of the job file; the file itself if it has none.
+    private func accountsToShow(_ file: JobFile) throws(CommandFailure) -> [Account] {
+        let fileName = composition.foundJobFilePath.split(separator: "/").last.map(String.init)
+        // Most accounts have the goals of the file.
+        var last: (fresh: [String: String], goals: [FreshnessGoal])?
+        var accounts: [Account] = []
+        for group in file.groups {
+            let settings = group.account == nil ? file.settings : group.options
+            let fresh = settings.filter { $0.key.hasPrefix("fresh.") }
+            if last?.fresh != fresh { last = (fresh, try goals(fresh)) }
+            accounts.append(
+                Account(
+                    name: group.account?.rawValue ?? fileName ?? "", goals: last?.goals ?? [],
+                    jobs: group))
+        }
+        return accounts
+    }
+
+    private func goals(_ settings: [String: String]) throws(CommandFailure) -> [FreshnessGoal] {
         do throws(Failure) {
-            goals = try FreshnessGoal.all(file.settings)
+            return try FreshnessGoal.all(settings)
         } catch {
             throw CommandFailure(error)
         }
-        var schedules: [JobID: Schedule] = [:]
-        for job in file.enabledJobs { schedules[job.id.declared] = job.schedule }
-        let name = composition.foundJobFilePath.split(separator: "/").last.map(String.init) ?? ""
-        return [Account(id: nil, name: name, goals: goals, schedules: schedules)]
-            + known.compactMap(\.self).sorted().map {
-                Account(id: $0, name: $0.rawValue, goals: goals, schedules: schedules)
-            }
     }
 
     private func status(
@@ -71,7 +73,7 @@ struct StatusAllCommand {
         }
         var jobs = AccountStatus.Jobs()
         for (job, clock) in history.clocks {
-            if let due = account.schedules[job.declared]?.overdue(after: clock, at: now) {
+            if let due = account.jobs.schedule(of: job)?.overdue(after: clock, at: now) {
                 jobs.overdue.append((job.declared.rawValue, due))
             }
         }

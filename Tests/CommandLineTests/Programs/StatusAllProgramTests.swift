@@ -199,20 +199,38 @@ struct StatusAllProgramTests {
 
     @Test func `every account has a line, and the last line counts them`() async throws {
         let playground = try await playground("profile: 1d, steps: 1d", sandbox: nil)
+        try playground.write { url, folder in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            sources: [{ kind: spool, path: "\(folder)/{account}" }]
+            fresh: { profile: 1d, steps: 1d }
+            accounts:
+              - { id: anna, sources: [] }
+              - { id: ben }
+              - { id: carl, jobs: { upload: { enabled: false } } }
+              - { id: dora, fresh: { profile: 1d } }
+              - { id: emil, enabled: false }
+            jobs:
+              - { id: upload, kind: bulk-upload, schedule: { every: 1h }, retry: { attempts: 1 } }
+
+            """
+        }
         _ = try await playground.run("run", "--due")
         try history(playground).execute(
             """
             DELETE FROM job_records;
             DELETE FROM runs;
+            DELETE FROM account_facts;
             INSERT INTO account_facts VALUES
                 ('anna', 'fresh_until.profile', 1790899200000, 1),
                 ('anna', 'fresh_until.steps', 1790895600000, 1),
                 ('ben', 'fresh_until.profile', 1790899200000, 1),
                 ('ben', 'fresh_until.steps', 1790784000000, 1),
                 ('ben', 'last_reading', 1790784000000, 1), ('ben', 'logged_in', 1, 1),
-                ('ben', 'rejected', 1, 1), ('ben', 'set_aside', 1, 1);
-            DELETE FROM account_facts WHERE account = '';
-            INSERT INTO job_records (job_id, revision) VALUES ('carl/upload', 1)
+                ('ben', 'rejected', 1, 1), ('ben', 'set_aside', 1, 1),
+                ('dora', 'fresh_until.profile', 1790899200000, 1),
+                ('emil', 'fresh_until.profile', 1, 1), ('gone', 'fresh_until.profile', 1, 1)
             """)
 
         let all = try await playground.run("status", "--all", "--now", noon)
@@ -221,16 +239,14 @@ struct StatusAllProgramTests {
         #expect(all.status == 1)
         #expect(
             all.outputLines == [
-                "jobs.yaml: nothing known yet",
                 "anna: fresh until 2026-10-01T23:00:00Z",
                 "ben: not fresh since 2026-09-30T16:00:00Z: steps missed; 2 samples for you to "
                     + "decide; sources last read at 2026-09-30T16:00:00Z",
                 "carl: nothing known yet",
-                "4 accounts: 1 fresh, 1 not fresh, 2 not known",
+                "dora: fresh until 2026-10-02T00:00:00Z",
+                "4 accounts: 2 fresh, 1 not fresh, 1 not known",
             ])
         #expect(
-            try quiet.outputLines.map { try JSONValue($0)["account"].text } == [
-                "jobs.yaml", "ben", "carl",
-            ])
+            try quiet.outputLines.map { try JSONValue($0)["account"].text } == ["ben", "carl"])
     }
 }
