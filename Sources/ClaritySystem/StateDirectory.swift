@@ -16,6 +16,7 @@ public struct StateDirectory: Hashable, Sendable {
     ///   somebody else, or is open to others and its mode cannot be changed.
     public init(path: String) throws(StateDirectoryError) {
         self.path = path
+        try StateDirectory.requireNotRemoved(path)
         try StateDirectory.make(path)
         var status = stat()
         guard stat(path, &status) == 0 else { throw StateDirectoryError(path: path, errno: errno) }
@@ -62,7 +63,9 @@ public struct StateDirectory: Hashable, Sendable {
     }
 
     /// Returns the path of the file that changes when any account logs in.
-    public static func accountsSignal(in path: String) -> String { "\(path)/\(accountsName)/login" }
+    public static func accountsSignal(in path: String) -> String {
+        "\(path)/\(accountsName)/.login"
+    }
 
     /// The folder with the data of each account.
     public static let accountsName = "accounts"
@@ -88,7 +91,8 @@ public struct StateDirectory: Hashable, Sendable {
         if parts.count > 1, parts[parts.count - 2] == accountsName {
             // A loop for many accounts watches one file. If this fails, it looks again in time.
             let signal = open(
-                "\(path)/../login", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+                "\(path)/../.login", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600
+            )
             if signal >= 0 { close(signal) }
         }
         let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -182,7 +186,7 @@ public struct StateDirectory: Hashable, Sendable {
 
     /// Creates the missing folders of a path with mode 0700; returns `false`, with the reason in
     /// `errno`, if the system refuses.
-    static func makeFolders(_ path: String) -> Bool {
+    package static func makeFolders(_ path: String) -> Bool {
         var partial = path.hasPrefix("/") ? "" : "."
         return path.split(separator: "/").allSatisfy { part in
             partial += "/\(part)"

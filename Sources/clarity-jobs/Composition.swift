@@ -9,6 +9,8 @@ struct Composition {
     let arguments: Arguments
     let environment: [String: String]
     let console: Console
+    /// The job file of an account that a command for all accounts has come to.
+    private var ownFile: JobFile?
     /// The machine's clock, or a clock fixed at the time of `--now`.
     let clock: any WallClock
     /// The service manager that wants to hear how a long-running command is doing.
@@ -39,6 +41,15 @@ struct Composition {
             serviceManager: serviceManager)
     }
 
+    /// Returns the same components for a job file that was read already.
+    func working(on file: JobFile, with console: Console) -> Composition {
+        var own = Composition(
+            arguments: arguments, environment: environment, console: console, clock: clock,
+            serviceManager: serviceManager)
+        own.ownFile = file
+        return own
+    }
+
     private init(
         arguments: Arguments, environment: [String: String], console: Console,
         clock: any WallClock, serviceManager: ServiceManager?
@@ -55,12 +66,19 @@ struct Composition {
     /// Finds, parses and checks the job file, and returns what this command sees of it: the account
     /// of `--account` alone, or the jobs of all accounts.
     func jobFile() throws(CommandFailure) -> JobFile {
+        if let ownFile { return ownFile }
         let file = try wholeJobFile()
         guard let name = arguments["account"] else { return file.expanded }
-        var view = file.view(of: try account(named: name, in: file))
-        view.settings["backend.limits_folder"] = limitsFolder(file)
+        let view = view(of: try account(named: name, in: file), in: file)
         console.showTimes(
             inZone: SourceCommands.timeZone(in: view), environment: environment, clock: clock)
+        return view
+    }
+
+    /// Returns what a command for one account sees of the job file.
+    func view(of account: AccountDeclaration, in file: JobFile) -> JobFile {
+        var view = file.view(of: account)
+        view.settings["backend.limits_folder"] = limitsFolder(file)
         return view
     }
 

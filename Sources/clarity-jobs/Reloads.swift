@@ -15,7 +15,8 @@ final class JobFileInForce: Sendable {
     func replace(by file: JobFile) { current.withLock { $0 = file } }
 }
 
-/// Reloads the job file on SIGHUP or when the machine's time zone changes, and watches its sources.
+/// Reloads the job file on SIGHUP, when the machine's time zone changes, and when a file of its
+/// folder of accounts comes, changes or goes; and watches its sources.
 ///
 /// A faulty file is reported and changes nothing: the previous one stays in force. The same goes
 /// for a file that names another state directory, which requires a restart.
@@ -24,6 +25,7 @@ final class Reloads: Sendable {
         var jobs: JobSet
         var requests: Task<Void, Never>?
         var sources: Task<Void, Never>?
+        var accounts: (folder: String, task: Task<Void, Never>)?
     }
 
     private let composition: Composition
@@ -53,12 +55,14 @@ final class Reloads: Sendable {
         }
         state.withLock { $0.requests = requests }
         watchSources(of: inForce.file)
+        watchAccounts(of: inForce.file)
     }
 
     deinit {
         state.withLock { state in
             state.requests?.cancel()
             state.sources?.cancel()
+            state.accounts?.task.cancel()
         }
     }
 
@@ -90,6 +94,7 @@ final class Reloads: Sendable {
                 return state.jobs
             }
             watchSources(of: file)
+            watchAccounts(of: file)
             monitor.apply(HostConditions.Settings(file), checks: file.questions)
             send(.reload(jobs, maxParallel: composition.maxParallel(file)))
             composition.sourcesSeen(file, monitor).forEach(send)
@@ -111,5 +116,22 @@ final class Reloads: Sendable {
             return state.sources
         }
         before?.cancel()
+    }
+
+    private func watchAccounts(of file: JobFile) {
+        let before = state.withLock { state -> Task<Void, Never>? in
+            guard state.accounts?.folder != file.accountsFolder else { return nil }
+            defer { state.accounts = file.accountsFolder.map { ($0, accountsTask($0)) } }
+            return state.accounts?.task
+        }
+        before?.cancel()
+    }
+
+    private func accountsTask(_ folder: String) -> Task<Void, Never> {
+        let changes = FileWatch(paths: [], folders: [folder], countsRemovals: true)
+            .changes(on: events)
+        return Task(executorPreference: events) { [weak self] in
+            for await _ in changes { self?.reload("the accounts changed") }
+        }
     }
 }

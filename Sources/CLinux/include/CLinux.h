@@ -114,4 +114,8 @@ int clinux_announce_signal(int number, int ends_at_second);
    its user: what it decrypts stays with it. */
 int clinux_keep_memory_private(void);
 
+/* Returns a descriptor of an empty file in memory that has no name and ends with its last
+   descriptor, or -1. A program that this one starts does not get it. */
+int clinux_memory_file(void);
+
 #endif

@@ -13,17 +13,21 @@ import Synchronization
 /// a half-written file. If the folder of a file does not exist, the file is not watched.
 ///
 /// In a named folder, every file counts unless its name shows that it is still being written: it
-/// begins with a dot, or ends in `.tmp` or `.part`. Files that are moved out of the folder do not
-/// count, and neither do changes in its subfolders. A named folder that is created later is watched
+/// begins with a dot, or ends in `.tmp` or `.part`. Files that leave the folder count only if that is
+/// asked for, and changes in its subfolders never. A named folder that is created later is watched
 /// from then on.
 public struct FileWatch: Sendable {
     let paths: [String]
     let folders: [String]
+    private let countsRemovals: Bool
 
     /// Creates a watch over absolute paths; an entry of `folders` may also be a file.
-    public init(paths: [String], folders: [String] = []) {
+    ///
+    /// - Parameter countsRemovals: whether files that leave a named folder count too.
+    public init(paths: [String], folders: [String] = [], countsRemovals: Bool = false) {
         self.paths = paths
         self.folders = folders
+        self.countsRemovals = countsRemovals
     }
 
     /// Yields an element for each change, and one element for several changes at once.
@@ -31,7 +35,9 @@ public struct FileWatch: Sendable {
     /// The stream ends when its consumer does. `events` is the thread that listens. Without any
     /// path, or if the kernel refuses to watch, the stream stays silent.
     public func changes(on events: EventThread) -> AsyncStream<Void> {
-        guard let watch = Watch(paths, folders: folders) else { return AsyncStream { _ in } }
+        guard let watch = Watch(paths, folders: folders, countsRemovals: countsRemovals) else {
+            return AsyncStream { _ in }
+        }
         return events.elements(
             of: [EventSource(descriptor: watch.descriptor) { watch.takeEvents() ? () : nil }])
     }
@@ -49,8 +55,11 @@ public struct FileWatch: Sendable {
 
         let descriptor: Int32
         private let names: Mutex<Names>
+        /// The events of files that leave a folder, if they count.
+        private let removals: UInt32
 
-        init?(_ paths: [String], folders: [String] = []) {
+        init?(_ paths: [String], folders: [String] = [], countsRemovals: Bool = false) {
+            removals = countsRemovals ? UInt32(IN_DELETE | IN_MOVED_FROM) : 0
             descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
             names = Mutex(Names())
             guard descriptor >= 0 else { return nil }
@@ -87,7 +96,7 @@ public struct FileWatch: Sendable {
         private func watchContents(of path: String, _ names: inout Names) {
             let watch = inotify_add_watch(
                 descriptor, path,
-                UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR) | UInt32(IN_MASK_ADD))
+                UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR) | removals | UInt32(IN_MASK_ADD))
             if watch >= 0 { names.whole.insert(watch) }
         }
 
@@ -135,7 +144,9 @@ public struct FileWatch: Sendable {
                 return true
             }
             // A file that was only created is not written yet.
-            guard mask & UInt32(IN_CLOSE_WRITE | IN_MOVED_TO) != 0 else { return false }
+            guard mask & (UInt32(IN_CLOSE_WRITE | IN_MOVED_TO) | removals) != 0 else {
+                return false
+            }
             if names.files[watch]?.contains(name) == true { return true }
             return names.whole.contains(watch) && !FileWatch.isOnItsWay(name)
         }

@@ -13,11 +13,19 @@ extension CommandSyntax {
                     "",
                     "Tries an address at most twice in 15 minutes, because the backend locks an account after",
                     "three failures. A third try ends with exit status 75.",
+                    "",
+                    "--account logs one account of the job file in, with the address that its `login` names.",
+                    "--accounts-from logs in every account of a table that nobody has logged in, one after the",
+                    "other: a CSV file as of `accounts add`. With --password-stdin a line of the input is an id, a",
+                    "space and its password; otherwise the credential clarity-jobs.password.ID has it.",
                 ],
                 options: [
                     OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
                     OptionSyntax(
                         "password-stdin", summary: "read the password from standard input"),
+                    OptionSyntax(
+                        "accounts-from", value: "FILE",
+                        summary: "log in the accounts of a CSV file with a column `id`"),
                 ],
                 examples: [
                     "clarity-jobs auth login --email you@example.com",

@@ -38,6 +38,7 @@ extension CommandSyntax {
             "and reads every source again whose records are damaged. Nothing else is changed.",
         ],
         options: [
+            .all,
             .now,
             OptionSyntax(
                 "repair",

@@ -8,6 +8,7 @@ extension CommandSyntax {
             "reason. Every sample in the outbox is confirmed, under way, rejected, set aside or waiting.",
             "`clarity-jobs audit` checks these sums.",
         ],
+        options: [.all],
         examples: [
             "clarity-jobs outbox",
             "clarity-jobs outbox list --in-state set-aside",

@@ -218,8 +218,8 @@ extension CommandSyntax {
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
             .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records,
-            .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .key, .backup,
-            .restore,
+            .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .accounts, .key,
+            .backup, .restore,
             CommandSyntax(
                 name: "completion", summary: "Print the completion script of a shell.",
                 details: [

@@ -6,9 +6,11 @@ extension CommandSyntax {
             "Writes everything that your sources said of each record, readable by you only and not",
             "encrypted. `csv` makes a folder with a file for each type, `fhir` a folder with a file of",
             "FHIR R4 Observations (NDJSON) for each type, `sqlite` a file with a table for each type and",
-            "views of their days. Nothing is overwritten. The audit log records it.",
+            "views of their days. Nothing is overwritten. The audit log records it. With --all, PATH is a",
+            "folder that gets one of them for each account.",
         ],
         options: [
+            .all,
             OptionSyntax(
                 "out", value: "PATH",
                 summary: "a new or empty folder; for sqlite a new file"),

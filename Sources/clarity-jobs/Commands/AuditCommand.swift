@@ -13,26 +13,64 @@ struct AuditCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
-        let file = try composition.jobFile()
+        guard composition.arguments.has("all") else {
+            let file = try composition.jobFile()
+            let findings = try historyFindings(file)
+            var objects = findings.map(object)
+            // The list is written even if the outbox cannot be checked.
+            defer { write(objects) }
+            let isSound = show(findings)
+            return try checkData(file, &objects) && isSound ? .done : .failed
+        }
+        return try EachAccount(composition).run(
+            first: { common throws(CommandFailure) in
+                let audit = AuditCommand(common)
+                let findings = try audit.historyFindings(try common.jobFile())
+                audit.write(findings.map(audit.object))
+                return audit.show(findings) ? .done : .failed
+            },
+            { own, _ throws(CommandFailure) in
+                let audit = AuditCommand(own)
+                var objects: [JSON] = []
+                defer { audit.write(objects) }
+                return try audit.checkData(try own.jobFile(), &objects) ? .done : .failed
+            })
+    }
+
+    private func historyFindings(_ file: JobFile) throws(CommandFailure) -> [AuditFinding] {
         let history = try composition.history(file)
         let jobs = composition.jobSet(file)
-        let findings = try askingStore { () throws(RunStoreError) in try history.audit(jobs) }
+        return try askingStore { () throws(RunStoreError) in try history.audit(jobs) }
+    }
+
+    private func write(_ objects: [JSON]) {
+        guard composition.console.form != .table else { return }
+        composition.console.results(objects, table: Table(heading: []))
+    }
+
+    /// Shows people what was found in the history, and returns whether no rule is broken.
+    private func show(_ findings: [AuditFinding]) -> Bool {
         let isSound = !findings.contains(where: \.isOffence)
         let console = composition.console
-        var objects = findings.map(object)
-        // The list is written even if the outbox cannot be checked.
-        defer { if console.form != .table { console.results(objects, table: Table(heading: [])) } }
-        if console.form == .table {
-            for finding in findings {
-                let line = "\(finding.rule.rawValue): \(finding)".printable
-                if finding.isOffence { console.show(line) } else { console.note(line) }
-            }
-            if isSound, !console.isQuiet {
-                console.show("the history is sound: no occurrence is missing or double")
-            }
+        guard console.form == .table else { return isSound }
+        for finding in findings {
+            let line = "\(finding.rule.rawValue): \(finding)".printable
+            if finding.isOffence { console.show(line) } else { console.note(line) }
         }
+        if isSound, !console.isQuiet {
+            console.show("the history is sound: no occurrence is missing or double")
+        }
+        return isSound
+    }
+
+    /// Checks the outbox and the archive, adds what is wrong to `objects`, and returns whether
+    /// nothing is.
+    private func checkData(
+        _ file: JobFile, _ objects: inout [JSON]
+    ) throws(CommandFailure) -> Bool {
+        let console = composition.console
         guard try hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
-            return isSound ? .done : .failed
+            return true
         }
         let zone = try composition.dayZone(of: store, file)
         if composition.arguments.has("repair") { try repair(store, zone) }
@@ -52,7 +90,7 @@ struct AuditCommand {
                 console.result("the archive is sound: \(archive.records) records")
             }
         }
-        return isSound && proof.findings.isEmpty && archive.damaged.isEmpty ? .done : .failed
+        return proof.findings.isEmpty && archive.damaged.isEmpty
     }
 
     private func repair(_ store: HealthStore, _ zone: Zone) throws(CommandFailure) {

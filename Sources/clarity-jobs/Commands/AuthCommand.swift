@@ -14,11 +14,14 @@ struct AuthCommand {
 
     func login() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        guard let email = arguments["email"], !email.isEmpty else {
-            throw CommandFailure(.usage, "`auth login` wants --email EMAIL")
+        if let table = arguments["accounts-from"] {
+            return try AccountLogins(composition).run(table)
         }
         let entry = arguments.has("password-stdin") ? "stdin" : "ask"
         let file = try composition.jobFile()
+        guard let email = arguments["email"] ?? file.account?.login, !email.isEmpty else {
+            throw CommandFailure(.usage, "`auth login` wants --email EMAIL")
+        }
         try composition.exec(
             "clarity-jobs-worker",
             ["auth", "login", "--email", email, "--password", entry] + settings(file), for: file)
@@ -72,6 +75,31 @@ struct AuthCommand {
         try composition.exec(
             "clarity-jobs-worker",
             ["auth", "logout", "--data", data] + settings(file), for: file)
+    }
+
+    /// Ends the session of a job file's account and deletes its data, as `auth logout --yes` does.
+    func endForGood(
+        _ file: JobFile, _ environment: [String: String]
+    ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
+        let worker = try composition.companion("clarity-jobs-worker")
+        let words = ["auth", "logout", "--data", "remove"]
+        return try ForegroundProgram.captured(
+            [worker] + words + settings(file), environment: environment)
+    }
+
+    /// Logs an account of a job file in, as `auth login` does.
+    ///
+    /// - Parameter password: the password; without it, the account's credential or a person gives it.
+    func logIn(
+        _ email: String, _ password: String?, _ file: JobFile
+    ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
+        let worker = try composition.companion("clarity-jobs-worker")
+        let words = [
+            "auth", "login", "--email", email, "--password", password == nil ? "ask" : "stdin",
+        ]
+        return try ForegroundProgram.captured(
+            [worker] + words + settings(file), input: password.map { Array("\($0)\n".utf8) },
+            environment: try composition.keyedEnvironment(file))
     }
 
     func status() throws(CommandFailure) -> ExitStatus {

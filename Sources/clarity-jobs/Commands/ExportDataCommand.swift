@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityReports
 import ClarityScheduler
 import ClaritySystem
+@preconcurrency import Glibc
 
 /// `export-data`: gives the records of the archive back, in the clear.
 struct ExportDataCommand {
@@ -15,6 +16,25 @@ struct ExportDataCommand {
             throw CommandFailure(
                 .usage, "`export-data` wants a place for the records: --out PATH")
         }
+        guard arguments.has("all") else { return try export(to: composition.absolute(path)) }
+        let folder = composition.absolute(path)
+        guard StateDirectory.makeFolders(folder) else {
+            let problem = String(cString: strerror(errno)).lowercased()
+            throw CommandFailure(.disk, "cannot make the folder `\(folder)`: \(problem)")
+        }
+        return try EachAccount(composition).run { own, account throws(CommandFailure) in
+            do throws(CommandFailure) {
+                return try ExportDataCommand(own).export(to: "\(folder)/\(account)")
+            } catch  where error.status == .missingInput {
+                // An account without records is no failure of the others.
+                error.lines.forEach { own.console.note($0) }
+                return .done
+            }
+        }
+    }
+
+    private func export(to path: String) throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
         let format = arguments["format"].flatMap(ExportDataOptions.Format.init) ?? .csv
         let (since, until) = (try composition.time("since"), try composition.time("until"))
         let file = try composition.jobFile()
@@ -25,7 +45,7 @@ struct ExportDataCommand {
         let types = try composition.archivedTypes(
             of: store, named: arguments.all("types").flatMap { $0.split(separator: ",") })
         let export = RecordExport(
-            store, as: format, to: composition.absolute(path), since: since, until: until)
+            store, as: format, to: path, since: since, until: until)
         StopSignal.prepare()
         var bar = ExportBar(isShown: !composition.console.isQuiet, clock: SystemClock())
         let receipt = try exporting { () throws(RecordExport.Fault) in

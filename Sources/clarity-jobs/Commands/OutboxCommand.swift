@@ -17,9 +17,16 @@ struct OutboxCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func sums() throws(CommandFailure) -> ExitStatus {
+        guard arguments.has("all") else { return try ownSums() }
+        return try EachAccount(composition).run { own, _ throws(CommandFailure) in
+            try OutboxCommand(own).ownSums()
+        }
+    }
+
+    private func ownSums() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         guard let store = try store(file) else {
-            if console.form == .table { Console.fault("nothing is kept yet") }
+            if console.form == .table { console.note("nothing is kept yet") }
             console.results([], OutboxArithmetic().object)
             return .done
         }

@@ -95,11 +95,12 @@ struct ReferenceCommands {
     }
 
     private func libraries(of program: String) throws(CommandFailure) -> [LibraryVersion] {
-        try ForegroundProgram.output([program, "version"]).split(separator: "\n").compactMap {
-            let words = $0.split(separator: " ", maxSplits: 1)
-            guard words.count == 2 else { return nil }
-            return LibraryVersion(name: String(words[0]), version: String(words[1]).printable)
-        }
+        try ForegroundProgram.captured([program, "version"]).output.split(separator: "\n")
+            .compactMap {
+                let words = $0.split(separator: " ", maxSplits: 1)
+                guard words.count == 2 else { return nil }
+                return LibraryVersion(name: String(words[0]), version: String(words[1]).printable)
+            }
     }
 
     /// `schema` and `schema job-file`: print the JSON Schema of job files.

@@ -30,6 +30,21 @@ struct StatusAllCommand {
         return report.holds ? .done : .failed
     }
 
+    /// Returns the status of one account of the job file, which may be disabled.
+    func status(
+        of account: AccountDeclaration, _ file: JobFile
+    ) throws(CommandFailure) -> AccountStatus {
+        let now = composition.clock.now
+        let history = try composition.history(file)
+        let known = try askingStore { () throws(RunStoreError) in try history.accounts(at: now) }
+        let view = file.view(of: account)
+        let goals = try goals(view.settings.filter { $0.key.hasPrefix("fresh.") })
+        let jobs = view.groups.first ?? JobGroup(jobs: [])
+        return status(
+            of: Account(name: account.id.rawValue, goals: goals, jobs: jobs),
+            known[account.id] ?? AccountHistory(), at: now)
+    }
+
     /// An account with what the job file says of it.
     private struct Account {
         var name: String

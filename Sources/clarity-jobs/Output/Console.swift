@@ -18,6 +18,7 @@ struct Console: Sendable {
     var isQuiet: Bool
     var isVerbose: Bool
     private let shared = Shared()
+    private var part: Part?
 
     init(form: Form, isQuiet: Bool, isVerbose: Bool) {
         self.form = form
@@ -52,6 +53,7 @@ struct Console: Sendable {
 
     /// Writes results in the requested form: the objects as JSON, or the lines.
     func results(_ objects: [JSON], lines: @autoclosure () -> [String]) {
+        if let part, form != .table { return objects.forEach { part.add($0) } }
         switch form {
         case .json: result(JSON.array(objects).page)
         case .ndjson: objects.forEach { result($0.line) }
@@ -61,11 +63,22 @@ struct Console: Sendable {
 
     /// Writes one result in the requested form: the lines for people, or the object.
     func results(_ lines: [String], _ object: JSON) {
+        if let part, form != .table { return part.add(object) }
         switch form {
         case .json: result(object.page)
         case .ndjson: result(object.line)
         case .table: lines.forEach(show)
         }
+    }
+
+    /// Begins results that consist of parts: one list in JSON, and a heading each for people.
+    func partedList() -> PartedList { PartedList(list()) }
+
+    /// Returns a console that writes one part of such results.
+    func part(named name: String? = nil, of list: PartedList) -> Console {
+        var console = self
+        console.part = Part(name: name, list: list)
+        return console
     }
 
     /// Begins a list whose elements are written one by one.
@@ -84,13 +97,20 @@ struct Console: Sendable {
 
     /// Writes whole lines of a result.
     func text(_ text: String) {
+        let heading = form == .table ? part?.heading.withLock { $0.take() } : nil
+        let text = (heading ?? "") + text
         let code = Console.write(text, to: STDOUT_FILENO)
         if code != 0, code != EPIPE { shared.code.withLock { $0 = $0 ?? code } }
     }
 
     /// Writes a line for people, unless they asked for quiet.
     func note(_ line: String) {
-        if !isQuiet { Console.fault(line, times) }
+        if !isQuiet { Console.fault((part?.name.map { "\($0): " } ?? "") + line, times) }
+    }
+
+    /// Writes a line about a fault, with the name of the part of the results that it is about.
+    func complain(_ line: String) {
+        Console.fault((part?.name.map { "\($0): " } ?? "clarity-jobs: ") + line, times)
     }
 
     /// Writes a line about a fault. A failure to write it is ignored: nobody is left to tell.
@@ -144,6 +164,37 @@ struct Console: Sendable {
 
         /// Ends the list, which is complete JSON then.
         func end() { if console.form == .json { console.result(isEmpty ? "[]" : "]") } }
+    }
+
+    /// Results that consist of parts.
+    final class PartedList: Sendable {
+        private let list: Mutex<ListOutput>
+
+        fileprivate init(_ list: ListOutput) { self.list = Mutex(list) }
+
+        fileprivate func add(_ object: JSON) { list.withLock { $0.add("", object) } }
+
+        /// Ends the list, which is complete JSON then.
+        func end() { list.withLock { $0.end() } }
+    }
+
+    /// One part of the results, such as those for one account.
+    private final class Part: Sendable {
+        let name: String?
+        /// The heading for people, until it is written.
+        let heading: Mutex<String?>
+        private let list: PartedList
+
+        init(name: String?, list: PartedList) {
+            self.name = name
+            heading = Mutex(name.map { "\($0.printable):\n" })
+            self.list = list
+        }
+
+        func add(_ object: JSON) {
+            let name: JSON = name.map { ["account": .string($0)] } ?? [:]
+            list.add(name.adding(object))
+        }
     }
 
     /// What the copies of a console share.

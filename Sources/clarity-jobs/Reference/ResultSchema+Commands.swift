@@ -21,7 +21,7 @@ extension ResultSchema {
             CommandResult("backfill", .object(backfill)),
             CommandResult("cancel", .list(.object(request))),
             CommandResult("retry", .list(.object(request))),
-            CommandResult("audit", .list(.object(audit))),
+            CommandResult("audit", .list(.object([ofAccount] + audit))),
             CommandResult(
                 "audit log", .either([.list(.object(auditLog)), .object(auditProof)]),
                 line: .either([.object(auditLog), .object(auditProof)])),
@@ -41,7 +41,7 @@ extension ResultSchema {
             CommandResult("notices list", .list(.object(notices))),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),
-            CommandResult("export-data", .object(exportData)),
+            ofEach("export-data", exportData),
             CommandResult("report", .object(report)),
             CommandResult("sources", .list(.object(sources))),
             CommandResult("summary", .object(summary), line: .object(summaryLine)),
@@ -60,7 +60,7 @@ extension ResultSchema {
             CommandResult("profile", .object(profile)),
             CommandResult("archive list", .list(.object(archive))),
             CommandResult("archive show", .object(archiveShow)),
-            CommandResult("outbox", .object(outbox)),
+            ofEach("outbox", outbox),
             CommandResult("outbox list", .list(.object(outboxSample + [batchNumber]))),
             CommandResult("outbox show", .object(outboxShow)),
             CommandResult(
@@ -76,7 +76,7 @@ extension ResultSchema {
                 ])),
         ]
         let stateCommands = [
-            CommandResult("auth login", .object(login)),
+            ofEach("auth login", login),
             CommandResult("auth register", .object(register)),
             CommandResult(
                 "auth verify",
@@ -85,6 +85,10 @@ extension ResultSchema {
                 ])),
             CommandResult("auth status", .object(authStatus)),
             CommandResult("auth logout", .object(logout)),
+            CommandResult("accounts list", .list(.object(accountsList))),
+            CommandResult("accounts show", .either([.object(account), .object(removedAccount)])),
+            CommandResult("accounts add", .list(.object(addedAccount))),
+            CommandResult("accounts remove", .object(removedAccount)),
             CommandResult("key rotate", .object(keyRotate)),
             CommandResult("key status", .object(keyStatus)),
             CommandResult(
@@ -98,6 +102,17 @@ extension ResultSchema {
             CommandResult("restore", .object(restore)),
         ]
         return runCommands + dataCommands + stateCommands
+    }
+
+    private static var ofAccount: ResultField {
+        ResultField(maybe: "account", .text, "id of the account, if the command is for several")
+    }
+
+    /// Declares the result of a command that may be for several accounts, and then has a list.
+    private static func ofEach(_ command: String, _ fields: [ResultField]) -> CommandResult {
+        CommandResult(
+            command, .either([.object(fields), .list(.object([ofAccount] + fields))]),
+            line: .object([ofAccount] + fields))
     }
 
     /// The objects that occur in several results.

@@ -44,6 +44,51 @@ extension ResultSchema {
         ]
     }
 
+    // MARK: The accounts of a job file
+
+    static var accountsList: [ResultField] {
+        [
+            .init("account", .text, "id of the account"),
+            .init("state", .text, "`enabled`, `disabled`, `not declared` or `removed`"),
+            .init(maybe: "login", .text, "email address with which it logs in"),
+            .init("jobs", .integer, "number of its jobs"),
+            .init("has_data", .boolean, "whether it has a folder with data"),
+        ]
+    }
+
+    static var account: [ResultField] {
+        [
+            .init("account", .text, "id of the account"),
+            .init("enabled", .boolean, "whether its jobs run"),
+            .init(maybe: "login", .text, "email address with which it logs in"),
+            .init(maybe: "time_zone", .text, "time zone of its days; none is the machine's"),
+            .init("sources", .list(.text), "kind and path of each source"),
+            .init("jobs", .list(.text), "ids of its jobs, as declared"),
+            .init("data", .text, "folder of its data, whether it exists or not"),
+            .init("status", .object(statusAccount), "whether its data is up to date"),
+        ]
+    }
+
+    static var addedAccount: [ResultField] {
+        [
+            .init("account", .text, "id of the new account"),
+            .init("file", .text, "its file"),
+        ]
+    }
+
+    static var removedAccount: [ResultField] {
+        [
+            .init("account", .text, "id of the account"),
+            .init(maybe: "removed_at", .instant, "when its data was removed; none if it stays"),
+            .init(
+                maybe: "session_ended", .boolean,
+                "whether the backend ended the session; none if nobody was logged in"),
+            .init(
+                maybe: "removed", .map(.integer),
+                "number of removed entries by kind; none if no key opened the data"),
+        ]
+    }
+
     // MARK: The key and backups
 
     static var keyRotate: [ResultField] {

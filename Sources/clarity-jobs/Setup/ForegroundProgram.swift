@@ -1,3 +1,4 @@
+import CLinux
 import ClaritySystem
 @preconcurrency import Glibc
 
@@ -8,10 +9,14 @@ enum ForegroundProgram {
     ///
     /// Ctrl-C reaches both programs: this one waits for the end of the other.
     ///
-    /// - Parameter words: the program, found in `PATH` unless it has a slash, and its arguments.
+    /// - Parameters:
+    ///   - words: the program, found in `PATH` unless it has a slash, and its arguments.
+    ///   - outputs: the descriptors that the program gets in place of this one's, by number.
+    ///   - environment: the program's environment; without it, this one's.
     /// - Throws: `CommandFailure` if the program cannot be started.
     static func run(
-        _ words: [String], input: [UInt8]? = nil, isSilent: Bool = false
+        _ words: [String], input: [UInt8]? = nil, outputs: [Int32: Int32] = [:],
+        environment: [String: String]? = nil
     ) throws(CommandFailure) -> Int32 {
         var ends: [Int32] = [-1, -1]
         if input != nil, pipe(&ends) != 0 { throw failure(words, errno) }
@@ -23,10 +28,8 @@ enum ForegroundProgram {
             posix_spawn_file_actions_addclose(&actions, ends[0])
             posix_spawn_file_actions_addclose(&actions, ends[1])
         }
-        if isSilent {
-            for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
-                posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
-            }
+        for (number, descriptor) in outputs {
+            posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
         var vector: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { vector.forEach { free($0) } }
@@ -44,7 +47,14 @@ enum ForegroundProgram {
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
-        let code = posix_spawnp(&process, words[0], &actions, &attributes, &vector, environ)
+        var variables: [UnsafeMutablePointer<CChar>?] =
+            (environment ?? [:]).map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { variables.forEach { free($0) } }
+        let code = variables.withUnsafeMutableBufferPointer { own in
+            posix_spawnp(
+                &process, words[0], &actions, &attributes, &vector,
+                environment == nil ? environ : own.baseAddress)
+        }
         if let input {
             close(ends[0])
             // A password is shorter than a pipe holds (pipe(7)): the write does not wait.
@@ -57,17 +67,27 @@ enum ForegroundProgram {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
     }
 
-    /// Runs a program to its end and returns what it wrote; nothing if it failed.
-    static func output(_ words: [String]) throws(CommandFailure) -> String {
-        guard let pipe = popen(words.map(shellQuoted).joined(separator: " "), "re") else {
-            throw failure(words, errno)
-        }
+    /// Runs a program to its end, as `run` does, and returns what it wrote.
+    static func captured(
+        _ words: [String], input: [UInt8]? = nil, environment: [String: String]? = nil
+    ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
+        // Files without a name, which hold any amount while nobody reads.
+        let files = [clinux_memory_file(), clinux_memory_file()]
+        defer { files.forEach { if $0 >= 0 { close($0) } } }
+        guard files.allSatisfy({ $0 >= 0 }) else { throw failure(words, errno) }
+        let status = try run(
+            words, input: input, outputs: [STDOUT_FILENO: files[0], STDERR_FILENO: files[1]],
+            environment: environment)
+        return (status, text(files[0]), text(files[1]))
+    }
+
+    private static func text(_ file: Int32) -> String {
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
-        while case let count = fread(&buffer, 1, buffer.count, pipe), count > 0 {
+        while case let count = pread(file, &buffer, buffer.count, text.count), count > 0 {
             text += buffer[..<count]
         }
-        return pclose(pipe) == 0 ? String(decoding: text, as: UTF8.self) : ""
+        return String(decoding: text, as: UTF8.self)
     }
 
     private static func failure(_ words: [String], _ code: Int32) -> CommandFailure {

@@ -122,7 +122,7 @@ struct SetupAnswers: Equatable {
     }
 
     /// Returns a text as YAML reads it back: in double quotes, where `\\` and `"` are escaped.
-    private static func quoted(_ text: String) -> String {
+    static func quoted(_ text: String) -> String {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 }

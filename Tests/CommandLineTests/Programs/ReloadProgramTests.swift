@@ -57,4 +57,37 @@ struct ReloadProgramTests {
         #expect(reloaded.sorted().last?.hasPrefix("second: succeeded: ") == true, "\(reloaded)")
         #expect(end.status == 143)
     }
+
+    @Test func `a loop takes up accounts that come and go`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            accounts: accounts.d
+            jobs:
+              - { id: hello, kind: command, schedule: { every: 1h }, options: { command: ["true"] } }
+
+            """
+        }
+        try #require(mkdir("\(playground.folder.path)/accounts.d", 0o755) == 0)
+        let loop = try playground.start(["loop"])
+        let greeting = try #require(await loop.readErrorLine())
+        let added = try await playground.run("accounts", "add", "anna")
+        try #require(added.status == 0, "\(added.errors)")
+        var lines: [String] = []
+        repeat {
+            lines.append(try #require(await loop.readErrorLine()))
+        } while lines.last?.hasSuffix("1 job of 1 account") != true
+        let removed = try await playground.run("accounts", "remove", "anna")
+        repeat {
+            lines.append(try #require(await loop.readErrorLine()))
+        } while lines.last?.hasSuffix("0 jobs of 0 accounts") != true
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(greeting == "clarity-jobs: loop over 0 jobs of 0 accounts")
+        #expect(added.status == 0 && removed.status == 0)
+        #expect(
+            lines.contains("clarity-jobs: reloaded (the accounts changed), 1 job of 1 account"),
+            "\(lines)")
+    }
 }

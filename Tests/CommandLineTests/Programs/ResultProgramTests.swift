@@ -307,7 +307,10 @@ struct ResultProgramTests {
         let found = try await faults(of: outputs, in: playground)
         #expect(found == [])
         let filled = Set(outputs.filter { !["", "[]\n"].contains($0.text) }.map(\.entry))
-        let declared = Set(ResultSchema.commands.flatMap { [$0.key, "\($0.key).line"] })
+        // The commands for accounts have a test of their own.
+        let declared = Set(
+            ResultSchema.commands.filter { !$0.key.hasPrefix("accounts-") }
+                .flatMap { [$0.key, "\($0.key).line"] })
         // A sound state has no findings; the next test has some.
         #expect(
             declared.subtracting(filled) == ["audit", "audit.line"])
@@ -351,6 +354,57 @@ struct ResultProgramTests {
             Playground.standardJobFile(url: url, folder: folder) + "retrys: 5\n"
         }
         try await add("validate", to: &outputs, playground, statuses: [65])
+
+        #expect(try await faults(of: outputs, in: playground) == [])
+        #expect(outputs.allSatisfy { !["", "[]\n"].contains($0.text) })
+    }
+
+    @Test(.enabled(if: hasValidator))
+    func `results of accounts fit the strict schema`() async throws {
+        let playground = try await Playground { url, folder in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            accounts: accounts.d
+            sources:
+              - { kind: apple-health-export, path: "\(folder)/export.xml", time_zone: UTC }
+            jobs: [{ id: upload, kind: bulk-upload }]
+
+            """
+        }
+        let folder = playground.folder.path
+        try #require(mkdir("\(folder)/accounts.d", 0o755) == 0)
+        try playground.folder.write("table.csv", Array("id,login\nanna,demo@example.com\n".utf8))
+        try playground.writeExport(heartRates: 3)
+        var outputs: [Output] = []
+        var number = 0
+        try await add("accounts add", ["--from", "\(folder)/table.csv"], to: &outputs, playground) {
+            unlink("\(folder)/accounts.d/anna.yaml")
+        }
+        try await add(
+            "auth login", ["--accounts-from", "\(folder)/table.csv", "--password-stdin"],
+            to: &outputs, playground, input: "anna Demo-Passw0rd!\n"
+        ) {
+            _ = try await playground.run("--account", "anna", "auth", "logout", "--keep-data")
+        }
+        _ = try await playground.run("run", "anna/upload")
+        try await add("accounts list", to: &outputs, playground)
+        try await add("accounts show", ["anna"], to: &outputs, playground)
+        try await add("outbox", ["--all"], to: &outputs, playground)
+        for form in ["json", "ndjson"] {
+            number += 1
+            let out = "\(folder)/out\(number)"
+            let result = try await playground.run("export-data", "--all", "--out", out, "-o", form)
+            outputs.append(
+                Output(
+                    entry: form == "json" ? "export-data" : "export-data.line", text: result.output)
+            )
+        }
+        let health = "\(playground.statePath)/accounts/anna/health.db"
+        try Connection(path: health, access: .readWrite).execute("DELETE FROM outbox WHERE id = 1")
+        try await add("audit", ["--all"], to: &outputs, playground, statuses: [1])
+        try await add("accounts remove", ["anna", "--wipe", "--yes"], to: &outputs, playground)
+        try await add("accounts show", ["anna"], to: &outputs, playground)
 
         #expect(try await faults(of: outputs, in: playground) == [])
         #expect(outputs.allSatisfy { !["", "[]\n"].contains($0.text) })

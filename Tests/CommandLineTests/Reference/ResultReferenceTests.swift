@@ -30,7 +30,8 @@ struct ResultReference {
         "", "init", "loop", "exporter", "receive", "receive token", "serve", "serve password",
         "trace", "trace record",
         "notices", "notify", "notify failed", "auth", "key",
-        "archive", "completion", "completion words", "manual", "schema", "schema job-file",
+        "accounts", "archive", "completion", "completion words", "manual", "schema",
+        "schema job-file",
         "schema results", "schema api", "sandbox",
     ]
 

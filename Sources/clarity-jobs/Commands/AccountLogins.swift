@@ -1,0 +1,118 @@
+import ClarityHost
+import ClarityJobs
+import ClarityReports
+import ClarityScheduler
+import ClaritySystem
+import JSON
+
+/// `auth login --accounts-from`: logs the accounts of a table in, one after the other.
+///
+/// All that can be wrong in the table and the passwords is found before the first login, because
+/// the backend allows few tries.
+struct AccountLogins {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    private struct Login {
+        var view: JobFile
+        var id: AccountID
+        var email: String
+        var password: String?
+    }
+
+    func run(_ table: String) throws(CommandFailure) -> ExitStatus {
+        guard composition.arguments["account"] == nil, composition.arguments["email"] == nil else {
+            throw CommandFailure(.usage, "--accounts-from takes neither --account nor --email")
+        }
+        var left: [Login] = []
+        for login in try logins(table) where try !isLoggedIn(login) { left.append(login) }
+        let list = composition.console.partedList()
+        defer { list.end() }
+        var status = ExitStatus.done
+        for login in left {
+            let console = composition.console.part(named: login.id.rawValue, of: list)
+            let end = try AuthCommand(composition).logIn(login.email, login.password, login.view)
+            for line in end.errors.split(separator: "\n") {
+                console.complain(String(line.trimmingPrefix("clarity-jobs: ")))
+            }
+            if console.form == .table {
+                end.output.split(separator: "\n").forEach { console.show(String($0)) }
+            } else if let object = try? JSONParser.parse(Array(end.output.utf8)) {
+                console.results([], object)
+            }
+            status = status.joined(with: ExitStatus(rawValue: end.status) ?? .internalFault)
+        }
+        if left.isEmpty { composition.console.note("every account of the table is logged in") }
+        return status
+    }
+
+    private func logins(_ table: String) throws(CommandFailure) -> [Login] {
+        let rows = try AccountTable.read(table)
+        let file = try composition.wholeJobFile()
+        let accounts = try composition.accounts(of: file)
+        var passwords =
+            composition.arguments.has("password-stdin") ? try AccountLogins.readPasswords() : nil
+        var logins: [Login] = []
+        for row in rows {
+            guard let account = accounts.first(where: { $0.id == row.id }) else {
+                throw composition.noAccount(row.id.rawValue, in: accounts)
+            }
+            guard let email = row.login ?? account.login else {
+                throw CommandFailure(
+                    .faultyInput,
+                    "\(table): account `\(row.id)` has no `login` here or in the job file")
+            }
+            let password = passwords?.removeValue(forKey: row.id.rawValue)
+            guard passwords == nil || password != nil else {
+                throw CommandFailure(
+                    .faultyInput, "standard input has no password of account `\(row.id)`")
+            }
+            logins.append(
+                Login(
+                    view: composition.view(of: account, in: file), id: row.id, email: email,
+                    password: password))
+        }
+        if let other = passwords?.keys.min() {
+            throw CommandFailure(
+                .faultyInput,
+                "standard input has a password of `\(other)`, which is not in \(table)")
+        }
+        return logins
+    }
+
+    /// Returns the passwords by the ids of their accounts.
+    private static func readPasswords() throws(CommandFailure) -> [String: String] {
+        var passwords: [String: String] = [:]
+        var number = 0
+        while let line = readLine() {
+            number += 1
+            guard !line.isEmpty else { continue }
+            let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+            // Never the line itself, which may be a password.
+            guard parts.count == 2, !parts[1].isEmpty, AccountID(String(parts[0])) != nil else {
+                throw CommandFailure(
+                    .faultyInput,
+                    "standard input:\(number): wanted an account id, a space and a password")
+            }
+            guard passwords.updateValue(String(parts[1]), forKey: String(parts[0])) == nil else {
+                throw CommandFailure(
+                    .faultyInput, "standard input:\(number): `\(parts[0])` has a password already")
+            }
+        }
+        return passwords
+    }
+
+    /// Whether the account has a session of this address that is not known to have ended.
+    private func isLoggedIn(_ login: Login) throws(CommandFailure) -> Bool {
+        guard let store = try composition.healthStore(login.view, as: "auth login") else {
+            return false
+        }
+        return try usingHealthData { () throws(HealthStoreError) in
+            guard let record = try store.sessions.record(), record.email == login.email else {
+                return false
+            }
+            return try SessionStatus(store, at: composition.clock.now) != nil
+        }
+    }
+}

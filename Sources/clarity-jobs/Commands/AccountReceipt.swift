@@ -1,0 +1,70 @@
+import ClarityScheduler
+import ClaritySystem
+import JSON
+
+/// What was deleted when an account was removed with its data: times and counts.
+///
+/// Besides the history of the account's runs it is all that stays of the account on this machine.
+struct AccountReceipt {
+    var account: String
+    var removedAt: Instant
+    /// Whether the backend ended the session; `nil` if nobody was logged in, or nobody knows.
+    var endedSession: Bool?
+    /// The number of deleted rows of each kind; `nil` if the data could not be opened.
+    var counts: [String: Int64]?
+
+    /// Returns the receipt of an account; `nil` if there is none.
+    static func read(
+        of account: String, in state: String
+    ) throws(CommandFailure) -> AccountReceipt? {
+        // The name comes from the command line.
+        guard AccountID(account) != nil else { return nil }
+        let path = StateDirectory.receipt(ofAccount: account, in: state)
+        guard let text = try usingBackups({ try DurableFile.text(of: path, atMost: 1 << 16) })
+        else { return nil }
+        guard let json = try? JSONParser.parse(Array(text.utf8)),
+            let at = json["removed_at"]?.text.flatMap({ Instant(rfc3339: $0) })
+        else { throw CommandFailure(.disk, "`\(path)` is damaged: it is no receipt of a removal") }
+        var receipt = AccountReceipt(account: account, removedAt: at)
+        if case .bool(let ended)? = json["session_ended"] { receipt.endedSession = ended }
+        if case .object(let members)? = json["removed"] {
+            receipt.counts = [:]
+            for member in members {
+                guard case .integer(let count) = member.value else { continue }
+                receipt.counts?[member.name] = count
+            }
+        }
+        return receipt
+    }
+
+    /// Keeps the receipt. From then on nothing makes the account's folder again.
+    func keep(in state: String) throws(CommandFailure) {
+        try usingBackups {
+            _ = try StateDirectory(path: StateDirectory.receipts(in: state))
+            try DurableFile.syncNames(in: "\(state)/\(StateDirectory.accountsName)")
+            try DurableFile.replace(
+                StateDirectory.receipt(ofAccount: account, in: state), by: object.page + "\n")
+        }
+    }
+
+    var lines: [String] {
+        let session = endedSession.map { $0 ? "" : "; the backend did not end the session" } ?? ""
+        let head = "account \(account) was removed at \(removedAt)\(session)"
+        guard let counts else { return ["\(head); nobody could count what it had"] }
+        let kept = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        let width = kept.map { String($0.value).count }.max() ?? 0
+        return [kept.isEmpty ? "\(head); it had no data" : "\(head), with:"]
+            + kept.map { name, count in
+                String(repeating: " ", count: width - String(count).count + 2)
+                    + counted(count, name)
+            }
+    }
+
+    var object: JSON {
+        [
+            "account": .string(account), "removed_at": .text(removedAt),
+            "session_ended": endedSession.map { .bool($0) } ?? .null,
+            "removed": counts.map { .counts($0) } ?? .null,
+        ]
+    }
+}
