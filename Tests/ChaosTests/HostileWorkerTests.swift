@@ -33,7 +33,7 @@ struct HostileWorkerTests {
         Misbehaviour(
             name: "writes garbage", script: "report what is this; wait_for_end",
             reason: "its worker wrote something that is no report: line 1: expected `progress`, "
-                + "`count`, `note`, `checkpoint`, `event` or `outcome`"),
+                + "`count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"),
         Misbehaviour(
             name: "writes bytes that are no text",
             script: "printf 'note \\377\\376\\n' >&4; wait_for_end",

@@ -44,8 +44,9 @@ let helpText = """
 
     outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
     /_sandbox/sends?after (which samples came how often, and with what answer),
-    /_sandbox/arrivals (when each request came), /_sandbox/mail; POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens
-    (`access` or `all`), /_sandbox/fail-processing and /_sandbox/stall-processing (of what
+    /_sandbox/arrivals (when each request came), /_sandbox/mail;
+    POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens (`access` or `all`),
+    /_sandbox/fail-processing and /_sandbox/stall-processing (of what
     is not finished), /_sandbox/edit-metric (an id: another value, of now),
     /_sandbox/clock (an instant); DELETE /_sandbox/fault
 

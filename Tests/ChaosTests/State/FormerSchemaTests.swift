@@ -25,7 +25,7 @@ struct FormerSchemaTests {
                 0x286b_7112_2146_e176, 0xe945_e410_866b_4121, 0x18a7_a6b7_a6de_425f,
                 0xdaa5_d3d5_9f70_6c98, 0x73a3_409a_e44a_0f2d,
                 0xde4e_a583_c6f4_54a5, 0x5386_8dbf_5e51_9cb2,
-                0x573e_d9fa_97d2_e5d0,
+                0x573e_d9fa_97d2_e5d0, 0x7542_f9f2_d3c4_be9b,
             ]),
         Steps(
             testDescription: "health", migrations: HealthSchema.migrations,

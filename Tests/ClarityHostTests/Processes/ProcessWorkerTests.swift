@@ -74,7 +74,8 @@ import Testing
         (
             "echo oops >&4; read forever <&3; order; read forever <&3",
             .malformedReport(
-                "line 1: expected `progress`, `count`, `note`, `checkpoint`, `event` or `outcome`")
+                "line 1: expected `progress`, `count`, `fact`, `note`, `checkpoint`, `event` or `outcome`"
+            )
         ),
         (
             "head -c 100000 /dev/zero >&4; order; read forever <&3",
