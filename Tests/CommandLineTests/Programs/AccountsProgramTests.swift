@@ -172,6 +172,12 @@ struct AccountsProgramTests {
         let all = try await self.run(playground, "status", "--all")
         let other = try await self.run(playground, "--account", "w08", "outbox", "-o", "json")
 
+        // Somebody writes the account's file again.
+        try playground.folder.write("accounts.d/w07.yaml", Array("login: x@example.org\n".utf8))
+        let byHand = try await self.run(playground, "run", "w07/upload")
+        #expect(byHand.status != 0 && !exists("state/accounts/w07", playground))
+        try #require(unlink("\(playground.folder.path)/accounts.d/w07.yaml") == 0)
+
         #expect(removed.status == 0, "\(removed.errors)")
         #expect(removed.output.contains("account w07 was removed at 2"))
         #expect(removed.output.contains("4 samples"), "\(removed.output)")
