@@ -27,9 +27,13 @@ struct ArgumentParser {
                 if !areOptionsOver, result.operands.isEmpty,
                     let next = command.commands.first(where: { $0.name == word })
                 {
+                    try refuse(command.options, unless: next, result)
                     command = next
-                    // A command's own option replaces the general one of the same name.
-                    scope.removeAll { known in next.options.contains { $0.name == known.name } }
+                    // A command has its own options and the general ones, of which its own replace
+                    // those with the same name; none of the command above it.
+                    scope = root.options.filter { general in
+                        !next.options.contains { $0.name == general.name }
+                    }
                     scope += next.options
                     result.path.append(word)
                     if next.passesArgumentsOn {
@@ -51,6 +55,20 @@ struct ArgumentParser {
         }
         try addEnvironment(scope, &result)
         return (command, result)
+    }
+
+    /// Refuses options that were given before `next` and that `next` does not have.
+    private func refuse(
+        _ options: [OptionSyntax], unless next: CommandSyntax, _ result: Arguments
+    ) throws(UsageFault) {
+        let known = root.options + next.options
+        let stray = options.first { option in
+            (result.flags.contains(option.name) || result.values[option.name] != nil)
+                && !known.contains { $0.name == option.name }
+        }
+        guard let stray else { return }
+        let path = (result.path + [next.name]).joined(separator: " ")
+        throw UsageFault(message: "`\(path)` has no option `--\(stray.name)`")
     }
 
     private func parseLong(

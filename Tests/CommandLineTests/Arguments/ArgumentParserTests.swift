@@ -48,6 +48,8 @@ struct ArgumentParserTests {
         (["list", "-o", "xml"], "`-o` is one of `table`, `json`, `ndjson`, got `xml`"),
         (["auth", "logn"], "unknown command `logn`; did you mean `login`?"),
         (["list", "--due"], "unknown option `--due`"),
+        (["outbox", "list", "--all"], "unknown option `--all`"),
+        (["outbox", "--all", "list"], "`outbox list` has no option `--all`"),
     ])
     func `a syntax error is one line`(words: [String], message: String) {
         let fault = #expect(throws: UsageFault.self) { try parser().parse(words) }
