@@ -38,13 +38,24 @@ struct AccountLogins {
             }
             if console.form == .table {
                 end.output.split(separator: "\n").forEach { console.show(String($0)) }
-            } else if let object = try? JSONParser.parse(Array(end.output.utf8)) {
-                console.results([], object)
+            } else if !end.output.isEmpty {
+                console.results([], try AccountLogins.object(end.output))
             }
-            status = status.joined(with: ExitStatus(rawValue: end.status) ?? .internalFault)
+            let one = ExitStatus(rawValue: end.status) ?? .internalFault
+            status = status.joined(with: one)
+            // Whoever interrupts one login wants none of the others.
+            if one == .interrupted || one == .terminated { break }
         }
         if left.isEmpty { composition.console.note("every account of the table is logged in") }
         return status
+    }
+
+    private static func object(_ text: String) throws(CommandFailure) -> JSON {
+        do throws(JSONFault) {
+            return try JSONParser.parse(Array(text.utf8))
+        } catch {
+            throw CommandFailure(.internalFault, "the login's result is no JSON")
+        }
     }
 
     private func logins(_ table: String) throws(CommandFailure) -> [Login] {
@@ -63,7 +74,7 @@ struct AccountLogins {
                     .faultyInput,
                     "\(table): account `\(row.id)` has no `login` here or in the job file")
             }
-            let password = passwords?.removeValue(forKey: row.id.rawValue)
+            let password = passwords?.removeValue(forKey: row.id)?.text
             guard passwords == nil || password != nil else {
                 throw CommandFailure(
                     .faultyInput, "standard input has no password of account `\(row.id)`")
@@ -73,31 +84,36 @@ struct AccountLogins {
                     view: composition.view(of: account, in: file), id: row.id, email: email,
                     password: password))
         }
-        if let other = passwords?.keys.min() {
+        if let line = passwords?.values.map(\.line).min() {
             throw CommandFailure(
-                .faultyInput,
-                "standard input has a password of `\(other)`, which is not in \(table)")
+                .faultyInput, "standard input:\(line): its account is not in \(table)")
         }
         return logins
     }
 
-    /// Returns the passwords by the ids of their accounts.
-    private static func readPasswords() throws(CommandFailure) -> [String: String] {
-        var passwords: [String: String] = [:]
+    /// Returns the passwords by their accounts, each with the number of its line.
+    ///
+    /// No message has a word of a line, because a line may be a password only.
+    private static func readPasswords() throws(CommandFailure)
+        -> [AccountID: (text: String, line: Int)]
+    {
+        var passwords: [AccountID: (text: String, line: Int)] = [:]
         var number = 0
         while let line = readLine() {
             number += 1
             guard !line.isEmpty else { continue }
             let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-            // Never the line itself, which may be a password.
-            guard parts.count == 2, !parts[1].isEmpty, AccountID(String(parts[0])) != nil else {
+            guard parts.count == 2, let id = AccountID(String(parts[0])),
+                (1...SessionPassword.longest).contains(parts[1].utf8.count)
+            else {
                 throw CommandFailure(
                     .faultyInput,
-                    "standard input:\(number): wanted an account id, a space and a password")
+                    "standard input:\(number): wanted an account id, a space and a password of at "
+                        + "most \(SessionPassword.longest) bytes")
             }
-            guard passwords.updateValue(String(parts[1]), forKey: String(parts[0])) == nil else {
+            guard passwords.updateValue((String(parts[1]), number), forKey: id) == nil else {
                 throw CommandFailure(
-                    .faultyInput, "standard input:\(number): `\(parts[0])` has a password already")
+                    .faultyInput, "standard input:\(number): its account has a password already")
             }
         }
         return passwords

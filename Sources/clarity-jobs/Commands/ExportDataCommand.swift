@@ -18,11 +18,15 @@ struct ExportDataCommand {
         }
         guard arguments.has("all") else { return try export(to: composition.absolute(path)) }
         let folder = composition.absolute(path)
-        guard StateDirectory.makeFolders(folder) else {
-            let problem = String(cString: strerror(errno)).lowercased()
-            throw CommandFailure(.disk, "cannot make the folder `\(folder)`: \(problem)")
+        let makeFolder = { (_: Composition) throws(CommandFailure) -> ExitStatus in
+            guard StateDirectory.makeFolders(folder) else {
+                let problem = String(cString: strerror(errno)).lowercased()
+                throw CommandFailure(.disk, "cannot make the folder `\(folder)`: \(problem)")
+            }
+            return .done
         }
-        return try EachAccount(composition).run { own, account throws(CommandFailure) in
+        return try EachAccount(composition).run(first: makeFolder) {
+            own, account throws(CommandFailure) in
             do throws(CommandFailure) {
                 return try ExportDataCommand(own).export(to: "\(folder)/\(account)")
             } catch  where error.status == .missingInput {

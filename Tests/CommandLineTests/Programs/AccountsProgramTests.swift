@@ -85,6 +85,8 @@ struct AccountsProgramTests {
         let audit = try await run(playground, "audit", "--all")
         let out = "\(playground.folder.path)/out"
         let export = try await run(playground, "export-data", "--all", "--out", out, "-o", "json")
+        let refused = try await run(
+            playground, "export-data", "--all", "--account", "anna", "--out", "\(out)-2")
         let both = try await run(playground, "outbox", "--all", "--account", "anna")
 
         #expect(try await playground.sandbox?.count("distinct_metric_ids") == 8)
@@ -104,6 +106,7 @@ struct AccountsProgramTests {
         #expect(exports.map { $0["account"].text } == ["anna", "ben"])
         #expect(exports.map { $0["records"].number } == [3, 5])
         #expect(exists("out/ben", playground) && !exists("out/kid", playground))
+        #expect(refused.status == 64 && !exists("out-2", playground))
         #expect(
             both.isRefusal(64, "clarity-jobs: --all is for each account, and --account names one"))
     }
@@ -114,9 +117,10 @@ struct AccountsProgramTests {
         try await upload(3, as: "anna", playground)
         // Anna's database, taken alone.
         try #require(mkdir("\(playground.folder.path)/alone", 0o700) == 0)
-        let path = "\(playground.statePath)/accounts/anna/health.db"
-        for end in ["", "-wal"] where access(path + end, F_OK) == 0 {
-            try playground.folder.write("alone/health.db\(end)", try bytes(of: path + end))
+        let files = try playground.folder.contents()
+        for end in ["", "-wal"] {
+            guard let bytes = files["state/accounts/anna/health.db\(end)"] else { continue }
+            try playground.folder.write("alone/health.db\(end)", bytes)
         }
         try playground.folder.write(
             "alone.yaml",
@@ -144,17 +148,6 @@ struct AccountsProgramTests {
         #expect(anna.output.contains("3"))
         #expect(ben.status == 78 && ben.output == "", "\(ben.errors)")
         #expect(main.status == 78 && main.output == "", "\(main.errors)")
-    }
-
-    private func bytes(of path: String) throws -> [UInt8] {
-        let file = try #require(fopen(path, "r"))
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 {
-            bytes += buffer[..<count]
-        }
-        return bytes
     }
 
     @Test func `a study adds thirty accounts, and one leaves and is wiped`() async throws {
@@ -270,9 +263,12 @@ struct AccountsProgramTests {
 
     @Test(arguments: [
         ("anna x\n", "standard input has no password of account `ben`"),
-        ("anna x\nben y\nkid z\n", "standard input has a password of `kid`, which is not in TABLE"),
-        ("anna x\nben\n", "standard input:2: wanted an account id, a space and a password"),
-        ("anna x\nanna y\n", "standard input:2: `anna` has a password already"),
+        ("anna x\nben y\nkid z\n", "standard input:3: its account is not in TABLE"),
+        (
+            "anna x\nben\n",
+            "standard input:2: wanted an account id, a space and a password of at most 1024 bytes"
+        ),
+        ("anna x\nanna y\n", "standard input:2: its account has a password already"),
     ])
     func `a fault in the passwords is found before any login`(
         passwords: String, fault: String
