@@ -16,8 +16,15 @@ public struct StateDirectory: Hashable, Sendable {
     ///   somebody else, or is open to others and its mode cannot be changed.
     public init(path: String) throws(StateDirectoryError) {
         self.path = path
-        try StateDirectory.requireNotRemoved(path)
         try StateDirectory.make(path)
+        do throws(StateDirectoryError) {
+            // Asked last: a removal keeps its receipt before it removes the folder, so whichever of
+            // the two comes first, the folder does not stay.
+            try StateDirectory.requireNotRemoved(path)
+        } catch {
+            rmdir(path)
+            throw error
+        }
         var status = stat()
         guard stat(path, &status) == 0 else { throw StateDirectoryError(path: path, errno: errno) }
         guard status.st_uid == geteuid() else {

@@ -17,26 +17,15 @@ public struct AccountDeclaration: Hashable, Sendable {
     /// The declared ids of the account's jobs with `enabled: false`.
     public var disabled: Set<JobID>
 
-    /// Creates an account of which nothing is known but its id.
-    public init(id: AccountID) {
-        self.init(
-            id: id, login: nil, isEnabled: true, settings: [:], jobs: [], disabled: [])
-    }
-
-    init(
-        id: AccountID, login: String?, isEnabled: Bool, settings: [String: String], jobs: [Job],
-        disabled: Set<JobID>
-    ) {
-        self.id = id
-        self.login = login
-        self.isEnabled = isEnabled
-        self.settings = settings
-        self.jobs = jobs
-        self.disabled = disabled
-    }
-
     /// The name for the account's id in paths of the job file.
     static let placeholder = "{account}"
+}
+
+extension AccountDeclaration {
+    /// Creates an account of which nothing is known but its id.
+    public init(id: AccountID) {
+        self.init(id: id, login: nil, isEnabled: true, settings: [:], jobs: [], disabled: [])
+    }
 }
 
 extension JobFile {
