@@ -61,6 +61,7 @@ extension CommandSyntax {
                         "since", value: "SPAN", summary: "only entries of the last days, such as 7d"
                     ),
                     OptionSyntax("verify", summary: "check the log instead of showing it"),
+                    .now,
                 ],
                 examples: [
                     "clarity-jobs audit log --since 7d --output json",

@@ -139,7 +139,7 @@ extension CommandSyntax {
                     CommandSyntax(
                         name: "show",
                         summary: "Show one run, its attempts and everything it waited for.",
-                        operands: "RUN"),
+                        operands: "RUN", options: [.now]),
                 ],
                 runsAlone: true),
             CommandSyntax(
