@@ -38,7 +38,7 @@ import Testing
         let answer = try await bench.answer(check)
 
         #expect(answer == bench.reading(nil, "command sh: no answer within 300 ms"))
-        #expect(!ScriptWorker.exists(try bench.number("process")))
+        #expect(!ScriptWorker.hasChild(try bench.number("process")))
     }
 
     @Test(arguments: [

@@ -77,13 +77,14 @@ import Testing
                 bench.script("a", "exit 0"), bench.script("b", "sleep 1000 & exit 1"),
                 CheckDeclaration(name: "c", question: .command(["\(bench.folder.path)/none"])))
             _ = try await blocking { runner.settle(["a", "b", "c"]) }
-            let before = try ProcessSurroundingsTests.openDescriptors()
+            let before = try await ProcessSurroundingsTests.openDescriptors()
 
             for _ in 0..<50 {
                 _ = try await blocking { runner.settle(["a", "b", "c"]) }
             }
 
-            #expect(try ProcessSurroundingsTests.openDescriptors() == before)
+            let after = try await ProcessSurroundingsTests.openDescriptors()
+            #expect(after == before)
         }
     }
 }

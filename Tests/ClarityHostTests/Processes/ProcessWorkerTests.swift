@@ -218,12 +218,13 @@ import Testing
         }
         var processes = started.makeAsyncIterator()
         let process = try #require(await processes.next())
+        #expect(ScriptWorker.hasChild(process))
 
         attempt.cancel()
         let end = await attempt.value
 
         #expect(end.result == .broke(.killedBySignal(SIGKILL)))
-        #expect(!ScriptWorker.exists(process))
+        #expect(!ScriptWorker.hasChild(process))
     }
 
     @Test func `a task that is already cancelled starts nothing`() async throws {

@@ -47,9 +47,11 @@ enum ScriptWorker {
         ) { onProgress($0, $1, continuation) }
     }
 
-    /// Returns whether a process exists; a process that has ended but is not reaped counts too.
-    static func exists(_ process: Int64) -> Bool {
-        kill(pid_t(process), 0) == 0
+    /// Returns whether this process has that child; one that has ended but is not reaped counts too.
+    /// The kernel may give the number of a reaped child to a process of somebody else.
+    static func hasChild(_ process: Int64) -> Bool {
+        var information = siginfo_t()
+        return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0
     }
 
     /// Returns whether a process still runs; one that has ended but is not reaped does not.
