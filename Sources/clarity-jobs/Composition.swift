@@ -311,11 +311,14 @@ struct Composition {
 
     private func groups(_ file: JobFile) -> [JobGroup] {
         let state = statePath(file)
+        let common = [
+            "state.directory": StateDirectory.dataFolder(
+                ofAccount: JobGroup.accountMark, in: state),
+            "backend.limits_folder": limitsFolder(file),
+        ]
         return file.groups.map { group in
             var group = group
-            group.options["state.directory"] =
-                group.account.map { dataPath(of: $0, file) } ?? state
-            if group.account != nil { group.options["backend.limits_folder"] = limitsFolder(file) }
+            group.common = group.account == nil ? ["state.directory": state] : common
             return group
         }
     }

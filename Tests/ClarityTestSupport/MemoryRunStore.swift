@@ -36,7 +36,7 @@ public final class MemoryRunStore: RunStore {
     public var deferrals: [RunID: [Deferral]] { present.waits }
 
     /// The clock of each job, which says how far its schedule has been processed.
-    public var clocks: [JobID: JobClock] { present.jobs.compactMapValues(\.clock) }
+    public var clocks: [JobID: JobClock] { present.jobs.byJob.compactMapValues(\.clock) }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let changes = decide(try ledger())

@@ -110,7 +110,7 @@ extension Ledger {
         }
         let kept = Set(runs.map(\.id))
         return Ledger(
-            jobs: jobs.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
+            jobs: jobs.byJob.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
             waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned,
             boot: boot, sources: sources)
     }

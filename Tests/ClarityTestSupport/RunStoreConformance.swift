@@ -93,7 +93,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let ledger = try store.ledger()
             #expect(ledger.open.isEmpty)
             #expect(ledger.openRuns(of: run.job) == [])
-            #expect(ledger.jobs == [run.job: JobRecord(lastFinished: .noon + .seconds(4))])
+            #expect(ledger.jobs.byJob == [run.job: JobRecord(lastFinished: .noon + .seconds(4))])
             #expect(ledger.nextRun == RunID(3))
         case .endsWithoutAttempt:
             let (store, _) = try bed.open()
@@ -160,7 +160,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let second = JobClock(anchor: .noon, considered: .noon + .seconds(60))
             try store.decide { _ in [.setClock(job, first)] }
             try store.decide { _ in [.setClock(job, second)] }
-            #expect(try store.ledger().jobs == [job: JobRecord(clock: second)])
+            #expect(try store.ledger().jobs.byJob == [job: JobRecord(clock: second)])
         case .pausesAreReplaced:
             let (store, _) = try bed.open()
             let job = try #require(JobID("a"))
@@ -170,11 +170,11 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let pause = Pause(since: .noon, reason: "a holiday")
             let longer = Pause(since: .noon, until: .noon + .seconds(90))
             try store.decide { _ in [.setPause(job, pause), .setClock(job, clock)] }
-            #expect(try store.ledger().jobs == [job: JobRecord(clock: clock, pause: pause)])
+            #expect(try store.ledger().jobs.byJob == [job: JobRecord(clock: clock, pause: pause)])
             try store.decide { _ in [.setPause(job, longer)] }
             #expect(try store.ledger().jobs[job]?.pause == longer)
             try store.decide { _ in [.setPause(job, nil)] }
-            #expect(try store.ledger().jobs == [job: JobRecord(clock: clock)])
+            #expect(try store.ledger().jobs.byJob == [job: JobRecord(clock: clock)])
         case .firstRequestStands:
             let (mine, owner) = try bed.open()
             let (other, _) = try bed.open()

@@ -7,8 +7,13 @@ public struct JobGroup: Hashable, Sendable {
     public var jobs: [Job]
     /// The options that replace those of each job, such as the account's sources.
     public var options: [String: String]
+    /// The options of every group, in which `accountMark` stands for the account's id. They win.
+    public var common: [String: String] = [:]
     /// The identity of the machine, which determines each account's delay.
     public var host: String
+
+    /// What stands for an account's id in `common`; no path and no id contains it.
+    public static let accountMark = "\0"
 
     /// Creates a group.
     public init(
@@ -57,7 +62,10 @@ public struct JobGroup: Hashable, Sendable {
 
     /// The options of a job: those of the group win.
     func options(at index: Int) -> [String: String] {
-        jobs[index].options.merging(options) { _, own in own }
+        let common = common.mapValues {
+            $0.replacing(JobGroup.accountMark, with: account?.rawValue ?? "")
+        }
+        return jobs[index].options.merging(options) { $1 }.merging(common) { $1 }
     }
 
     private func delayed(_ schedule: Schedule?, _ spread: Duration, _ id: JobID) -> Schedule? {

@@ -3,7 +3,7 @@
 /// `apply` alone defines what a change does to a ledger. The stores use it, and so does a
 /// simulation, which has no store.
 public struct Ledger: Hashable, Sendable {
-    public private(set) var jobs: [JobID: JobRecord] = [:]
+    public private(set) var jobs = JobRecords()
     /// The runs that are not finished.
     public private(set) var open: [RunID: Run] = [:]
     /// The deferrals of each unfinished run, as last recorded.
@@ -60,12 +60,12 @@ public struct Ledger: Hashable, Sendable {
         switch change {
         case .setClock(let job, let clock):
             note(clock, after: jobs[job]?.clock)
-            jobs[job, default: JobRecord()].clock = clock
+            jobs[recorded: job].clock = clock
         case .setBoot(let boot): self.boot = boot
         case .setSource(let path, let fingerprint): sources[path] = fingerprint
-        case .setPause(let job, let pause): jobs[job, default: JobRecord()].pause = pause
+        case .setPause(let job, let pause): jobs[recorded: job].pause = pause
         case .setRetryAfter(let job, let instant):
-            jobs[job, default: JobRecord()].retryAfter = instant
+            jobs[recorded: job].retryAfter = instant
         case .put(let run): put(run)
         case .requestStop(let run, let reason):
             // The first request wins.
@@ -86,7 +86,7 @@ public struct Ledger: Hashable, Sendable {
     /// Replaces a job's record with what another process has written.
     public mutating func setRecord(_ record: JobRecord, of job: JobID) {
         if let clock = record.clock { note(clock, after: jobs[job]?.clock) }
-        jobs[job] = record
+        jobs[recorded: job] = record
     }
 
     /// Replaces everything but the job records with what other processes have left.
@@ -117,7 +117,7 @@ public struct Ledger: Hashable, Sendable {
         waits[run.id] = nil
         nextRun = max(nextRun, RunID(run.id.rawValue + 1))
         // Only runs that had an attempt count: `earliest_begin` keeps no distance from the others.
-        if run.attempts > 0 { jobs[run.job, default: JobRecord()].lastFinished = run.finishedAt }
+        if run.attempts > 0 { jobs[recorded: run.job].lastFinished = run.finishedAt }
     }
 
     private mutating func insert(_ run: Run) {
@@ -126,51 +126,6 @@ public struct Ledger: Hashable, Sendable {
             openByJob[run.job]?.sort()
         }
         nextRun = max(nextRun, RunID(run.id.rawValue + 1))
-    }
-}
-
-/// What is known of a job apart from its runs.
-public struct JobRecord: Hashable, Sendable {
-    /// How far the job's schedule has been handled; `nil` for a job that was never planned.
-    public var clock: JobClock?
-    /// When the job's last run that had an attempt finished.
-    public var lastFinished: Instant?
-    public var pause: Pause?
-    /// A server wants no attempt of the job before this instant (Retry-After, RFC 9110 section
-    /// 10.2.3); `nil` if none said so.
-    public var retryAfter: Instant?
-
-    /// Creates a record.
-    public init(clock: JobClock? = nil, lastFinished: Instant? = nil, pause: Pause? = nil) {
-        self.clock = clock
-        self.lastFinished = lastFinished
-        self.pause = pause
-    }
-}
-
-/// How far a job's schedule has been handled.
-public struct JobClock: Hashable, Sendable {
-    /// When the job was first seen; `every` counts from here.
-    public var anchor: Instant
-    /// Every occurrence up to and including this instant has its run or its fate.
-    public var considered: Instant
-    /// How often the clock was set back; an occurrence is identified by its instant and era.
-    public var era: Int
-    /// The schedule that named those occurrences, as people write it.
-    public var schedule: String
-    /// Since when the job has this schedule; it names every occurrence after this instant.
-    public var scheduleSince: Instant
-
-    /// Creates a clock.
-    public init(
-        anchor: Instant, considered: Instant, era: Int = 0, schedule: String = "",
-        scheduleSince: Instant? = nil
-    ) {
-        self.anchor = anchor
-        self.considered = considered
-        self.era = era
-        self.schedule = schedule
-        self.scheduleSince = scheduleSince ?? considered
     }
 }
 
@@ -188,6 +143,9 @@ public struct PruneMark: Hashable, Sendable {
 }
 
 /// A change that a decision makes to the store. All changes of one decision are one transaction.
+///
+/// The large ones are indirect: the first decision about ten thousand accounts sets fifty thousand
+/// clocks at once.
 public enum LedgerChange: Hashable, Sendable {
     case setClock(JobID, JobClock)
     /// Records that the runs for this boot of the machine are enqueued.
@@ -203,11 +161,11 @@ public enum LedgerChange: Hashable, Sendable {
     case recordFate(
         JobID, OccurrenceFate, first: Instant, latest: Instant, count: Int, run: RunID?)
     /// Adds a run, or replaces its record.
-    case put(Run)
+    indirect case put(Run)
     /// Asks the process that holds a run's lease to stop it.
     case requestStop(RunID, StopReason)
     /// Adds an attempt, or replaces its record.
-    case putAttempt(Attempt)
+    indirect case putAttempt(Attempt)
     /// Replaces the facts of an account, or of a job file without accounts, by those of an attempt
     /// that ended now; but not by facts that are older than those that are known.
     case putFacts([AttemptFact], of: AccountID?, at: Instant)

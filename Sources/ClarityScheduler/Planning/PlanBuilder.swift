@@ -217,9 +217,10 @@ struct PlanBuilder {
         var plan = result
         let runs = changedOrder.compactMap { changedRuns[$0] }
         let atRest = runs.filter { $0.state != .running }
-        plan.changes =
-            (atRest + runs.filter { $0.state == .running }).map { .put($0) }
-            + result.changes
+        if !runs.isEmpty {
+            plan.changes.insert(
+                contentsOf: (atRest + runs.filter { $0.state == .running }).map { .put($0) }, at: 0)
+        }
         plan.isIdle = planner.inFlight.isEmpty && plan.asks.isEmpty
         return plan
     }

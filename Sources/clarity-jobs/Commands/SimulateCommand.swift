@@ -25,7 +25,7 @@ struct SimulateCommand {
         let simulation = Simulation(
             jobs, maxParallel: composition.maxParallel(file),
             over: from..<from + .seconds(days * 86_400),
-            anchors: ledger.jobs.compactMapValues { $0.clock?.anchor },
+            anchors: ledger.jobs.byJob.compactMapValues { $0.clock?.anchor },
             conditions: { trace?.conditions(at: $0) ?? allowing },
             nextChange: { trace?.nextChange(after: $0) },
             attempt: { known[$0.id] ?? attempt ?? SimulateCommand.standardAttempt(of: $0) },

@@ -19,7 +19,7 @@ struct HistorySchemaTests {
         let ledger = try store.ledger()
         let a = try #require(JobID("a"))
         #expect(
-            ledger.jobs == [
+            ledger.jobs.byJob == [
                 a: JobRecord(
                     clock: JobClock(
                         anchor: instant(1000), considered: instant(5000), era: 1,
