@@ -83,16 +83,20 @@ struct Composition {
     }
 
     /// Returns the job file for what plans the jobs of all accounts, or those of `--account` alone.
-    func jobFileToRun() throws(CommandFailure) -> JobFile {
-        arguments["account"] == nil ? try wholeJobFile() : try jobFile()
+    func jobFileToRun(
+        remembering memory: AccountMemory? = nil
+    ) throws(CommandFailure) -> JobFile {
+        arguments["account"] == nil ? try wholeJobFile(remembering: memory) : try jobFile()
     }
 
     /// Finds, parses and checks the job file. Its accounts' jobs are those of `JobFile.groups`.
-    func wholeJobFile() throws(CommandFailure) -> JobFile {
+    func wholeJobFile(
+        remembering memory: AccountMemory? = nil
+    ) throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         try requireReadable(path)
         do throws(JobFileFaults) {
-            let file = try jobFileReader.read(fileAt: path)
+            let file = try jobFileReader.read(fileAt: path, remembering: memory)
             // People see times in the zone of the account's days.
             console.showTimes(
                 inZone: SourceCommands.timeZone(in: file), environment: environment, clock: clock)
@@ -371,8 +375,15 @@ struct Composition {
     /// - Parameter asksServices: whether to ask the system services; by default only if a job
     ///   depends on one.
     func conditions(_ file: JobFile, asksServices: Bool? = nil) -> HostConditions {
-        var settings = HostConditions.Settings(file)
+        var settings = hostSettings(file)
         settings.asksServices = asksServices ?? settings.asksServices
+        return HostConditions(
+            stateDirectory: statePath(file), settings: settings, checks: checks(file))
+    }
+
+    /// Returns what the job file says about the machine, and where each account's data is.
+    func hostSettings(_ file: JobFile) -> HostConditions.Settings {
+        var settings = HostConditions.Settings(file)
         let state = statePath(file)
         let paths = Dictionary(
             uniqueKeysWithValues: file.groups.compactMap { group in
@@ -384,7 +395,7 @@ struct Composition {
                 paths[account] ?? []
             )
         }
-        return HostConditions(stateDirectory: state, settings: settings, checks: checks(file))
+        return settings
     }
 
     /// Returns the runner of the job file's checks.

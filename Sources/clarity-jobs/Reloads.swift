@@ -35,10 +35,14 @@ final class Reloads: Sendable {
     private let inForce: JobFileInForce
     private let state: Mutex<State>
     private let events: EventThread
+    private let memory: AccountMemory
 
     /// Starts to listen; `send` passes events to the scheduler.
+    ///
+    /// - Parameter memory: what was remembered when the file in force was read.
     init(
-        _ composition: Composition, _ inForce: JobFileInForce, _ monitor: HostConditions,
+        _ composition: Composition, _ inForce: JobFileInForce, _ memory: AccountMemory,
+        _ monitor: HostConditions,
         _ reports: ServiceReports, on events: EventThread,
         send: @escaping @Sendable (Planner.Event) -> Void
     ) {
@@ -48,6 +52,7 @@ final class Reloads: Sendable {
         self.send = send
         self.events = events
         self.inForce = inForce
+        self.memory = memory
         state = Mutex(State(jobs: composition.jobSet(inForce.file)))
         let hangups = events.signals(SIGHUP)
         let requests = Task(executorPreference: events) { [weak self] in
@@ -69,8 +74,14 @@ final class Reloads: Sendable {
     /// The job file in force.
     var file: JobFile { inForce.file }
 
-    /// Loads the job file as it is now.
+    /// Loads the job file as it is now, and all that it depends on.
     func reload(_ why: String) {
+        memory.forget()
+        reloadWhatChanged(why)
+    }
+
+    /// The same, but of the accounts' files reads those that have changed.
+    private func reloadWhatChanged(_ why: String) {
         reports.reload {
             readAgain(why)
             return state.withLock { $0.jobs }
@@ -81,7 +92,7 @@ final class Reloads: Sendable {
         let console = composition.console
         let before = file
         do throws(CommandFailure) {
-            let file = try composition.jobFileToRun()
+            let file = try composition.jobFileToRun(remembering: memory)
             guard composition.statePath(file) == composition.statePath(before) else {
                 throw CommandFailure(
                     .faultyInput,
@@ -95,7 +106,7 @@ final class Reloads: Sendable {
             }
             watchSources(of: file)
             watchAccounts(of: file)
-            monitor.apply(HostConditions.Settings(file), checks: file.questions)
+            monitor.apply(composition.hostSettings(file), checks: file.questions)
             send(.reload(jobs, maxParallel: composition.maxParallel(file)))
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
@@ -131,7 +142,7 @@ final class Reloads: Sendable {
         let changes = FileWatch(paths: [], folders: [folder], countsRemovals: true)
             .changes(on: events)
         return Task(executorPreference: events) { [weak self] in
-            for await _ in changes { self?.reload("the accounts changed") }
+            for await _ in changes { self?.reloadWhatChanged("the accounts changed") }
         }
     }
 }

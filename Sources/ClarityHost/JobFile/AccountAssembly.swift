@@ -77,24 +77,27 @@ struct AccountAssembly {
             jobs: jobs.all, disabled: jobs.disabled)
     }
 
-    /// Reports ids, logins and sources that several accounts have.
+    /// Reports ids, logins and sources that several accounts have. Those of an account that was not
+    /// read this time are reported where the file begins.
     func reportShared(
-        _ accounts: [(listed: AccountDraft.Listed, declaration: AccountDeclaration)],
+        _ accounts: [(listed: AccountDraft.Listed?, declaration: AccountDeclaration)],
         _ decoding: inout Decoding
     ) {
         var ids: Set<AccountID> = []
         var logins: [String: AccountID] = [:]
         var readers: [String: AccountID] = [:]
         for (listed, account) in accounts {
-            if !ids.insert(account.id).inserted, let id = listed.draft.id {
+            let place = listed?.position ?? root.position
+            if !ids.insert(account.id).inserted {
                 decoding.report(
-                    id.position, "duplicate account id \(shown(account.id.rawValue))")
+                    listed?.draft.id?.position ?? place,
+                    "duplicate account id \(shown(account.id.rawValue))")
                 continue
             }
-            if let login = account.login, let position = listed.draft.login?.position {
+            if let login = account.login {
                 if let other = logins.updateValue(account.id, forKey: login.lowercased()) {
                     decoding.report(
-                        position,
+                        listed?.draft.login?.position ?? place,
                         "login of account \(shown(account.id.rawValue)) is also that of "
                             + "\(shown(other.rawValue)): the backend would get both under one name")
                 }
@@ -104,10 +107,9 @@ struct AccountAssembly {
                 guard let other = readers.updateValue(account.id, forKey: path),
                     other != account.id
                 else { continue }
-                let isOwn = listed.draft.sections["sources"] != nil
+                let isOwn = listed?.draft.sections["sources"] != nil
                 decoding.report(
-                    (isOwn ? listed.node["sources"] : root["sources"])?.position
-                        ?? listed.position,
+                    (isOwn ? listed?.node["sources"] : root["sources"])?.position ?? place,
                     "accounts \(shown(other.rawValue)) and \(shown(account.id.rawValue)) would "
                         + "read the same source \(shown(path))",
                     help: "write `\(AccountDeclaration.placeholder)` where their paths differ, or "

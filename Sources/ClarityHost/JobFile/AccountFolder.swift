@@ -9,22 +9,37 @@ import ClaritySystem
 struct AccountFolder {
     private let path: String
     private let schema: MappingSchema<AccountDraft>
+    private let memory: AccountMemory?
+
+    /// An account's file.
+    struct File {
+        var name: String
+        /// Taken before the file was read; `nil` if nobody remembers it.
+        var stamp: AccountMemory.Stamp?
+        var content: Content
+    }
+
+    enum Content {
+        /// The file is as it was when it was read.
+        case known(AccountDeclaration)
+        case read(AccountDraft.Listed)
+    }
 
     /// The maximum number of accounts in a folder.
     static let mostAccounts = 100_000
     static let ending = ".yaml"
 
-    init(_ path: String, _ schema: MappingSchema<AccountDraft>) {
+    init(_ path: String, _ schema: MappingSchema<AccountDraft>, memory: AccountMemory?) {
         self.path = path
         self.schema = schema
+        self.memory = memory
     }
 
-    /// Reads the accounts, by id, and reports the faults of every file.
+    /// Reads the files that are not remembered, and reports the faults of every one.
     ///
     /// - Parameter position: where the job file names the folder.
-    func accounts(
-        named position: YAMLNode.Position, _ decoding: inout Decoding
-    ) -> [AccountDraft.Listed] {
+    /// - Returns: the accounts by id.
+    func files(named position: YAMLNode.Position, _ decoding: inout Decoding) -> [File] {
         guard let names = AccountFolder.names(in: path) else {
             decoding.report(
                 position,
@@ -39,13 +54,21 @@ struct AccountFolder {
                     + "\(AccountFolder.mostAccounts)")
             return []
         }
-        var accounts: [AccountDraft.Listed] = []
+        var files: [File] = []
+        files.reserveCapacity(names.count)
         for (index, name) in names.enumerated() {
+            let stamp = memory == nil ? nil : AccountMemory.Stamp(of: "\(path)/\(name)")
+            if let stamp, let account = memory?.account(of: name, stamp) {
+                files.append(File(name: name, stamp: stamp, content: .known(account)))
+                continue
+            }
             let number = index + 1
             decoding.files[number] = "\(path)/\(name)"
-            if let account = account(name, number, &decoding) { accounts.append(account) }
+            if let account = account(name, number, &decoding) {
+                files.append(File(name: name, stamp: stamp, content: .read(account)))
+            }
         }
-        return accounts
+        return files
     }
 
     private func account(

@@ -54,7 +54,9 @@ public struct JobFile: Hashable, Sendable {
     public var enabledJobs: [Job] { JobFile.enabled(jobs, without: disabled) }
 
     static func enabled(_ jobs: [Job], without disabled: Set<JobID>) -> [Job] {
-        jobs.filter { !disabled.contains($0.id) }.map { job in
+        // The same array, by which accounts with the same jobs are told at once.
+        if disabled.isEmpty { return jobs }
+        return jobs.filter { !disabled.contains($0.id) }.map { job in
             var job = job
             job.then.removeAll { disabled.contains($0) }
             job.thenFailed.removeAll { disabled.contains($0) }

@@ -55,10 +55,28 @@ public struct JobFileReader: Sendable {
 
     /// Reads a file's bytes; messages name `path`, and its folder is the base of relative paths.
     ///
-    /// - Parameter now: the current time; without it, the reader looks for no warnings.
+    /// - Parameters:
+    ///   - now: the current time; without it, the reader looks for no warnings.
+    ///   - memory: the accounts as they were read before, and then as they are now.
     /// - Throws: `JobFileFaults` if the file has a fault.
     public func read(
-        _ bytes: [UInt8], path: String, warningAt now: Instant? = nil
+        _ bytes: [UInt8], path: String, warningAt now: Instant? = nil,
+        remembering memory: AccountMemory? = nil
+    ) throws(JobFileFaults) -> JobFile {
+        memory?.begin(bytes)
+        let knowsAccounts = memory?.isEmpty == false
+        do throws(JobFileFaults) {
+            return try readOnce(bytes, path: path, warningAt: now, remembering: memory)
+        } catch {
+            memory?.forget()
+            // A remembered account has no place in a file to which a report could point.
+            guard knowsAccounts else { throw error }
+            return try readOnce(bytes, path: path, warningAt: now, remembering: nil)
+        }
+    }
+
+    private func readOnce(
+        _ bytes: [UInt8], path: String, warningAt now: Instant?, remembering memory: AccountMemory?
     ) throws(JobFileFaults) -> JobFile {
         let document: YAMLParser.Document
         do throws(JobFileFault) {
@@ -78,7 +96,7 @@ public struct JobFileReader: Sendable {
             throw JobFileFaults(path: path, faults: decoding.faults.placed(in: root))
         }
         decoding.report(document.duplicateKeys)
-        var file = file(root, &decoding)
+        var file = file(root, memory, &decoding)
         let warnings = decoding.warnings.inOrder.placed(in: root)
         file?.warnings = warnings
         guard let file, decoding.faults.isEmpty else {
@@ -98,7 +116,9 @@ public struct JobFileReader: Sendable {
     }
 
     /// Returns the contents of the tree; `nil` only if it is not a mapping, which is reported.
-    private func file(_ root: YAMLNode, _ decoding: inout Decoding) -> JobFile? {
+    private func file(
+        _ root: YAMLNode, _ memory: AccountMemory?, _ decoding: inout Decoding
+    ) -> JobFile? {
         let schema = FileDraft.schema(catalogue, needsSections: needsSections(root))
         guard let draft = schema.decode(root, in: .file, &decoding) else { return nil }
         let defaults = draft.defaults?.value ?? DefaultsDraft()
@@ -116,7 +136,7 @@ public struct JobFileReader: Sendable {
         var assembly = AccountAssembly(root, catalogue, draft, defaults, checks, kinds)
         if let field = draft.accounts {
             settings = assembly.sharedSettings
-            accounts = declarations(field, &assembly, &decoding)
+            accounts = declarations(field, &assembly, memory, &decoding)
         }
         let jobs = JobAssembly(
             defaults: defaults, settings: settings, checks: checks, kinds: kinds,
@@ -146,21 +166,36 @@ public struct JobFileReader: Sendable {
     /// Returns the accounts of a file, in its order or by id.
     private func declarations(
         _ field: Field<AccountsDraft>, _ assembly: inout AccountAssembly,
-        _ decoding: inout Decoding
+        _ memory: AccountMemory?, _ decoding: inout Decoding
     ) -> [AccountDeclaration] {
-        let listed: [AccountDraft.Listed]
+        var accounts: [(listed: AccountDraft.Listed?, declaration: AccountDeclaration)] = []
+        var known: [(name: String, stamp: AccountMemory.Stamp, account: AccountDeclaration)] = []
         switch field.value {
-        case .list(let accounts)?: listed = accounts
+        case .list(let listed)?:
+            accounts = listed.compactMap { account in
+                assembly.declaration(of: account, &decoding).map { (account, $0) }
+            }
         case .folder(let path)?:
-            listed = AccountFolder(path, AccountDraft.schema(catalogue))
-                .accounts(named: field.position, &decoding)
+            let folder = AccountFolder(path, AccountDraft.schema(catalogue), memory: memory)
+            for file in folder.files(named: field.position, &decoding) {
+                switch file.content {
+                case .known(let account): accounts.append((nil, account))
+                case .read(let listed):
+                    guard let account = assembly.declaration(of: listed, &decoding) else {
+                        continue
+                    }
+                    accounts.append((listed, account))
+                }
+                guard let stamp = file.stamp, let account = accounts.last?.declaration else {
+                    continue
+                }
+                known.append((file.name, stamp, account))
+            }
         case nil: return []
         }
-        let accounts = listed.compactMap { account in
-            assembly.declaration(of: account, &decoding).map { (account, $0) }
-        }
         assembly.reportShared(accounts, &decoding)
-        return accounts.map(\.1)
+        memory?.remember(known)
+        return accounts.map(\.declaration)
     }
 
     private func folder(of path: String) -> String {
@@ -173,10 +208,13 @@ public struct JobFileReader: Sendable {
 extension JobFileReader {
     /// Reads the file at a path, which may be a pipe, up to the maximum size of a job file.
     ///
-    /// - Parameter now: the current time; without it, the reader looks for no warnings.
+    /// - Parameters:
+    ///   - now: the current time; without it, the reader looks for no warnings.
+    ///   - memory: the accounts as they were read before, and then as they are now.
     /// - Throws: `JobFileFaults` if the file cannot be read or has a fault.
     public func read(
-        fileAt path: String, warningAt now: Instant? = nil
+        fileAt path: String, warningAt now: Instant? = nil,
+        remembering memory: AccountMemory? = nil
     ) throws(JobFileFaults) -> JobFile {
         let location = path.hasPrefix("/") ? path : join(environment.folder, path[...])
         let bytes: [UInt8]
@@ -185,7 +223,7 @@ extension JobFileReader {
         } catch {
             throw JobFileFaults(path: path, faults: [error])
         }
-        return try read(bytes, path: path, warningAt: now)
+        return try read(bytes, path: path, warningAt: now, remembering: memory)
     }
 }
 
@@ -196,15 +234,20 @@ enum BoundedFile {
         guard descriptor >= 0 else { throw trouble(errno) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            var count = 0
+            // An account's file is small, and there may be thousands.
+            let size = max(4096, bytes.count)
+            let chunk = [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
+                count = Glibc.read(descriptor, buffer.baseAddress, size)
+                initialized = max(0, count)
+            }
             if count < 0 {
                 if errno == EINTR { continue }
                 throw trouble(errno)
             }
             if count == 0 { return bytes }
-            bytes += buffer[..<count]
+            bytes += chunk
             guard bytes.count <= YAMLParser.largestFileBytes else { throw YAMLParser.tooLarge }
         }
     }

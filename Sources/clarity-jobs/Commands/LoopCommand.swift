@@ -9,7 +9,8 @@ struct LoopCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
-        let file = try composition.jobFileToRun()
+        let memory = AccountMemory()
+        let file = try composition.jobFileToRun(remembering: memory)
         let reports = ServiceReports(composition.serviceManager, clock: composition.clock)
         let store = try composition.store(file)
         store.leaseLock.announceLoop(since: composition.clock.now)
@@ -35,7 +36,7 @@ struct LoopCommand {
         }
         console.note(LoopCommand.greeting("loop over", file))
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
-        let reloads = Reloads(composition, inForce, monitor, reports, on: events) {
+        let reloads = Reloads(composition, inForce, memory, monitor, reports, on: events) {
             continuation.yield($0)
         }
         // Other processes announce a change by touching the lock that this process holds, and a

@@ -9,9 +9,9 @@ import Testing
 /// The accounts of a job file, through the built programs: a family's and a study's ways.
 @Suite("accounts", .timeLimit(.minutes(5)))
 struct AccountsProgramTests {
-    private let key = String(repeating: "5a", count: 32)
+    let key = String(repeating: "5a", count: 32)
 
-    private func playground() async throws -> Playground {
+    func playground() async throws -> Playground {
         let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"]) {
             url, folder in
             """
@@ -30,17 +30,17 @@ struct AccountsProgramTests {
         return playground
     }
 
-    private func run(
+    func run(
         _ playground: Playground, _ arguments: String..., input: String = ""
     ) async throws -> ProgramResult {
         try await playground.start(arguments, environment: ["CLARITY_JOBS_KEY": key])
             .finish(input: input)
     }
 
-    private func password(of id: String) -> String { "Invented-Passw0rd-\(id)!" }
+    func password(of id: String) -> String { "Invented-Passw0rd-\(id)!" }
 
     /// Adds accounts by a table, registers them at the backend, and logs them all in.
-    private func logIn(_ ids: [String], _ playground: Playground) async throws {
+    func logIn(_ ids: [String], _ playground: Playground) async throws {
         let table = "id,login\n" + ids.map { "\($0),\($0)@example.org\n" }.joined()
         try playground.folder.write("wearers.csv", Array(table.utf8))
         let path = "\(playground.folder.path)/wearers.csv"

@@ -1,0 +1,190 @@
+import ClarityScheduler
+import Glibc
+import Testing
+
+@testable import ClarityHost
+
+/// Tests job files whose accounts are files of a folder.
+@Suite struct AccountFolderTests {
+    /// A folder with a job file and its folder of accounts.
+    private struct Files {
+        let folder: String
+        let reader: JobFileReader
+
+        init(_ folder: String, _ accounts: [String: String], jobs: String = "") throws {
+            self.folder = folder
+            reader = JobFileReader(
+                catalogue: JobFileSamples.catalogue, zones: SampleZones(), home: "/home/ada",
+                workingDirectory: folder, localZone: "UTC", host: "ada")
+            mkdir("\(folder)/accounts.d", 0o700)
+            try writeJobFile(jobs)
+            for (name, text) in accounts { try write(name, text) }
+        }
+
+        func writeJobFile(_ job: String) throws {
+            let text = JobFileSamples.file(job: job, top: "accounts: accounts.d")
+            try SampleFiles.write("\(folder)/jobs.yaml", Array(text.utf8))
+        }
+
+        func write(_ name: String, _ text: String) throws {
+            try SampleFiles.write("\(folder)/accounts.d/\(name)", Array(text.utf8))
+        }
+
+        func remove(_ name: String) { unlink("\(folder)/accounts.d/\(name)") }
+
+        func accounts(_ memory: AccountMemory? = nil) throws -> [AccountDeclaration] {
+            try reader.read(fileAt: "jobs.yaml", remembering: memory).accounts ?? []
+        }
+
+        func faults(_ memory: AccountMemory? = nil) -> String? {
+            do throws(JobFileFaults) {
+                _ = try reader.read(fileAt: "jobs.yaml", remembering: memory)
+                return nil
+            } catch {
+                return error.description.replacing("\(folder)/", with: "")
+            }
+        }
+    }
+
+    @Test func `files declare accounts by their names, and others declare none`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(
+                folder,
+                [
+                    "ben.yaml": "login: ben@example.org\nenabled: false\n", "anna.yaml": "\n",
+                    "anna.yaml~": "login: 7\n", ".kid.yaml": "nonsense: [\n", "README": "-",
+                ])
+
+            let accounts = try files.accounts()
+
+            #expect(accounts.map(\.id.rawValue) == ["anna", "ben"])
+            #expect(accounts.map(\.login) == [nil, "ben@example.org"])
+            #expect(accounts.map(\.isEnabled) == [true, false])
+        }
+    }
+
+    @Test func `every fault of every file is told in one reading`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(
+                folder,
+                [
+                    "Anna.yaml": "", "ben.yaml": "logn: ben@example.org\nenabled: maybe\n",
+                    "kid.yaml": "id: other\n", "x.yaml": "[",
+                ])
+
+            let told = try #require(files.faults()).split(separator: "\n").map { String($0) }
+
+            #expect(
+                told.filter { !$0.hasPrefix("help: ") } == [
+                    "accounts.d/Anna.yaml: the file's name is not an account's id followed by `.yaml`",
+                    "accounts.d/ben.yaml:1:1: unknown key `logn` in account `ben`; did you mean `login`?",
+                    "accounts.d/ben.yaml:2:10: enabled `maybe` is not a boolean",
+                    "accounts.d/kid.yaml:1:5: id `other` is not that of the file's name, `kid`",
+                    "accounts.d/x.yaml:1:2: a value is missing here",
+                ])
+        }
+    }
+
+    @Test func `the faults of a thousand accounts are told in one reading`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, [:])
+            for number in 0..<1000 {
+                try files.write("a\(number).yaml", "login: a\(number)@example.org\nenabld: true\n")
+            }
+
+            let told = try #require(files.faults()).split(separator: "\n")
+
+            let places = told.filter { $0.contains(":2:1: unknown key `enabld`") }
+            #expect(Set(places.map { $0.prefix { $0 != ":" } }).count == 1000)
+        }
+    }
+
+    @Test func `a folder that is not there is told where the job file names it`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, [:])
+            rmdir("\(folder)/accounts.d")
+
+            let told = files.faults()
+
+            #expect(
+                told?.hasSuffix(
+                    "cannot read the folder of accounts `accounts.d`: no such file or directory")
+                    == true, "\(told ?? "")")
+        }
+    }
+
+    // MARK: Memory
+
+    /// Tells arrays that are one and the same from equal ones.
+    private func places(_ accounts: [AccountDeclaration]) -> [UnsafePointer<Job>?] {
+        accounts.map { $0.jobs.withUnsafeBufferPointer(\.baseAddress) }
+    }
+
+    private static let job = "schedule: { every: 1h }"
+
+    @Test func `only files that have changed are read again`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(
+                folder, ["anna.yaml": "", "ben.yaml": "", "kid.yaml": ""], jobs: Self.job)
+            let memory = AccountMemory(settlingTime: -1)
+            let first = try files.accounts(memory)
+
+            try files.write("ben.yaml", "login: ben@example.org\n")
+            files.remove("kid.yaml")
+            try files.write("eve.yaml", "")
+            let second = try files.accounts(memory)
+            let whole = try files.accounts()
+
+            #expect(second == whole)
+            #expect(second.map(\.id.rawValue) == ["anna", "ben", "eve"])
+            #expect(second[1].login == "ben@example.org")
+            #expect(places(second)[0] != nil && places(second)[0] == places(first)[0])
+            #expect(places(second)[1] != places(first)[1])
+        }
+    }
+
+    @Test func `with another job file every account is read again`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, ["anna.yaml": ""], jobs: Self.job)
+            let memory = AccountMemory(settlingTime: -1)
+            let first = try files.accounts(memory)
+
+            try files.writeJobFile(Self.job.replacing("1h", with: "2h"))
+            let second = try files.accounts(memory)
+
+            #expect(second != first)
+            #expect(second == (try files.accounts()))
+        }
+    }
+
+    @Test func `a file that has only just changed is not remembered`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, ["anna.yaml": ""], jobs: Self.job)
+            let memory = AccountMemory(settlingTime: 3_600_000_000_000)
+
+            let (first, second) = (try files.accounts(memory), try files.accounts(memory))
+
+            #expect(places(first) != places(second))
+        }
+    }
+
+    @Test func `a fault between a new account and a remembered one is told at its place`() throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(
+                folder, ["ben.yaml": "enabled: true\nlogin: b@example.org\n"], jobs: Self.job)
+            let memory = AccountMemory(settlingTime: -1)
+            _ = try files.accounts(memory)
+
+            try files.write("anna.yaml", "login: b@example.org\n")
+            let told = files.faults(memory)
+            files.remove("anna.yaml")
+            let after = try files.accounts(memory)
+
+            #expect(
+                told
+                    == "accounts.d/ben.yaml:2:8: login of account `ben` is also that of `anna`: "
+                    + "the backend would get both under one name")
+            #expect(after.map(\.id.rawValue) == ["ben"])
+        }
+    }
+}
