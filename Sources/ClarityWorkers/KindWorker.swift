@@ -58,6 +58,8 @@ func work(_ context: WorkContext) async -> Outcome {
         return try await worker.run(context).forReport
     } catch let error as APIError where error.ruling.course == .endSession {
         return context.awaitingLogin(after: error)
+    } catch HealthStoreError.loggedOut {
+        return context.awaitingLogin(after: .notLoggedIn)
     } catch {
         return outcome(of: error)
     }

@@ -102,8 +102,8 @@ struct LogoutProgramTests {
         #expect(
             end.errors.contains("a logout has removed everything since this began"),
             "\(end.errors)")
-        #expect(next.status == 77)
-        #expect(next.errors.contains("nobody is logged in; run `clarity-jobs auth login`"))
+        #expect(next.status == 75)
+        #expect(next.errors.contains("waits for a login; run `clarity-jobs auth login`"))
         #expect(try rows(playground) == [:])
     }
 
