@@ -156,7 +156,8 @@ extension DeliveryJudgeTests.Case {
         record.samples = copies.sorted { $0.key < $1.key }.map { sample, count in
             let expected = ExpectedSample.heartRate(sample, 60 + sample % 40)
             return .init(
-                id: "\(sample)", type: "heart_rate", start: expected.start, value: expected.value,
+                id: "\(sample)", user: "demo@example.com", type: "heart_rate",
+                start: expected.start, value: expected.value,
                 copies: policy == .deduplicates ? 1 : count)
         }
         return record

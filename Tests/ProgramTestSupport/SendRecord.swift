@@ -31,6 +31,8 @@ struct SendRecord: Decodable, Sendable {
     /// A sample that the sandbox stores.
     struct Sample: Decodable, Sendable {
         var id: String
+        /// The email address of the user that has it.
+        var user: String
         var type: String
         var start: String
         var value: Double

@@ -27,8 +27,10 @@ struct StateAudit {
         }
     }
 
-    init(statePath: String) throws {
-        let health = try Connection(path: "\(statePath)/health.db", access: .readWrite)
+    /// Reads a state directory; with an account, its data and the history of all.
+    init(statePath: String, account: String? = nil) throws {
+        let data = account.map { "\(statePath)/accounts/\($0)" } ?? statePath
+        let health = try Connection(path: "\(data)/health.db", access: .readWrite)
         let history = try Connection(path: "\(statePath)/history.db", access: .readWrite)
         damage = try [health, history].flatMap { file in
             try file.all("PRAGMA integrity_check") { $0.text(0) }
@@ -38,7 +40,7 @@ struct StateAudit {
         }.filter { $0 != "ok" }
         let table = try health.outboxTable()
         samples = try StateAudit.counts(table, health).merging(
-            StateAudit.packed(statePath, health), uniquingKeysWith: +)
+            StateAudit.packed(data, health), uniquingKeysWith: +)
         reasons = try health.all(
             "SELECT DISTINCT reason FROM \(table) WHERE reason IS NOT NULL ORDER BY reason"
         ) { $0.text(0) }

@@ -50,7 +50,8 @@ extension Service {
             "samples": .array(
                 samples.map { sample in
                     [
-                        "id": .string(sample.id), "type": .string(sample.type),
+                        "id": .string(sample.id), "user": .string(sample.user),
+                        "type": .string(sample.type),
                         "start": .string(sample.start), "value": .number(sample.value),
                         "copies": .count(sample.copies),
                     ]

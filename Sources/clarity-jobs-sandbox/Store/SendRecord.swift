@@ -17,6 +17,8 @@ struct RecordedSend: Sendable {
 /// A sample that the server has from uploads, with the data that identifies its measurement.
 struct RecordedSample: Hashable, Sendable {
     var id: String
+    /// The email address of the user that has it.
+    var user: String
     var type: String
     var start: String
     /// The first number in the sample.
@@ -72,19 +74,20 @@ extension Store {
             WITH ids AS (SELECT DISTINCT sample_id FROM sent_samples
                     WHERE send_id > ? AND fate <> 'not kept'),
                 kept AS (
-                    SELECT metric_id AS id, body, copy FROM metrics
-                    UNION ALL SELECT identifier, body, copy FROM healthkit_samples)
-            SELECT id, coalesce(body ->> 'metric_type', body ->> 'type', ''),
+                    SELECT metric_id AS id, user_id, body, copy FROM metrics
+                    UNION ALL SELECT identifier, user_id, body, copy FROM healthkit_samples)
+            SELECT kept.id, users.email, coalesce(body ->> 'metric_type', body ->> 'type', ''),
                 coalesce(body ->> 'created_at', body ->> 'start_date', ''),
                 (SELECT CAST(atom AS REAL) FROM json_tree(body)
                     WHERE type = 'integer' OR type = 'real' LIMIT 1),
                 count(*), min(copy)
-            FROM ids JOIN kept ON id = sample_id GROUP BY id ORDER BY id
+            FROM ids JOIN kept ON kept.id = sample_id JOIN users ON users.id = user_id
+            GROUP BY kept.id, user_id ORDER BY kept.id, user_id
             """, .integer(send)
         ) { row in
             RecordedSample(
-                id: row.text(0), type: row.text(1), start: row.text(2), value: row.real(3),
-                copies: Int(row.integer(4)))
+                id: row.text(0), user: row.text(1), type: row.text(2), start: row.text(3),
+                value: row.real(4), copies: Int(row.integer(5)))
         }
     }
 

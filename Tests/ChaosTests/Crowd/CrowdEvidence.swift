@@ -26,8 +26,9 @@ struct CrowdEvidence {
     /// The number of attempts that a witness recorded.
     let witnessed: Int
 
-    init(_ scene: CrowdScene) throws {
-        let path = "\(scene.playground.statePath)/history.db"
+    /// Reads a history, and what the witnesses wrote into files of these names.
+    init(_ playground: Playground, lines: (String) throws -> [Substring] = { _ in [] }) throws {
+        let path = "\(playground.statePath)/history.db"
         let history = try Connection(path: path, access: .readOnly)
         overlaps = try history.all(
             """
@@ -48,7 +49,7 @@ struct CrowdEvidence {
             WHERE state = 'failed'
             """
         ) { $0.text(0) }
-        broken = try OwnFault.kept(in: scene.playground)
+        broken = try OwnFault.kept(in: playground)
         open = try history.all(
             """
             SELECT job_id || ' run ' || id || ' is ' || state FROM runs
@@ -65,12 +66,12 @@ struct CrowdEvidence {
         killedUploads = try count(
             """
             SELECT count(*) FROM attempts JOIN runs ON runs.id = run_id
-            WHERE job_id LIKE 'upload%' AND attempts.stop_reason IS NOT NULL
+            WHERE (job_id LIKE 'upload%' OR job_id LIKE '%/upload') AND attempts.stop_reason IS NOT NULL
                 AND (attempts.reason IS NULL OR attempts.reason LIKE 'did not end%')
             """)
 
-        twice = try scene.lines(of: "twice")
-        let seen = try scene.lines(of: "seen")
+        twice = try lines("twice")
+        let seen = try lines("seen")
         witnessed = seen.count
         unfenced = CrowdEvidence.unfenced(seen)
     }

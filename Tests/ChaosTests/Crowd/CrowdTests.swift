@@ -16,7 +16,7 @@ struct CrowdTests {
         try await round.run()
         let leftovers = try await round.settle()
 
-        let evidence = try CrowdEvidence(scene)
+        let evidence = try CrowdEvidence(scene.playground, lines: scene.lines)
         let audit = try StateAudit(statePath: scene.playground.statePath)
         let kept = audit.samples.values.reduce(0, +)
         var cutShort = await round.tally.cutShort

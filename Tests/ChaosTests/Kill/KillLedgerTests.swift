@@ -101,7 +101,8 @@ struct KillLedgerTests {
     /// Returns a sample as the sandbox stores it.
     private static func stored(_ sample: ExpectedSample) -> SendRecord.Sample {
         SendRecord.Sample(
-            id: sample.description, type: sample.kind == .steps ? "activity_level" : "heart_rate",
+            id: sample.description, user: "demo@example.com",
+            type: sample.kind == .steps ? "activity_level" : "heart_rate",
             start: sample.start, value: sample.value, copies: 1)
     }
 }

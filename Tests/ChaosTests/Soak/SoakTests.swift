@@ -69,7 +69,7 @@ struct SoakTests {
 
         events["fault"] = try await scene.sandbox.clearFaults()
         let leftovers = try await CrowdRound(scene, plan, length: .zero).settle()
-        let evidence = try CrowdEvidence(scene)
+        let evidence = try CrowdEvidence(scene.playground, lines: scene.lines)
         let audit = try StateAudit(statePath: scene.playground.statePath)
         var cutShort = DeliveryJudge.CutShort()
         cutShort.attempts = loop.faults.count {
