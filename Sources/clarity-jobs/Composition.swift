@@ -75,6 +75,9 @@ struct Composition {
         return view
     }
 
+    /// The account of `--account`, if the option has an account's id.
+    var namedAccount: AccountID? { arguments["account"].flatMap { AccountID($0) } }
+
     /// Returns what a command for one account sees of the job file.
     func view(of account: AccountDeclaration, in file: JobFile) -> JobFile {
         var view = file.view(of: account)

@@ -30,7 +30,8 @@ extension RunHistory {
     ///   - since: only occurrences of which the latest was due then or later; `nil` for all.
     ///   - jobs: the jobs whose occurrences up to `now` schedulers should have dealt with.
     public func missed(
-        of job: JobID?, since: Instant?, limit: Int, jobs: [Job], at now: Instant
+        of job: JobID?, account: AccountID? = nil, since: Instant?, limit: Int, jobs: [Job],
+        at now: Instant
     ) throws(RunStoreError) -> [MissedOccurrences] {
         let recorded = try rethrowing(path) {
             try connection?.all(
@@ -38,12 +39,16 @@ extension RunHistory {
                 SELECT f.job_id, first_ms, latest_ms, occurrences, fate, run_id
                 FROM occurrence_fates AS f LEFT JOIN runs ON runs.id = run_id
                 WHERE latest_ms >= ?1 AND (?2 IS NULL OR f.job_id = ?2)
+                    AND (?5 IS NULL OR f.job_id > ?5 AND f.job_id < ?6)
                     AND (fate <> 'coalesced' OR started_at_ms IS NULL
                         OR started_at_ms - first_ms > ?4)
                 ORDER BY latest_ms DESC, f.job_id LIMIT ?3
                 """, .integer(since?.millisecondsSince1970 ?? .min),
                 job.map { .text($0.rawValue) } ?? .null, .integer(Int64(limit)),
-                .integer(RunHistory.patience.milliseconds), map: MissedOccurrences.init) ?? []
+                .integer(RunHistory.patience.milliseconds),
+                account.map { .text($0.jobs.lowerBound) } ?? .null,
+                account.map { .text($0.jobs.upperBound) } ?? .null, map: MissedOccurrences.init)
+                ?? []
         }
         let pending = try self.pending(jobs.filter { job == nil || $0.id == job }, at: now)
             .filter { since == nil || $0.due.latest >= since ?? now }

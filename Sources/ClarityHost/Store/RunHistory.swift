@@ -145,6 +145,8 @@ public struct RunHistory: ~Copyable {
 public struct RunFilter: Hashable, Sendable {
     /// The job, or `nil` for all jobs.
     public var job: JobID?
+    /// Only runs of this account's jobs.
+    public var account: AccountID?
     /// Only runs that failed for good.
     public var isFailed: Bool
     /// Only runs that a deferral has held back.
@@ -156,10 +158,11 @@ public struct RunFilter: Hashable, Sendable {
 
     /// Creates a filter for the runs that match all given conditions; without any, for all runs.
     public init(
-        job: JobID? = nil, isFailed: Bool = false, isDeferred: Bool = false,
-        since: Instant? = nil, until: Instant? = nil
+        job: JobID? = nil, account: AccountID? = nil, isFailed: Bool = false,
+        isDeferred: Bool = false, since: Instant? = nil, until: Instant? = nil
     ) {
         self.job = job
+        self.account = account
         self.isFailed = isFailed
         self.isDeferred = isDeferred
         self.since = since
@@ -173,6 +176,10 @@ public struct RunFilter: Hashable, Sendable {
         if let job {
             terms.append("job_id = ?")
             values.append(.text(job.rawValue))
+        }
+        if let account {
+            terms.append("job_id > ? AND job_id < ?")
+            values += [.text(account.jobs.lowerBound), .text(account.jobs.upperBound)]
         }
         if isFailed { terms.append("state = 'failed'") }
         if isDeferred {
@@ -188,4 +195,9 @@ public struct RunFilter: Hashable, Sendable {
         }
         return (terms.isEmpty ? "" : "WHERE \(terms.joined(separator: " AND "))", values)
     }
+}
+
+extension AccountID {
+    /// The bounds of the ids of the account's jobs, `anna/` and the text after every `anna/...`.
+    var jobs: Range<String> { "\(rawValue)/"..<"\(rawValue)0" }
 }

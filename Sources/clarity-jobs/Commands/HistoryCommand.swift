@@ -14,7 +14,8 @@ struct HistoryCommand {
         let job = try composition.historyJob("history")
         let limit = try composition.limit(1...1_000_000)
         let filter = RunFilter(
-            job: job, isFailed: arguments.has("failed"), isDeferred: arguments.has("deferred"),
+            job: job, account: composition.namedAccount, isFailed: arguments.has("failed"),
+            isDeferred: arguments.has("deferred"),
             since: try composition.time("since"), until: try composition.time("until"))
         let file = try composition.jobFile()
         let history = try composition.history(file)
@@ -56,7 +57,21 @@ extension Composition {
         guard let job = JobID(name) else {
             throw CommandFailure(.usage, "`\(name)` is no job's id")
         }
-        return job
+        // With an account, its jobs may be named without it.
+        return job.account == nil ? JobID(namedAccount, job) : job
+    }
+
+    /// Returns a run of the history; with `--account`, the runs of other accounts are not there.
+    func run(
+        numbered number: Int64, in history: borrowing RunHistory
+    ) throws(CommandFailure) -> Run {
+        let found = try askingStore { () throws(RunStoreError) in
+            try history.run(RunID(number))
+        }
+        guard let found, namedAccount == nil || found.job.account == namedAccount else {
+            throw CommandFailure(.usage, "no run \(number) in the history")
+        }
+        return found
     }
 
     /// Refuses a job that neither the job file nor the history has: a job that was removed from the
@@ -68,7 +83,8 @@ extension Composition {
         let runs = try askingStore { () throws(RunStoreError) in
             try history.runs(of: job, limit: 1)
         }
-        guard runs.isEmpty else { return }
+        let isOthers = namedAccount != nil && job.account != namedAccount
+        guard runs.isEmpty || isOthers else { return }
         let suggestion = didYouMean(job.rawValue, among: file.jobs.map(\.id.rawValue))
         throw CommandFailure(
             .usage, "no job `\(job)` in the job file or in the history\(suggestion)")
@@ -87,14 +103,9 @@ struct HistoryShowCommand {
             throw CommandFailure(.usage, "`history show` wants a run's number")
         }
         let history = try composition.history(try composition.jobFile())
-        let (found, attempts, spans) = try askingStore { () throws(RunStoreError) in
-            (
-                try history.run(RunID(id)), try history.attempts(of: RunID(id)),
-                try history.deferrals(of: RunID(id))
-            )
-        }
-        guard let run = found else {
-            throw CommandFailure(.usage, "no run \(id) in the history")
+        let run = try composition.run(numbered: id, in: history)
+        let (attempts, spans) = try askingStore { () throws(RunStoreError) in
+            (try history.attempts(of: run.id), try history.deferrals(of: run.id))
         }
         let console = composition.console
         guard console.form == .table else {

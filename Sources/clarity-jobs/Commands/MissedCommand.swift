@@ -17,7 +17,8 @@ struct MissedCommand {
         let history = try composition.history(file)
         let found = try askingStore { () throws(RunStoreError) in
             try history.missed(
-                of: job, since: since, limit: limit, jobs: file.enabledJobs,
+                of: job, account: composition.namedAccount, since: since, limit: limit,
+                jobs: file.enabledJobs,
                 at: composition.clock.now)
         }
         if found.isEmpty, let job { try composition.demandKnown(job, file, history) }

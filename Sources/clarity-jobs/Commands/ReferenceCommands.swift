@@ -171,7 +171,7 @@ private struct MachineCandidates {
     private func runs() throws(CommandFailure) -> [Completion.Candidate] {
         let history = try composition.history(try composition.jobFile())
         return try askingStore { () throws(RunStoreError) in
-            try history.runs(of: nil, limit: 50)
+            try history.runs(RunFilter(account: composition.namedAccount), limit: 50)
         }.map { .init(word: "\($0.id)", summary: "\($0.job), \($0.state.rawValue)") }
     }
 }

@@ -86,14 +86,7 @@ struct RunRequests {
         _ word: String, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> Run? {
         guard let number = Int64(word) else { return nil }
-        let found: Run?
-        do throws(RunStoreError) {
-            found = try history.run(RunID(number))
-        } catch {
-            throw CommandFailure(error)
-        }
-        guard let found else { throw CommandFailure(.usage, "no run \(number) in the history") }
-        return found
+        return try composition.run(numbered: number, in: history)
     }
 
     private func last(
