@@ -60,66 +60,70 @@ static const unsigned char asset_12[] = {
 };
 
 static const unsigned char asset_13[] = {
-#embed "assets/page-data.js"
+#embed "assets/page-accounts.js"
 };
 
 static const unsigned char asset_14[] = {
-#embed "assets/page-explore.js"
+#embed "assets/page-data.js"
 };
 
 static const unsigned char asset_15[] = {
-#embed "assets/page-insights.js"
+#embed "assets/page-explore.js"
 };
 
 static const unsigned char asset_16[] = {
-#embed "assets/page-jobs.js"
+#embed "assets/page-insights.js"
 };
 
 static const unsigned char asset_17[] = {
-#embed "assets/page-machine.js"
+#embed "assets/page-jobs.js"
 };
 
 static const unsigned char asset_18[] = {
-#embed "assets/page-run.js"
+#embed "assets/page-machine.js"
 };
 
 static const unsigned char asset_19[] = {
-#embed "assets/page-sleep.js"
+#embed "assets/page-run.js"
 };
 
 static const unsigned char asset_20[] = {
-#embed "assets/page-sources.js"
+#embed "assets/page-sleep.js"
 };
 
 static const unsigned char asset_21[] = {
-#embed "assets/page-today.js"
+#embed "assets/page-sources.js"
 };
 
 static const unsigned char asset_22[] = {
-#embed "assets/page-workouts.js"
+#embed "assets/page-today.js"
 };
 
 static const unsigned char asset_23[] = {
-#embed "assets/pages.css"
+#embed "assets/page-workouts.js"
 };
 
 static const unsigned char asset_24[] = {
-#embed "assets/pictures.js"
+#embed "assets/pages.css"
 };
 
 static const unsigned char asset_25[] = {
-#embed "assets/runs.js"
+#embed "assets/pictures.js"
 };
 
 static const unsigned char asset_26[] = {
-#embed "assets/series.js"
+#embed "assets/runs.js"
 };
 
 static const unsigned char asset_27[] = {
-#embed "assets/style.css"
+#embed "assets/series.js"
 };
 
 static const unsigned char asset_28[] = {
+#embed "assets/style.css"
+};
+
+static const unsigned char asset_29[] = {
 #embed "assets/timeline.js"
 };
 
@@ -137,22 +141,23 @@ static const struct cwebpages_asset assets[] = {
     {"live.js", asset_10, sizeof asset_10},
     {"nights.js", asset_11, sizeof asset_11},
     {"page-access.js", asset_12, sizeof asset_12},
-    {"page-data.js", asset_13, sizeof asset_13},
-    {"page-explore.js", asset_14, sizeof asset_14},
-    {"page-insights.js", asset_15, sizeof asset_15},
-    {"page-jobs.js", asset_16, sizeof asset_16},
-    {"page-machine.js", asset_17, sizeof asset_17},
-    {"page-run.js", asset_18, sizeof asset_18},
-    {"page-sleep.js", asset_19, sizeof asset_19},
-    {"page-sources.js", asset_20, sizeof asset_20},
-    {"page-today.js", asset_21, sizeof asset_21},
-    {"page-workouts.js", asset_22, sizeof asset_22},
-    {"pages.css", asset_23, sizeof asset_23},
-    {"pictures.js", asset_24, sizeof asset_24},
-    {"runs.js", asset_25, sizeof asset_25},
-    {"series.js", asset_26, sizeof asset_26},
-    {"style.css", asset_27, sizeof asset_27},
-    {"timeline.js", asset_28, sizeof asset_28},
+    {"page-accounts.js", asset_13, sizeof asset_13},
+    {"page-data.js", asset_14, sizeof asset_14},
+    {"page-explore.js", asset_15, sizeof asset_15},
+    {"page-insights.js", asset_16, sizeof asset_16},
+    {"page-jobs.js", asset_17, sizeof asset_17},
+    {"page-machine.js", asset_18, sizeof asset_18},
+    {"page-run.js", asset_19, sizeof asset_19},
+    {"page-sleep.js", asset_20, sizeof asset_20},
+    {"page-sources.js", asset_21, sizeof asset_21},
+    {"page-today.js", asset_22, sizeof asset_22},
+    {"page-workouts.js", asset_23, sizeof asset_23},
+    {"pages.css", asset_24, sizeof asset_24},
+    {"pictures.js", asset_25, sizeof asset_25},
+    {"runs.js", asset_26, sizeof asset_26},
+    {"series.js", asset_27, sizeof asset_27},
+    {"style.css", asset_28, sizeof asset_28},
+    {"timeline.js", asset_29, sizeof asset_29},
 };
 
 const struct cwebpages_asset *cwebpages_find(const char *name) {

@@ -4,6 +4,7 @@ public struct APIAction: Hashable, Sendable {
     public var summary: String
     /// The command, such as `outbox retry`.
     public var command: [String]
+    public var reach: APIReach
     /// Words that the command always gets.
     private var fixed: [String]
     public var parameters: [APIParameter]
@@ -18,9 +19,9 @@ public struct APIAction: Hashable, Sendable {
 
     private init(
         _ name: String, _ summary: String, _ command: String, with fixed: [String] = [],
-        _ parameters: [APIParameter]
+        of reach: APIReach = .values, _ parameters: [APIParameter]
     ) {
-        (self.name, self.summary, self.fixed) = (name, summary, fixed)
+        (self.name, self.summary, self.fixed, self.reach) = (name, summary, fixed, reach)
         self.command = command.split(separator: " ").map { String($0) }
         self.parameters = parameters
     }
@@ -51,24 +52,25 @@ public struct APIAction: Hashable, Sendable {
     /// Every action.
     public static let all: [APIAction] = [
         APIAction(
-            "pause", "Pause a job", "pause",
+            "pause", "Pause a job", "pause", of: .jobs,
             [
                 job, APIParameter("for", .span, .option("for"), "length of the pause"),
                 APIParameter("until", .time, .option("until"), "end of the pause"),
                 APIParameter("reason", .note, .option("reason"), "a note that `explain` shows"),
             ]),
-        APIAction("resume", "Resume a paused job", "resume", [job]),
+        APIAction("resume", "Resume a paused job", "resume", of: .jobs, [job]),
         APIAction(
-            "run", "Ask for a run of a job, which the loop starts", "run", with: ["--ask"], [job]),
+            "run", "Ask for a run of a job, which the loop starts", "run", with: ["--ask"],
+            of: .jobs, [job]),
         APIAction(
-            "cancel", "Cancel an unfinished run", "cancel",
+            "cancel", "Cancel an unfinished run", "cancel", of: .jobs,
             [
                 APIParameter(
                     "run", .number(1...Int64.max), .operand, isRequired: true, "number of the run")
             ]),
         APIAction(
             "retry", "Retry a run that failed, was cancelled or expired, or the last run of a job",
-            "retry",
+            "retry", of: .jobs,
             [
                 APIParameter("run", .number(1...Int64.max), .operand, "number of the run"),
                 APIParameter("job", .job, .operand, "the job"),

@@ -5,6 +5,9 @@ public struct APIRoute: Hashable, Sendable {
     public var summary: String
     /// The command, such as `history show`.
     public var command: [String]
+    public var reach: APIReach
+    /// Words that the command always gets.
+    private var fixed: [String]
     /// The variable of the path first, if there is one.
     public var parameters: [APIParameter]
 
@@ -34,7 +37,7 @@ public struct APIRoute: Hashable, Sendable {
         _ variable: String, _ query: [(name: String, value: String)]
     ) throws(APIFault) -> [String] {
         let own = self.variable.map { [(name: $0, value: variable)] } ?? []
-        return try commandWords(command, parameters, own + query)
+        return try commandWords(command + fixed, parameters, own + query)
     }
 
     /// Whether a request names one thing, which may not exist: in its path, or as a job or a type.
@@ -46,9 +49,11 @@ public struct APIRoute: Hashable, Sendable {
     }
 
     init(
-        _ path: String, _ summary: String, _ command: String, _ parameters: [APIParameter] = []
+        _ path: String, _ summary: String, _ command: String, with fixed: [String] = [],
+        of reach: APIReach = .values, _ parameters: [APIParameter] = []
     ) {
         (self.path, self.summary, self.parameters) = (path, summary, parameters)
+        (self.fixed, self.reach) = (fixed, reach)
         self.command = command.split(separator: " ").map { String($0) }
     }
 }
@@ -64,23 +69,26 @@ extension APIRoute {
     /// Every route that a command answers.
     public static let all: [APIRoute] = [
         APIRoute("status", "Whether the data is up to date, and why not", "status"),
-        APIRoute("jobs", "Jobs, when each runs next and what it waits for", "list"),
         APIRoute(
-            "explain", "Why a job runs now or does not", "explain",
+            "accounts", "Whether the data of each account is up to date, and why not", "status",
+            with: ["--all"], of: .accounts),
+        APIRoute("jobs", "Jobs, when each runs next and what it waits for", "list", of: .jobs),
+        APIRoute(
+            "explain", "Why a job runs now or does not", "explain", of: .jobs,
             [
                 APIParameter("job", .job, .operand, isRequired: true, "the job"),
                 APIParameter(
                     "at", .time, .option("at"), "explain that time instead of the present"),
             ]),
         APIRoute(
-            "next", "The next occurrences of jobs, soonest first", "next",
+            "next", "The next occurrences of jobs, soonest first", "next", of: .jobs,
             [
                 APIParameter(
                     "count", .number(1...1000), .option("limit"), "number of occurrences"),
                 APIParameter("job", .job, .operand, "occurrences of this job only"),
             ]),
         APIRoute(
-            "history", "Runs, newest first", "history",
+            "history", "Runs, newest first", "history", of: .jobs,
             [
                 APIParameter(
                     "since", .time, .option("since"), "only runs that ended then or later"),
@@ -90,7 +98,7 @@ extension APIRoute {
             ]),
         APIRoute(
             "missed", "Occurrences that started no run of their own, latest first",
-            "history missed",
+            "history missed", of: .jobs,
             [
                 APIParameter(
                     "since", .time, .option("since"), "only occurrences then or later"),
@@ -99,6 +107,7 @@ extension APIRoute {
             ]),
         APIRoute(
             "runs/{id}", "One run, its attempts and everything it waited for", "history show",
+            of: .jobs,
             [
                 APIParameter(
                     "id", .number(1...Int64.max), .operand, isRequired: true, "number of the run")
@@ -144,7 +153,9 @@ extension APIRoute {
                     "number of the sample")
             ]),
         APIRoute("sources", "The sources of the job file and the state of each", "sources"),
-        APIRoute("doctor", "This machine's conditions and where each value comes from", "doctor"),
+        APIRoute(
+            "doctor", "This machine's conditions and where each value comes from", "doctor",
+            of: .jobs),
         APIRoute(
             "access", "The audit log: who read, sent or removed what", "audit log",
             [APIParameter("since", .span, .option("since"), "only entries of the last time")]),

@@ -26,7 +26,7 @@ public enum APIValue: Hashable, Sendable {
     /// The regular expression that a value matches as a whole, in the syntax of JSON Schema.
     public var pattern: String {
         switch self {
-        case .job: "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+        case .job: "^([a-z0-9_-]{1,64}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
         case .type: "^[A-Za-z][A-Za-z0-9_]{0,99}$"
         case .insight: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
         case .number: "^(0|[1-9][0-9]{0,17})$"

@@ -73,7 +73,8 @@ class Served:
                 self.close()
                 raise
 
-    def begin(self, years):
+    def begin_with(self, jobs):
+        """Starts a backend, and writes the job file."""
         self.folder = Path(tempfile.mkdtemp(prefix="pages-"))
         backend = self.start(
             "sandbox",
@@ -81,12 +82,15 @@ class Served:
             *("--processing-steps", "2", "--exit-with-stdin"),
         )
         url = self.first(backend, r"http://\S+")
-        (self.folder / "jobs.yaml").write_text(JOBS.format(url=url, folder=self.folder))
+        (self.folder / "jobs.yaml").write_text(jobs.format(url=url, folder=self.folder))
         self.environment |= {
             "HOME": str(self.folder),
             "CLARITY_JOBS_CONFIG": str(self.folder / "jobs.yaml"),
             "CLARITY_JOBS_STATE": str(self.folder / "state"),
         }
+
+    def begin(self, years):
+        self.begin_with(JOBS)
         if years == 0:
             return
         until = datetime.now(timezone.utc).replace(microsecond=0)

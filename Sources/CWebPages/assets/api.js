@@ -2,7 +2,15 @@
  * The server's API. Answers are kept in memory only while a page shows them.
  */
 
-/** @typedef {{csrf: string, read_only: boolean, zone: string, version: string}} Session */
+/**
+ * @typedef {object} Session
+ * @property {string} csrf
+ * @property {boolean} read_only
+ * @property {string | null} zone `null` where it differs from account to account
+ * @property {string} version
+ * @property {"person" | "caretaker" | "wearer"} viewer
+ * @property {string | null} account the wearer's
+ */
 
 /** A request that failed; its message is for the reader. */
 export class RequestError extends Error {
@@ -21,6 +29,9 @@ export async function openSession() {
     session ??= await get("session");
     return session;
 }
+
+/** Whether the reader looks after the accounts: sees their states, and nobody's values. */
+export const isCaretaker = () => session?.viewer === "caretaker";
 
 /** Whether the server refuses actions. */
 export const isReadOnly = () => session?.read_only ?? true;

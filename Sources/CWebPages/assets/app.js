@@ -2,7 +2,7 @@
  * The application: finds the page of an address, loads what it shows, and draws it again when
  * something has changed.
  */
-import {isReadOnly, openSession, RequestError} from "./api.js";
+import {isCaretaker, isReadOnly, openSession, RequestError} from "./api.js";
 import {announce, button, h, replaceInPlace} from "./dom.js";
 import {clockTime, relative, setZone} from "./format.js";
 import {listen} from "./live.js";
@@ -35,6 +35,7 @@ const pages = [
     ["/sleep", "./page-sleep.js"],
     ["/workouts", "./page-workouts.js"],
     ["/insights", "./page-insights.js"],
+    ["/accounts", "./page-accounts.js"],
     ["/jobs", "./page-jobs.js"],
     ["/data", "./page-data.js"],
     ["/sources", "./page-sources.js"],
@@ -54,7 +55,7 @@ let isUnanswered = false;
 async function moduleFor(path) {
     const run = /^\/runs\/(\d+)$/.exec(path);
     if (run) return {page: (await import("./page-run.js")).default, id: run[1]};
-    const known = pages.find(([known]) => known === (path === "/" ? "/today" : path));
+    const known = pages.find(([known]) => known === path);
     if (!known) return null;
     return {page: (await import(known[1])).default, id: undefined};
 }
@@ -70,15 +71,16 @@ async function show(moveFocus) {
     showing = stop;
     current = null;
     isUnanswered = false;
-    const path = location.pathname;
-    markLink(path);
     closeMenu();
     const late = setTimeout(() => main.replaceChildren(loading()), 150);
     try {
         const session = await openSession();
-        setZone(session.zone);
+        const path = pathOf(location.pathname);
+        showLinks(path);
+        setZone(session.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
         document.getElementById("installation").textContent =
-            `clarity-jobs ${session.version} · times in ${session.zone}`
+            `clarity-jobs ${session.version}${session.account ? ` · ${session.account}` : ""}`
+            + ` · times in ${session.zone ?? "this browser's zone"}`
             + (session.read_only ? " · read only" : "");
         const found = await moduleFor(path);
         if (stop.signal.aborted) return;
@@ -189,8 +191,18 @@ function failure(error) {
         button("Try again", "again", () => show(false)));
 }
 
-function markLink(path) {
-    const section = path === "/" ? "/today" : path.startsWith("/runs/") ? "/jobs" : path;
+/** The path of the page that an address shows. */
+function pathOf(path) {
+    if (!["/", "/today"].includes(path)) return path;
+    return isCaretaker() ? "/accounts" : "/today";
+}
+
+/** Shows the links of what the reader may see, and marks that of a path. */
+function showLinks(path) {
+    for (const element of document.querySelectorAll("#pages [data-of]")) {
+        element.hidden = (element.dataset.of === "accounts") !== isCaretaker();
+    }
+    const section = path.startsWith("/runs/") ? "/jobs" : path;
     for (const link of document.querySelectorAll("#pages a")) {
         if (link.getAttribute("href") === section)
             link.setAttribute("aria-current", "page");

@@ -1,6 +1,6 @@
 /** Jobs: when each ran and runs next, and what it waits for. */
 import {actionButton, pauseButton} from "./actions.js";
-import {get} from "./api.js";
+import {get, isCaretaker} from "./api.js";
 import {behind, empty, facts, h, table} from "./dom.js";
 import {age, dayTime, moment, number, relative, span} from "./format.js";
 import {
@@ -14,17 +14,25 @@ import {
 } from "./runs.js";
 import {hours, timeline, timelineKey} from "./timeline.js";
 
-async function load({signal}) {
+/** As many jobs as are shown one by one. */
+const most = 60;
+
+async function load({query, signal}) {
     const since = new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19) + "Z";
-    const [jobs, runs, next, missed] = await Promise.all([
+    const lists = await Promise.all([
         get("jobs", {}, signal),
         get("history", {since, limit: 1000}, signal),
         get("next", {count: 400}, signal),
         get("missed", {since, limit: 1000}, signal),
     ]);
-    const explained = await Promise.all(jobs.filter((job) => job.state !== "disabled")
+    const account = isCaretaker() ? query.get("account") : null;
+    const [jobs, runs, next, missed] =
+        lists.map((list) => list.filter((one) => !account || one.job.startsWith(`${account}/`)));
+    // With many accounts, whoever wants to know why chooses one.
+    const explained = jobs.length > most ? [] : await Promise.all(
+        jobs.filter((job) => job.state !== "disabled")
             .map((job) => get("explain", {job: job.job}, signal)));
-    return {jobs, runs, next, missed, explained: explained.map(steady)};
+    return {jobs, runs, next, missed, account, explained: explained.map(steady)};
 }
 
 /** Without what is different at each look, so that an unchanged page is not drawn again. */
@@ -36,11 +44,12 @@ function steady(explanation) {
     return {...explanation, start};
 }
 
-function draw({jobs, runs, next, missed, explained}, place) {
+function draw({jobs, runs, next, missed, account, explained}, place) {
+    const title = account ? `Jobs of ${account}` : "Jobs";
     if (jobs.length === 0) {
         return [
-            h("h1", null, "Jobs"),
-            empty("The job file has no jobs.", "Run ", h("code", null, "clarity-jobs init"),
+            h("h1", null, title),
+            account ? empty(`There is no account ${account}.`) : empty("The job file has no jobs.", "Run ", h("code", null, "clarity-jobs init"),
                 " to make one.")
         ];
     }
@@ -48,12 +57,13 @@ function draw({jobs, runs, next, missed, explained}, place) {
     const coming = next.filter((one) => Date.parse(one.at) < now + hours * 3_600_000);
     const byJob = new Map(explained.map((one) => [one.job, one]));
     return [
-        h("h1", null, "Jobs"),
+        h("h1", null, title),
         h("p", {class: "lead"}, headline(jobs, runs)),
         h("section", {class: "panel", "aria-labelledby": "times"},
             h("div", {class: "section-head"},
                 h("h2", {id: "times"}, `The last and the next ${hours} hours`), timelineKey()),
-            timeline(jobs.map((job) => job.job), runs, coming, missed, now),
+            jobs.length > most ? null
+                : timeline(jobs.map((job) => job.job), runs, coming, missed, now),
             behind("Runs as a table", () => runsTable(runs)),
             missed.length === 0 ? null
                 : behind("Missed starts as a table", () => missedTable(missed)),
@@ -62,9 +72,23 @@ function draw({jobs, runs, next, missed, explained}, place) {
                     coming.slice(0, 200).map((one) => [moment(one.at), one.job])))),
         h("section", {"aria-labelledby": "each"},
             h("h2", {id: "each", class: "unseen"}, "Each job"),
-            h("ul", {class: "jobs"},
-                jobs.map((job) => jobItem(job, byJob.get(job.job), runs, place)))),
+            jobs.length > most ? busyTable(jobs)
+                : h("ul", {class: "jobs"},
+                    jobs.map((job) => jobItem(job, byJob.get(job.job), runs, place)))),
     ];
+}
+
+/** The jobs that run, wait or are late, where there are too many to show each. */
+function busyTable(jobs) {
+    const busy = jobs.filter((job) => !["idle", "disabled"].includes(job.state) || job.overdue);
+    if (busy.length === 0) return h("p", {class: "muted"}, "No job runs or waits.");
+    return table("Jobs that run or wait", ["Job", "State", "Waits for"],
+        busy.slice(0, 500).map((job) => [
+            h("a", {href: `/jobs?account=${encodeURIComponent(job.job.split("/")[0])}`}, job.job),
+            stateMark(job.state),
+            job.overdue ? h("span", {class: "warn"}, commandText(job.overdue))
+                : job.waiting_on.map(waitText).join("; "),
+        ]));
 }
 
 function headline(jobs, runs) {

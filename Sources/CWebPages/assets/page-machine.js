@@ -1,10 +1,13 @@
 /** Machine: the conditions of the machine, and the changes that clarity-jobs is notified of. */
-import {get} from "./api.js";
+import {get, isCaretaker} from "./api.js";
 import {h, table} from "./dom.js";
 import {age, moment, words} from "./format.js";
 import {commandText} from "./runs.js";
 
 async function load({signal}) {
+    // What an account's own status and notices say is for its wearer.
+    if (isCaretaker())
+        return {doctor: await get("doctor", {}, signal), installation: null, notices: []};
     const [doctor, status, notices] = await Promise.all(
         [get("doctor", {}, signal), get("status", {}, signal), get("notices", {}, signal)]);
     return {doctor, installation: status.installation, notices};
@@ -16,7 +19,7 @@ function draw({doctor, installation, notices}) {
     const current = notices.filter((one) => !one.resolved_at);
     return [
         h("h1", null, "Machine"),
-        h("p", {class: "lead"},
+        installation && h("p", {class: "lead"},
             loops.length > 0 ? ["A loop has run since ", moment(loops[0].since), ". "]
                              : "No loop runs here: cron or a person has to start the jobs. ",
             "A scheduler last decided ", age(installation?.last_look_at), "."),

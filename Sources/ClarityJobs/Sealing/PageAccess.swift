@@ -77,28 +77,39 @@ public struct PageAccess: Sendable {
 
     /// Replaces the password.
     public func setPassword(_ password: Secret) throws(BackupError) {
+        guard let hash = PageAccess.hash(password) else {
+            throw .unusable(path: passwordPath, problem: "there is no memory for its hash")
+        }
+        try locked { () throws(BackupError) in
+            try DurableFile.replace(passwordPath, by: "\(hash)\n")
+        }
+    }
+
+    /// Returns the hash of a password in libsodium's own form; `nil` if there is no memory for it.
+    private static func hash(_ password: Secret) -> String? {
         var text = [CChar](repeating: 0, count: Int(crypto_pwhash_STRBYTES))
         let code = password.reveal().withCString { bytes in
             crypto_pwhash_str(
                 &text, bytes, UInt64(strlen(bytes)), UInt64(crypto_pwhash_OPSLIMIT_INTERACTIVE),
                 Int(crypto_pwhash_MEMLIMIT_INTERACTIVE))
         }
-        guard code == 0 else {
-            throw .unusable(path: passwordPath, problem: "there is no memory for its hash")
-        }
         let hash = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-        try locked { () throws(BackupError) in
-            try DurableFile.replace(
-                passwordPath, by: String(decoding: hash, as: UTF8.self) + "\n")
-        }
+        return code == 0 ? String(decoding: hash, as: UTF8.self) : nil
     }
 
-    /// Whether this is the password. Takes 64 MiB while it runs, and some 100 ms.
+    /// Takes the time that it takes to check a password, where there is none to compare with.
+    public static func spendTime(on password: Secret) { _ = hash(password) }
+
+    /// Whether this is the password. Takes 64 MiB while it runs, and some 100 ms, also if there is no
+    /// password.
     public func accepts(password: Secret) throws(BackupError) -> Bool {
         guard
             let text = try DurableFile.text(of: passwordPath, atMost: PageAccess.largestFile),
             let hash = text.split(separator: "\n").first
-        else { return false }
+        else {
+            PageAccess.spendTime(on: password)
+            return false
+        }
         return password.reveal().withCString { bytes in
             crypto_pwhash_str_verify(String(hash), bytes, UInt64(strlen(bytes))) == 0
         }

@@ -4,8 +4,8 @@ import CWebPages
 enum PageFiles {
     /// The paths that the one HTML file answers; its script shows the page.
     private static let pages: Set<String> = [
-        "/", "/today", "/explore", "/sleep", "/workouts", "/insights", "/jobs", "/data", "/sources",
-        "/machine", "/access",
+        "/", "/today", "/explore", "/sleep", "/workouts", "/insights", "/accounts", "/jobs",
+        "/data", "/sources", "/machine", "/access",
     ]
 
     /// Whether a path is that of a page.

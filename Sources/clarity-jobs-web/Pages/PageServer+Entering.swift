@@ -2,32 +2,32 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 import Synchronization
+import WebAPI
 
 // How a browser comes in: by a link that works once, or with the password.
 extension PageServer {
     func enter(_ request: PageRequest) -> Exchange {
         if request.method == "POST" { return enterWithPassword(request) }
-        guard let (name, token) = request.query.first else {
-            return reply(page(200, nil))
-        }
-        guard name == "token", request.query.count == 1 else {
-            return reply(page(400, "This address is incomplete."))
-        }
+        guard !request.query.isEmpty else { return reply(page(200, nil)) }
+        let values = Dictionary(request.query.map { ($0.name, $0.value) }) { one, _ in one }
+        guard let token = values["token"], values.count == request.query.count,
+            values.keys.allSatisfy(["token", "account"].contains)
+        else { return reply(page(400, "This address is incomplete.")) }
         // Whoever only looks at the head of a link, such as a mail scanner, does not use it up.
         guard !request.isHead else { return reply(page(200, nil)) }
         do throws(BackupError) {
-            guard try access.useLink(token, at: SystemClock().now) else {
-                return reply(page(403, "This link was used before, or it has expired."))
-            }
+            guard let entrance = entrances.entrance(of: values["account"] ?? ""),
+                try entrance.access.useLink(token, at: SystemClock().now)
+            else { return reply(page(403, "This link was used before, or it has expired.")) }
+            return redirect("/today", ["Set-Cookie": newCookie(entrance.viewer)])
         } catch {
             complain("\(error)".forReport)
             return refuse(503, "the link cannot be checked; the log says why")
         }
-        return redirect("/today", ["Set-Cookie": newCookie()])
     }
 
     private func enterWithPassword(_ request: PageRequest) -> Exchange {
-        guard access.hasPassword else { return refuse(403, "there is no password") }
+        guard entrances.mayTakePassword else { return refuse(403, "there is no password") }
         guard request.type == "application/x-www-form-urlencoded" else {
             return refuse(415, "the password is sent as application/x-www-form-urlencoded")
         }
@@ -35,6 +35,7 @@ extension PageServer {
             guard let password = FormBody.value(of: "password", in: body),
                 let secret = Secret(passwordLine: Array(password.utf8))
             else { return .answer(page(400, "Type the password.").secured) }
+            let account = FormBody.value(of: "account", in: body) ?? ""
             if let wait = attempts.withLock({ $0.take(at: .now) }) {
                 let seconds = wait.milliseconds / 1000 + 1
                 var answer = page(429, "Too many attempts. Try again in \(seconds) s.")
@@ -43,29 +44,41 @@ extension PageServer {
             }
             return .work { [self] later in
                 // Checking takes long and much memory, on purpose.
-                let isTaken = commands.start { later.give(self.answer(to: secret).secured) }
+                let isTaken = commands.start {
+                    later.give(self.answer(to: secret, of: account).secured)
+                }
                 if !isTaken { later.give(PageServer.busy.secured) }
             }
         }
     }
 
-    private func answer(to password: Secret) -> Answer {
+    private func answer(to password: Secret, of account: String) -> Answer {
         do throws(BackupError) {
-            guard try access.accepts(password: password) else {
-                return page(403, "The password is wrong.")
+            // Nobody learns by the words or the time which accounts there are.
+            guard let entrance = entrances.entrance(of: account) else {
+                PageAccess.spendTime(on: password)
+                return wrongPassword
             }
+            guard try entrance.access.accepts(password: password) else { return wrongPassword }
+            return Answer(
+                status: 303, text: "see /today\n",
+                headers: ["Location": "/today", "Set-Cookie": newCookie(entrance.viewer)])
         } catch {
             complain("\(error)".forReport)
             return PageServer.fault(503, "the password cannot be checked; the log says why")
         }
-        return Answer(
-            status: 303, text: "see /today\n",
-            headers: ["Location": "/today", "Set-Cookie": newCookie()])
     }
 
-    private func newCookie() -> String {
-        let token = sessions.withLock { $0.begin(at: .now) }
-        complain("a browser has come in")
+    private var wrongPassword: Answer {
+        page(
+            403,
+            entrances.hasAccounts
+                ? "The account or the password is wrong." : "The password is wrong.")
+    }
+
+    private func newCookie(_ viewer: APIViewer) -> String {
+        let token = sessions.withLock { $0.begin(as: viewer, at: .now) }
+        complain("a browser has come in" + (viewer.account.map { " as `\($0)`" } ?? ""))
         return "\(cookie)=\(token); HttpOnly; SameSite=Strict; Path=/; "
             + "Max-Age=\(PageSessions.life.milliseconds / 1000)"
             + (settings.isEncrypted ? "; Secure" : "")
@@ -73,8 +86,13 @@ extension PageServer {
 
     /// Returns the page that a browser sees before it has come in. It has no script.
     private func page(_ status: UInt32, _ problem: String?) -> Answer {
+        let account = """
+            <p><label>Account <input name="account" autocomplete="username"
+            pattern="[a-z0-9_\\-]{1,64}"></label> or nothing, to see the state of all accounts</p>
+            """
         let form = """
             <form method="post" action="/enter">
+            \(entrances.hasAccounts ? account : "")
             <p><label>Password <input type="password" name="password" required autofocus
             autocomplete="current-password"></label> <button>Come in</button></p>
             </form>
@@ -92,7 +110,7 @@ extension PageServer {
                 <main>
                 <h1>clarity-jobs</h1>
                 \(problem.map { "<p role=\"alert\">\($0)</p>" } ?? "")
-                \(access.hasPassword ? form : "")
+                \(entrances.mayTakePassword ? form : "")
                 <p>To come in from this machine, type <code>clarity-jobs serve link</code> in a
                 terminal and open the address that it shows.</p>
                 </main>

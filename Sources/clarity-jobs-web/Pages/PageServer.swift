@@ -22,19 +22,19 @@ final class PageServer: Sendable {
     /// A cookie belongs to a host, whatever its port: servers of two states keep theirs apart.
     let cookie: String
     let settings: Settings
-    let access: PageAccess
+    let entrances: PageEntrances
     let commands: CommandPool
     let sessions = Mutex(PageSessions())
     let attempts = Mutex(PasswordAttempts())
     private let events: ChangeEvents
 
     init(
-        _ settings: Settings, port: UInt16, access: PageAccess, commands: CommandPool,
+        _ settings: Settings, port: UInt16, entrances: PageEntrances, commands: CommandPool,
         events: ChangeEvents
     ) {
         cookie = "clarity-pages-\(port)"
-        (self.settings, self.access, self.commands, self.events) =
-            (settings, access, commands, events)
+        (self.settings, self.entrances, self.commands, self.events) =
+            (settings, entrances, commands, events)
     }
 
     func accept(_ head: RequestHead) -> Exchange {
@@ -109,6 +109,7 @@ final class PageServer: Sendable {
             matching = (route, variable)
         }
         guard let (route, variable) = matching else { return refuse(404, "there is no such path") }
+        guard session.viewer.maySee(route.reach) else { return refuse(beyond: route.reach) }
         let words: [String]
         do throws(APIFault) {
             words = try route.words(variable, request.query)
@@ -124,14 +125,25 @@ final class PageServer: Sendable {
     {
         guard request.query.isEmpty else { return refuse(400, "`session` has no parameters") }
         let isReadOnly = settings.isReadOnly
-        return run(["status"], session) { end in
+        @Sendable func answer(zone: String?) -> Answer {
             let object: JSON = [
                 "csrf": .string(session.csrf), "read_only": .bool(isReadOnly),
-                "zone": .text(CommandAnswer.zone(ofStatus: end)),
-                "version": .string(programVersion),
+                "zone": .text(zone), "version": .string(programVersion),
+                "viewer": .string(session.viewer.name), "account": .text(session.viewer.account),
             ]
             return Answer(200, json: Array(object.page.utf8))
         }
+        // The accounts may have days in several zones.
+        guard session.viewer != .caretaker else { return reply(answer(zone: nil)) }
+        return run(["status"], session) { answer(zone: CommandAnswer.zone(ofStatus: $0)) }
+    }
+
+    private func refuse(beyond reach: APIReach) -> Exchange {
+        refuse(
+            403,
+            reach == .accounts
+                ? "only who looks after the accounts sees all of them"
+                : "only the wearer of an account sees its values")
     }
 
     private func action(
@@ -139,6 +151,9 @@ final class PageServer: Sendable {
     ) -> Exchange {
         guard let action = APIAction.all.first(where: { $0.name == name }) else {
             return refuse(404, "there is no such action")
+        }
+        guard session.viewer.maySee(action.reach) else {
+            return refuse(beyond: action.reach)
         }
         guard PageAccess.isSame(request.csrf ?? "", session.csrf) else {
             return refuse(403, "the header X-CSRF-Token is wrong or missing")
@@ -164,7 +179,7 @@ final class PageServer: Sendable {
         _ words: [String], _ session: PageSessions.Session,
         _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) -> Exchange {
-        let (commands, name) = (commands, session.name)
+        let (commands, name, words) = (commands, session.name, session.viewer.words + words)
         return Exchange(working: { later in
             PageServer.run(words, name, commands, later, answer)
         })
@@ -174,7 +189,7 @@ final class PageServer: Sendable {
         _ words: [String], _ session: PageSessions.Session,
         _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) -> Exchange.Outcome {
-        let (commands, name) = (commands, session.name)
+        let (commands, name, words) = (commands, session.name, session.viewer.words + words)
         return .work { later in PageServer.run(words, name, commands, later, answer) }
     }
 

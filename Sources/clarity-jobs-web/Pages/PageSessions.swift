@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClaritySystem
+import WebAPI
 
 /// The browsers that have come in, in memory only.
 struct PageSessions {
@@ -9,6 +10,7 @@ struct PageSessions {
         fileprivate var digest: String
         /// What an action has to show, which another site cannot read.
         var csrf: String
+        let viewer: APIViewer
         /// When the session ends.
         var end: ContinuousClock.Instant
 
@@ -24,13 +26,13 @@ struct PageSessions {
     private var sessions: [Session] = []
 
     /// Begins a session and returns its token, for the cookie.
-    mutating func begin(at now: ContinuousClock.Instant) -> String {
+    mutating func begin(as viewer: APIViewer, at now: ContinuousClock.Instant) -> String {
         sessions.removeAll { $0.end <= now }
         if sessions.count >= PageSessions.most { sessions.removeFirst() }
         let token = PageAccess.newToken()
         sessions.append(
             Session(
-                digest: PageAccess.digest(token), csrf: PageAccess.newToken(),
+                digest: PageAccess.digest(token), csrf: PageAccess.newToken(), viewer: viewer,
                 end: now + PageSessions.life))
         return token
     }

@@ -24,7 +24,9 @@ struct PagesMode {
 
     /// - Parameter passed: a socket that listens on the address already.
     func run(_ passed: PassedSocket?) -> ExitStatus {
-        let access = PageAccess(stateDirectory: state)
+        let entrances = PageEntrances(
+            stateDirectory: state, hasAccounts: settings["accounts"] != nil)
+        let access = entrances.main
         let outer = settings["behind"].flatMap { PageHosts.outer($0) }
         guard (settings["behind"] == nil) == (outer == nil) else {
             complain("`--behind` is an address such as `https://health.example`")
@@ -54,7 +56,7 @@ struct PagesMode {
                         hosts: PageHosts(
                             listener.address, isEncrypted: identity != nil, outer: outer),
                         isReadOnly: settings["read-only"] != nil, isEncrypted: isEncrypted),
-                    port: port, access: access,
+                    port: port, entrances: entrances,
                     commands: CommandPool(program: program, environment: environment),
                     events: events)
                 guard events.start() else { return nil }
@@ -122,10 +124,11 @@ struct PagesMode {
     }
 
     /// The environment of commands. Its `CLARITY_JOBS_` variables are options of this command, but
-    /// for the name of the key's variable.
+    /// for those of the key.
     private var environment: [String: String] {
         Program.environment.filter { name, _ in
-            !name.hasPrefix("CLARITY_JOBS_") || name == "CLARITY_JOBS_KEY_VARIABLE"
+            !name.hasPrefix("CLARITY_JOBS_")
+                || ["CLARITY_JOBS_KEY", "CLARITY_JOBS_KEY_VARIABLE"].contains(name)
         }
     }
 }

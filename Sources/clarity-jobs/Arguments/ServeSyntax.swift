@@ -5,7 +5,8 @@ extension CommandSyntax {
         details: [
             "The pages show what other commands show, as charts. Open them with the link that this",
             "command prints on a terminal, or that `serve link` makes. Other machines reach them only",
-            "with TLS and a password.",
+            "with TLS and a password. If the job file has accounts, `serve link` opens the states of",
+            "all accounts, and `serve link --account ID` the data of one, for its wearer.",
         ],
         options: [
             OptionSyntax(
@@ -25,6 +26,7 @@ extension CommandSyntax {
         examples: [
             "clarity-jobs serve",
             "clarity-jobs serve link",
+            "clarity-jobs serve link --account anna",
             "clarity-jobs serve --behind https://health.example",
         ],
         commands: [

@@ -17,11 +17,17 @@ struct ServeCommand {
 
     func run() throws(CommandFailure) -> Never {
         let arguments = composition.arguments
+        guard arguments["account"] == nil else {
+            throw CommandFailure(
+                .usage, "`serve` shows the pages of all accounts",
+                "help: clarity-jobs serve link --account ID lets a wearer in")
+        }
         let (file, state) = try state()
         var words = [
             "pages", try composition.ownProgram(), composition.foundJobFilePath, state,
             arguments["listen"] ?? ServeCommand.usualAddress,
         ]
+        if file.accounts != nil { words.append("accounts") }
         if arguments.has("read-only") { words.append("read-only") }
         if composition.console.isQuiet { words.append("quiet") }
         if let outer = arguments["behind"] { words.append("behind=\(outer)") }
@@ -39,12 +45,15 @@ struct ServeCommand {
 
     /// `serve link`: prints a link that opens the pages once.
     func link() throws(CommandFailure) -> ExitStatus {
-        let access = PageAccess(stateDirectory: try state().path)
+        let (file, state) = try state()
+        let access = try access(file, state)
         let now = composition.clock.now
         let (address, token) = try using { () throws(BackupError) in
-            (try access.address(), try access.makeLink(at: now))
+            (try PageAccess(stateDirectory: state).address(), try access.makeLink(at: now))
         }
-        let link = "\(address ?? "http://\(ServeCommand.usualAddress)")/enter?token=\(token)"
+        let account = file.account.map { "account=\($0.id)&" } ?? ""
+        let link =
+            "\(address ?? "http://\(ServeCommand.usualAddress)")/enter?\(account)token=\(token)"
         composition.console.results(
             [link],
             ["link": .string(link), "expires_at": .text(now + PageAccess.linkLife)])
@@ -58,12 +67,23 @@ struct ServeCommand {
 
     /// `serve password`: replaces the password of the pages.
     func password() throws(CommandFailure) -> ExitStatus {
-        let access = PageAccess(stateDirectory: try state().path)
+        let (file, state) = try state()
+        let access = try access(file, state)
         let password =
             composition.arguments.has("password-stdin") ? try standardInput() : try typed()
         try using { () throws(BackupError) in try access.setPassword(password) }
-        composition.console.note("the pages have a new password")
+        composition.console.note(
+            "the pages have a new password" + (file.account.map { " for account `\($0.id)`" } ?? "")
+        )
         return .done
+    }
+
+    /// Returns the ways in of the account of `--account`, or those without an account.
+    private func access(_ file: JobFile, _ state: String) throws(CommandFailure) -> PageAccess {
+        guard file.account != nil else { return PageAccess(stateDirectory: state) }
+        let folder = try composition.ownData(file)
+        try make(folder)
+        return PageAccess(stateDirectory: folder)
     }
 
     private func typed() throws(CommandFailure) -> Secret {
@@ -102,12 +122,16 @@ struct ServeCommand {
     private func state() throws(CommandFailure) -> (file: JobFile, path: String) {
         let file = try composition.jobFile()
         let path = try composition.ownState(file)
+        try make(path)
+        return (file, path)
+    }
+
+    private func make(_ folder: String) throws(CommandFailure) {
         do throws(StateDirectoryError) {
-            _ = try StateDirectory(path: path)
+            _ = try StateDirectory(path: folder)
         } catch {
             throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
         }
-        return (file, path)
     }
 
     private func using<Result>(

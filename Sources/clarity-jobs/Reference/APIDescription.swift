@@ -69,6 +69,22 @@ struct APIDescription {
                             "description": "the time zone that days follow, unless it is unknown",
                         ]
                     ),
+                    (
+                        "viewer",
+                        [
+                            "type": "string", "enum": ["person", "caretaker", "wearer"],
+                            "description": """
+                            who has come in: the person of a job file without accounts, who looks \
+                            after the accounts, or the wearer of one
+                            """,
+                        ]
+                    ),
+                    (
+                        "account",
+                        [
+                            "type": ["string", "null"], "description": "the account of the wearer",
+                        ]
+                    ),
                     ("version", ["type": "string", "description": "the version of the program"]),
                 ])),
         ]

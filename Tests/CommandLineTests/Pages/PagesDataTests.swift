@@ -134,7 +134,9 @@ struct PagesDataTests {
             "GET", "/api/v1/session", cookie: try await closed.enter()
         ).json
 
-        #expect(mine.keys == ["csrf", "read_only", "zone", "version"])
+        #expect(
+            mine.keys == ["csrf", "read_only", "zone", "version", "viewer", "account"])
+        #expect(mine["viewer"].text == "person" && mine["account"] == .null)
         #expect(mine["zone"].text == "Asia/Tokyo" && mine["read_only"] == .bool(false))
         #expect(other["read_only"] == .bool(true))
         #expect(mine["csrf"].text?.count == 64 && mine["csrf"] != other["csrf"])

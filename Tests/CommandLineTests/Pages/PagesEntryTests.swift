@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
 import Testing
+import WebAPI
 
 @testable import clarity_jobs_web
 
@@ -141,13 +142,13 @@ struct PagesEntryTests {
     @Test func `a session ends after 12 hours, and the 65th ends the first`() {
         var sessions = PageSessions()
         let start = ContinuousClock.now
-        let first = sessions.begin(at: start)
+        let first = sessions.begin(as: .person, at: start)
         let life = Duration.seconds(12 * 3600)
         #expect(sessions.session(first, at: start + life - .seconds(1)) != nil)
         #expect(sessions.session(first, at: start + life) == nil)
         #expect(sessions.session("\(first)0", at: start) == nil)
 
-        let others = (0..<64).map { _ in sessions.begin(at: start) }
+        let others = (0..<64).map { _ in sessions.begin(as: .person, at: start) }
 
         #expect(sessions.session(first, at: start) == nil)
         #expect(others.allSatisfy { sessions.session($0, at: start) != nil })

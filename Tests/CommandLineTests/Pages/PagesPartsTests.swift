@@ -17,8 +17,8 @@ import WebAPI
 struct PagesPartsTests {
     @Test(arguments: [
         (
-            APIValue.job, ["a", "com.clarity.refresh", "A-1_2.b"],
-            ["", "-a", ".a", "a b", "a\n", "ä"]
+            APIValue.job, ["a", "com.clarity.refresh", "A-1_2.b", "anna/a", "-_1/A"],
+            ["", "-a", ".a", "a b", "a\n", "ä", "/a", "a/", "a/b/c", "A/a", "anna/-a"]
         ),
         (.type, ["heart_rate", "HeartRate"], ["", "1a", "a-b", "-a", "a\0"]),
         (.number(1...10), ["1", "10"], ["0", "11", "-1", "+1", "01", "1.0", "1e1", " 1", ""]),

@@ -61,17 +61,19 @@ final class PagesProgram: Sendable {
     }
 
     /// Returns the path of a new link, which works with every server of the state directory.
-    func link() async throws -> String {
-        let made = try await playground.run("serve", "link")
+    func link(as account: String? = nil) async throws -> String {
+        let made = try await playground.start(
+            ["serve", "link"] + (account.map { ["--account", $0] } ?? [])
+        ).finish()
         try #require(made.status == 0, "\(made.errors)")
         let link = try #require(made.outputLines.first)
-        let start = try #require(link.firstRange(of: "/enter?token="), "\(link)")
+        let start = try #require(link.firstRange(of: "/enter?"), "\(link)")
         return String(link[start.lowerBound...])
     }
 
     /// Comes in by a new link, and returns the cookie as a browser sends it.
-    func enter() async throws -> String {
-        let answer = try await send("GET", try await link())
+    func enter(as account: String? = nil) async throws -> String {
+        let answer = try await send("GET", try await link(as: account))
         try #require(answer.status == 303, "\(answer)")
         return try #require(answer.cookie)
     }

@@ -60,7 +60,7 @@ struct AccountsProgramTests {
     }
 
     /// Writes an account's export, and uploads it.
-    private func upload(_ count: Int, as id: String, _ playground: Playground) async throws {
+    func upload(_ count: Int, as id: String, _ playground: Playground) async throws {
         try playground.writeExport(heartRates: count)
         let path = playground.folder.path
         try #require(rename("\(path)/export.xml", "\(path)/\(id).xml") == 0)
@@ -68,7 +68,7 @@ struct AccountsProgramTests {
         try #require(result.status == 0, "\(result.errors)")
     }
 
-    private func exists(_ path: String, _ playground: Playground) -> Bool {
+    func exists(_ path: String, _ playground: Playground) -> Bool {
         access("\(playground.folder.path)/\(path)", F_OK) == 0
     }
 

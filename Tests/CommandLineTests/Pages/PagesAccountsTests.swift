@@ -1,0 +1,198 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+import WebAPI
+
+/// The pages of a job file with accounts: a wearer sees their own data, and who looks after the
+/// accounts sees the states of all and values of nobody.
+@Suite("The pages of many accounts", .timeLimit(.minutes(5)))
+struct PagesAccountsTests {
+    private let family = AccountsProgramTests()
+
+    /// Anna and Ben with data, and the server of their pages.
+    private func pages() async throws -> (PagesProgram, Playground) {
+        let playground = try await family.playground()
+        try await family.logIn(["anna", "ben"], playground)
+        try await family.upload(3, as: "anna", playground)
+        try await family.upload(5, as: "ben", playground)
+        let pages = try await PagesProgram(
+            playground, environment: ["CLARITY_JOBS_KEY": family.key])
+        return (pages, playground)
+    }
+
+    /// Returns a path of the API with something for each variable and each parameter that it needs.
+    private func path(_ route: APIRoute, job: String, run: Int) -> String {
+        let values = [
+            "id": route.path.hasPrefix("runs") ? "\(run)" : "1", "number": "1",
+            "type": route.path.hasPrefix("metrics") ? "heart_rate" : "HeartRate", "job": job,
+        ]
+        var path = route.path
+        var query: [String] = []
+        for parameter in route.parameters where parameter.isRequired {
+            let value = values[parameter.name] ?? ""
+            if parameter.name == route.variable {
+                path = path.replacing("{\(parameter.name)}", with: value)
+            } else {
+                query.append("\(parameter.name)=\(value)")
+            }
+        }
+        return "/api/v1/\(path)" + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))")
+    }
+
+    private func runs(of account: String, _ playground: Playground) async throws -> [Int] {
+        let history = try await family.run(
+            playground, "history", "--account", account, "-o", "json")
+        return try JSONValue(history.output).elements.compactMap {
+            $0["run"].number.map { Int($0) }
+        }
+    }
+
+    @Test func `on every path a wearer sees what is their own and nothing of another`()
+        async throws
+    {
+        let (pages, playground) = try await pages()
+        let cookie = try await pages.enter(as: "anna")
+        let own = try #require(try await runs(of: "anna", playground).first)
+        let others = try #require(try await runs(of: "ben", playground).first)
+
+        let session = try await pages.send("GET", "/api/v1/session", cookie: cookie).json
+        let types = try await pages.send("GET", "/api/v1/metrics", cookie: cookie)
+        #expect(session["viewer"].text == "wearer" && session["account"].text == "anna")
+        #expect(session["zone"].text != nil)
+        #expect(types.text.contains("heart_rate") && types.status == 200, "\(types.text)")
+        for route in APIRoute.all {
+            let mine = path(route, job: "anna/upload", run: own)
+            let theirs = path(route, job: "ben/upload", run: others)
+            let answer = try await pages.send("GET", mine, cookie: cookie)
+            let foreign =
+                mine == theirs
+                ? nil : try await pages.send("GET", theirs, cookie: cookie)
+
+            #expect((answer.status == 403) == (route.reach == .accounts), "\(mine): \(answer.text)")
+            #expect([200, 403, 404].contains(answer.status), "\(mine): \(answer.text)")
+            #expect(!answer.text.contains("ben"), "\(mine): \(answer.text)")
+            if let foreign, ["explain", "runs/{id}"].contains(route.path) {
+                #expect(foreign.status == 404, "\(theirs): \(foreign.text)")
+            }
+            #expect(foreign.map { !$0.text.contains("ben@") } ?? true, "\(theirs)")
+        }
+        // Parameters that a path does not need.
+        for question in ["history?job=ben/upload", "next?job=ben/upload", "missed?job=ben/upload"] {
+            let answer = try await pages.send("GET", "/api/v1/\(question)", cookie: cookie)
+            #expect(answer.status == 404, "\(question): \(answer.text)")
+        }
+    }
+
+    @Test func `on every path the caretaker sees states and no values`() async throws {
+        let (pages, playground) = try await pages()
+        let cookie = try await pages.enter()
+        let run = try #require(try await runs(of: "ben", playground).first)
+
+        let session = try await pages.send("GET", "/api/v1/session", cookie: cookie).json
+        #expect(session["viewer"].text == "caretaker" && session["account"] == .null)
+        for route in APIRoute.all {
+            let path = path(route, job: "ben/upload", run: run)
+            let answer = try await pages.send("GET", path, cookie: cookie)
+
+            #expect(
+                answer.status == (route.reach == .values ? 403 : 200), "\(path): \(answer.text)")
+        }
+        for action in APIAction.all where action.reach == .values {
+            let answer = try await pages.act(action.name, #"{"id":1}"#, cookie: cookie)
+            #expect(answer.status == 403, "\(action.name): \(answer.text)")
+        }
+        let accounts = try await pages.send("GET", "/api/v1/accounts", cookie: cookie).json
+        let states = accounts["accounts"].elements.map { $0["account"].text }
+        let pause = try await pages.act("pause", #"{"job":"ben/upload"}"#, cookie: cookie)
+        #expect(states == ["anna", "ben"])
+        #expect(pause.status == 200, "\(pause.text)")
+    }
+
+    @Test func `an action on what is another's is refused, and changes nothing`() async throws {
+        let (pages, playground) = try await pages()
+        let cookie = try await pages.enter(as: "anna")
+        _ = try await family.run(playground, "run", "ben/upload", "--ask")
+        let asked = try #require(try await runs(of: "ben", playground).first)
+        let before = try await family.run(playground, "history", "--account", "ben", "-o", "json")
+
+        for (name, body) in [
+            ("pause", #"{"job":"ben/upload"}"#), ("resume", #"{"job":"ben/upload"}"#),
+            ("run", #"{"job":"ben/upload"}"#), ("cancel", #"{"run":\#(asked)}"#),
+            ("retry", #"{"run":\#(asked)}"#), ("retry", #"{"job":"ben/upload"}"#),
+        ] {
+            let answer = try await pages.act(name, body, cookie: cookie)
+            #expect(answer.status == 409, "\(name) \(body): \(answer.text)")
+        }
+
+        let after = try await family.run(playground, "history", "--account", "ben", "-o", "json")
+        let explained = try await family.run(playground, "explain", "ben/upload", "-o", "json")
+        let own = try await pages.act("pause", #"{"job":"anna/upload"}"#, cookie: cookie)
+        #expect(after.output == before.output)
+        #expect(try JSONValue(explained.output)["paused"] == .null)
+        #expect(own.status == 200, "\(own.text)")
+    }
+
+    @Test func `a wearer comes in with a password or a link of their own`() async throws {
+        let (pages, playground) = try await pages()
+        let set = try await family.run(
+            playground, "serve", "password", "--account", "anna", "--password-stdin",
+            input: "correct horse battery\n")
+        try #require(set.status == 0, "\(set.errors)")
+        func enter(_ account: String, _ password: String) async throws -> PagesProgram.Answer {
+            try await pages.send(
+                "POST", "/enter", headers: ["Content-Type": "application/x-www-form-urlencoded"],
+                body: "account=\(account)&password=\(password)")
+        }
+        let link = try await pages.link(as: "ben")
+
+        let right = try await enter("anna", "correct+horse+battery")
+        let wrong = try await enter("anna", "correct+horse+hammer")
+        let none = try await enter("ben", "correct+horse+battery")
+        let nobody = try await enter("..", "correct+horse+battery")
+        let main = try await enter("", "correct+horse+battery")
+        let bare = try await pages.send(
+            "GET", link.replacing("account=ben&", with: ""))
+        let others = try await pages.send("GET", link.replacing("=ben&", with: "=anna&"))
+        let entered = try await pages.send("GET", link)
+        let again = try await pages.send("GET", link)
+
+        let cookie = try #require(right.cookie)
+        let session = try await pages.send("GET", "/api/v1/session", cookie: cookie).json
+        #expect(session["account"].text == "anna")
+        for answer in [wrong, none, nobody, main] {
+            #expect(answer.status == 403 && answer.cookie == nil)
+            #expect(answer.text == wrong.text)
+        }
+        #expect(bare.status == 403 && others.status == 403 && again.status == 403)
+        let ben = try #require(entered.cookie)
+        #expect(
+            try await pages.send("GET", "/api/v1/session", cookie: ben).json["account"].text
+                == "ben")
+    }
+
+    @Test func `who has come in sees nothing more of an account that was wiped`() async throws {
+        let (pages, playground) = try await pages()
+        let cookie = try await pages.enter(as: "anna")
+        let before = try await pages.send("GET", "/api/v1/metrics", cookie: cookie)
+
+        let removed = try await family.run(
+            playground, "accounts", "remove", "anna", "--wipe", "--yes")
+        let after = try await pages.send("GET", "/api/v1/metrics", cookie: cookie)
+        let link = try await playground.run("serve", "link", "--account", "anna")
+        let entered = try await pages.send("GET", "/enter?account=anna&token=0")
+
+        #expect(before.status == 200 && removed.status == 0, "\(removed.errors)")
+        #expect([400, 404].contains(after.status), "\(after.text)")
+        #expect(link.status == 64 && entered.status == 403)
+        #expect(!family.exists("state/accounts/anna", playground))
+    }
+
+    @Test func `the pages of one account alone are not served`() async throws {
+        let playground = try await family.playground()
+
+        let end = try await family.run(playground, "serve", "--account", "anna")
+
+        #expect(end.status == 64)
+        #expect(end.errors.contains("`serve` shows the pages of all accounts"), "\(end.errors)")
+    }
+}
