@@ -56,6 +56,13 @@ extension JobFile {
         }
     }
 
+    /// Returns a group for each of `count` invented accounts, which declare nothing of their own.
+    public func invented(_ count: Int) -> [JobGroup] {
+        let jobs = enabledJobs
+        return (1...count).compactMap { AccountID("a\($0)") }
+            .map { JobGroup(account: $0, jobs: jobs, host: host) }
+    }
+
     /// The jobs of every account, each kind of them once: for questions about what jobs need.
     public var distinctJobs: [Job] {
         guard accounts != nil else { return enabledJobs }

@@ -21,8 +21,12 @@ public final class SQLiteRunStore: RunStore {
 
     /// Opens the store, and creates it if it does not exist.
     ///
+    /// - Parameter isDurable: whether a commit waits until it is on the disk; a history that is soon
+    ///   thrown away need not.
     /// - Throws: `RunStoreError` if the folder or the file cannot be used.
-    public init(in directory: StateDirectory, uniqueNumber: UInt64) throws(RunStoreError) {
+    public init(
+        in directory: StateDirectory, uniqueNumber: UInt64, isDurable: Bool = true
+    ) throws(RunStoreError) {
         let owners: String
         do throws(StateDirectoryError) {
             share = try directory.share()
@@ -44,7 +48,7 @@ public final class SQLiteRunStore: RunStore {
             try connection.useWriteAheadLog()
             try connection.execute(
                 """
-                PRAGMA synchronous = FULL;
+                PRAGMA synchronous = \(isDurable ? "FULL" : "OFF");
                 -- Those 4,000 pages: a reader may hold the log while it grows beyond them.
                 PRAGMA journal_size_limit = 16777216;
                 """)

@@ -218,6 +218,9 @@ public struct JobSet: Hashable, Sendable {
     /// The number of all jobs.
     public var count: Int { spans.reduce(0) { $0 + $1.group.jobs.count } }
 
+    /// The number of accounts; 1 for a job file without accounts.
+    var accountCount: Int { spans.count }
+
     public subscript(id: JobID) -> Job? {
         guard let (group, index) = find(id) else { return nil }
         return group.job(at: index)

@@ -8,7 +8,7 @@ public struct Simulation {
     /// The default limit on the number of runs.
     public static let mostRuns: Int64 = 100_000
 
-    private let jobs: JobSet
+    private var jobs: JobSet
     private let maxParallel: Int
     private let stretch: Range<Instant>
     private let anchors: [JobID: Instant]
@@ -18,6 +18,7 @@ public struct Simulation {
     private let supposed: (Job, Instant) -> SimulatedAttempt
     private let seed: UInt64
     private let mostRuns: Int64
+    private var retention: RetentionPolicy?
 
     /// Creates a simulation.
     ///
@@ -51,25 +52,80 @@ public struct Simulation {
         self.mostRuns = mostRuns
     }
 
+    /// Creates a simulation of the jobs of many accounts, without a limit on the number of runs.
+    ///
+    /// - Parameters:
+    ///   - conditions: What is known of the machine all the time.
+    ///   - attempt: Returns how long an attempt of a job takes.
+    ///   - retention: What the history keeps.
+    public init(
+        _ jobs: JobSet, maxParallel: Int, over stretch: Range<Instant>, conditions: Conditions,
+        attempt: @escaping (Job) -> Duration, retention: RetentionPolicy
+    ) {
+        self.init(
+            [], maxParallel: maxParallel, over: stretch, conditions: { _ in conditions },
+            nextChange: { _ in nil }, attempt: attempt, mostRuns: .max)
+        self.jobs = jobs
+        self.retention = retention
+    }
+
     /// Runs the simulation to its end.
     public func run() -> SimulationReport {
-        var planner = Planner(
-            jobs: jobs, owner: "simulation", maxParallel: maxParallel, seed: seed)
         var ledger = Ledger(jobs: records())
         var log = SimulationLog()
-        var attempts = SimulatedAttempts()
-        var now = stretch.lowerBound
-        var events: [Planner.Event] = [.conditionsChanged]
-        var answers: [String: Conditions.Reading<Bool>] = [:]
-        while now < stretch.upperBound, ledger.nextRun.rawValue <= mostRuns {
-            let (instant, conditions, known) = (now, conditions, answers)
-            let plan = planner.handle(
-                events, at: Moment(wall: now, elapsed: now - stretch.lowerBound),
-                conditions: conditions(instant).answering(known, at: instant), ledger: ledger)
+        let end = drive(owner: "simulation") { plan in
+            let plan = plan(ledger)
             for change in plan.changes {
                 ledger.apply(change)
                 log.add(change)
             }
+            return plan
+        }
+        return log.report(of: jobs.jobs, over: stretch.lowerBound..<end)
+    }
+
+    /// Runs the simulation to its end with a store, whose history is empty, and sums up what
+    /// happened. Unlike a report, the totals of a long simulation take little memory.
+    ///
+    /// - Parameter owner: in whose name the store takes leases.
+    public func totals(
+        on store: some RunStore, owner: String
+    ) throws(RunStoreError) -> SimulationTotals {
+        var totals = SimulationTotals(jobs: jobs, over: stretch)
+        totals.end = try drive(owner: owner) { plan throws(RunStoreError) in
+            var made = Plan()
+            try store.decide { ledger in
+                made = plan(ledger)
+                return made.changes
+            }
+            made.changes.forEach { totals.add($0) }
+            totals.decisions += 1
+            return made
+        }
+        return totals
+    }
+
+    /// Lets the planner decide, from event to event, and returns when the simulation ended.
+    ///
+    /// - Parameter decide: makes a plan from the ledger, and keeps its changes.
+    private func drive<Fault>(
+        owner: String, decide: ((Ledger) -> Plan) throws(Fault) -> Plan
+    ) throws(Fault) -> Instant {
+        var planner = Planner(
+            jobs: jobs, owner: owner, maxParallel: maxParallel, retention: retention, seed: seed)
+        var attempts = SimulatedAttempts()
+        var runs: Int64 = 0
+        var now = stretch.lowerBound
+        var events: [Planner.Event] = [.conditionsChanged]
+        var answers: [String: Conditions.Reading<Bool>] = [:]
+        while now < stretch.upperBound, runs < mostRuns {
+            let (instant, conditions, known) = (now, conditions, answers)
+            let plan = try decide { ledger in
+                planner.handle(
+                    events, at: Moment(wall: instant, elapsed: instant - stretch.lowerBound),
+                    conditions: conditions(instant).answering(known, at: instant), ledger: ledger)
+            }
+            for case .put(let run) in plan.changes { runs = max(runs, run.id.rawValue) }
             for act in plan.acts {
                 switch act {
                 case .start(let order):
@@ -102,8 +158,7 @@ public struct Simulation {
             events += attempts.takeEnds(at: now)
             if change == now { events.append(.conditionsChanged) }
         }
-        let end = min(now, stretch.upperBound)
-        return log.report(of: jobs.jobs, over: stretch.lowerBound..<max(end, stretch.lowerBound))
+        return max(min(now, stretch.upperBound), stretch.lowerBound)
     }
 
     /// Returns the job records at the start of the stretch: planned up to it, nothing due.

@@ -42,6 +42,10 @@ extension CommandSyntax {
             "one, every constraint holds. Attempts succeed and take as long as the median of the job's",
             "last 20 successful attempts on this machine, or --attempt. Sources never change. Schedules",
             "with `every` continue from this machine's history, or begin at the start time.",
+            "",
+            "With --accounts, simulates so many invented accounts with the jobs of a job file with",
+            "`accounts`, and shows sums: how late runs start, how many attempts run at the same time, and",
+            "what it takes to decide and record. A million runs take a few minutes.",
         ],
         operands: "[JOB...]",
         options: [
@@ -52,6 +56,8 @@ extension CommandSyntax {
             OptionSyntax(
                 "trace", value: "FILE", summary: "conditions recorded by `trace record`"),
             OptionSyntax(
+                "accounts", value: "N", summary: "number of invented accounts, 1 to 100000"),
+            OptionSyntax(
                 "attempt", value: "SPAN",
                 summary: "length of an attempt; default 30s, or half of its timeout if that is less"
             ),
@@ -60,5 +66,6 @@ extension CommandSyntax {
         examples: [
             "clarity-jobs simulate --days 1",
             "clarity-jobs simulate --trace week.ndjson --days 7 --output json",
+            "clarity-jobs simulate --accounts 1000 --days 1 --attempt 2s",
         ])
 }

@@ -5,11 +5,12 @@ import JSON
 
 /// `simulate [JOB...]`: shows the runs that there would be over a trace of conditions.
 struct SimulateCommand {
-    private let composition: Composition
+    let composition: Composition
 
     init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
+        if composition.arguments["accounts"] != nil { return try runAccounts() }
         let days = try days()
         let attempt = try attempt()
         let trace = try trace()
@@ -90,7 +91,7 @@ struct SimulateCommand {
         try composition.time("from") ?? trace?.entries.first?.at ?? composition.clock.now
     }
 
-    private func days() throws(CommandFailure) -> Int64 {
+    func days() throws(CommandFailure) -> Int64 {
         guard let text = composition.arguments["days"] else { return 7 }
         guard let days = Int64(text), (1...3660).contains(days) else {
             throw CommandFailure(.usage, "--days is a number from 1 to 3660, got `\(text)`")
@@ -99,11 +100,11 @@ struct SimulateCommand {
     }
 
     /// Returns 30 s, or half of the time until the attempt's warning if that is less.
-    private static func standardAttempt(of job: Job) -> Duration {
+    static func standardAttempt(of job: Job) -> Duration {
         min(.seconds(30), (job.timeout - job.warning) / 2)
     }
 
-    private func attempt() throws(CommandFailure) -> Duration? {
+    func attempt() throws(CommandFailure) -> Duration? {
         guard let text = composition.arguments["attempt"] else { return nil }
         guard let span = Duration(text: text), span > .zero, span <= .seconds(366 * 86_400) else {
             throw CommandFailure(.usage, "--attempt is a span such as `30s` or `5m`, got `\(text)`")
@@ -123,7 +124,7 @@ struct SimulateCommand {
 
 extension Conditions {
     /// Conditions under which every constraint holds.
-    fileprivate static var allowing: Conditions {
+    static var allowing: Conditions {
         let source = "no trace"
         return Conditions(
             connected: Reading(true, source: source), metered: Reading(false, source: source),

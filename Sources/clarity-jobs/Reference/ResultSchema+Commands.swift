@@ -12,7 +12,7 @@ extension ResultSchema {
             CommandResult("list", .list(.object(list))),
             CommandResult("next", .list(.object(next))),
             CommandResult("explain", .either([.object(explain), .object(explainPast)])),
-            CommandResult("simulate", .object(simulate)),
+            CommandResult("simulate", .either([.object(simulate), .object(simulatedAccounts)])),
             CommandResult("history", .list(.shared("run"))),
             CommandResult("history missed", .list(.object(missed))),
             CommandResult("history show", .object(historyShow)),

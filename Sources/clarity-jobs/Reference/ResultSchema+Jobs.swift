@@ -227,6 +227,37 @@ extension ResultSchema {
         ]
     }
 
+    static var simulatedAccounts: [ResultField] {
+        [
+            .init("accounts", .integer, "number of accounts"),
+            .init("jobs", .integer, "number of jobs of all accounts"),
+            .init("from", .instant, "start of the simulated time"),
+            .init("until", .instant, "end of the simulated time"),
+            .init("runs", .integer, "number of runs"),
+            .init("succeeded", .integer, "number of runs that succeeded"),
+            .init("failed", .integer, "number of runs that failed or were cancelled"),
+            .init("expired", .integer, "number of runs whose time was over before they started"),
+            .init("missed", .integer, "number of occurrences that started no run of their own"),
+            .init("attempts", .integer, "number of attempts"),
+            .init(
+                maybe: "late_median_ms", .integer,
+                "how late half of the runs started at most, in milliseconds"),
+            .init(
+                maybe: "late_p99_ms", .integer,
+                "how late 99 in 100 of the runs started at most, in milliseconds"),
+            .init(maybe: "latest_ms", .integer, "how late the latest run started"),
+            .init(maybe: "latest_job", .text, "the job of that run"),
+            .init("most_at_once", .integer, "most attempts that ran at the same time"),
+            .init("max_parallel", .integer, "how many attempts may run at the same time"),
+            .init("most_in_minute", .integer, "most attempts that started in one minute"),
+            .init("decisions", .integer, "number of decisions"),
+            .init(
+                "processor_ms", .integer,
+                "processor time to decide and record on this machine, in milliseconds"),
+            .init("history_bytes", .integer, "size of the history at the end"),
+        ]
+    }
+
     static var simulate: [ResultField] {
         let held: ResultType = .list(
             .object([.init("subject", .text, "what held it back")] + heldBack))
