@@ -70,11 +70,11 @@ struct AccountCrowdTests {
 
         // What one wearer's source has, another's job sends.
         try scene.playground.folder.write(
-            "w01.xml", try TemporaryFolder.read("\(path)/w02.xml"))
+            "w001.xml", try TemporaryFolder.read("\(path)/w002.xml"))
         _ = try await scene.settle()
         let after = try await scene.judge(cutShort: .init())
 
         #expect(before.findings == [])
-        #expect(after.findings.contains { $0.hasPrefix("w01: ") && $0.contains("nobody wrote") })
+        #expect(after.findings.contains { $0.hasPrefix("w001: ") && $0.contains("nobody wrote") })
     }
 }

@@ -24,7 +24,7 @@ final class AccountScene: Sendable {
     /// The number of samples in each account's export.
     private let written = Mutex<[String: Int]>([:])
 
-    /// Makes `count` accounts, at most 90, and logs them all in.
+    /// Makes `count` accounts, at most 1,000, and logs them all in.
     ///
     /// - Parameters:
     ///   - mutation: a fault of the client that the judge has to find.
@@ -33,7 +33,7 @@ final class AccountScene: Sendable {
         _ count: Int, _ policy: DeliveryJudge.Policy, mutation: ClientMutation? = nil,
         every: String = "30d"
     ) async throws {
-        let ids = (1...count).map { $0 < 10 ? "w0\($0)" : "w\($0)" }
+        let ids = (1...count).map { "w\(String(1000 + $0).dropFirst($0 < 1000 ? 1 : 0))" }
         let options = AccountScene.sandboxOptions(policy)
         self.ids = ids
         self.policy = policy
@@ -73,7 +73,7 @@ final class AccountScene: Sendable {
         try written.withLock { written in
             let count = written[id, default: 0] + more
             let records = (0..<count).map { minute in
-                let date = ExpectedSample.heartRate(minute, 0).start
+                let date = sample(minute, of: id).start
                     .replacing("T", with: " ").replacing("Z", with: " +0000")
                 return "<Record type=\"HKQuantityTypeIdentifierHeartRate\" sourceName=\"Watch\" "
                     + "unit=\"count/min\" startDate=\"\(date)\" endDate=\"\(date)\" "
@@ -126,10 +126,19 @@ final class AccountScene: Sendable {
 
     private func expected(of id: String) -> Set<ExpectedSample> {
         let count = written.withLock { $0[id, default: 0] }
-        return Set((0..<count).map { .heartRate($0, value(of: id)) })
+        return Set((0..<count).map { sample($0, of: id) })
     }
 
-    private func value(of id: String) -> Int { 60 + (ids.firstIndex(of: id) ?? 0) }
+    private func sample(_ minute: Int, of id: String) -> ExpectedSample {
+        var sample = ExpectedSample.heartRate(minute, 0)
+        sample.value = value(of: id)
+        return sample
+    }
+
+    /// A heart rate that nobody else has, and that is the same in decimals and in binary.
+    private func value(of id: String) -> Double {
+        40 + Double(ids.firstIndex(of: id) ?? 0) / 8
+    }
 
     static func login(of id: String) -> String { "\(id)@example.org" }
 
