@@ -15,7 +15,7 @@ struct AccountFolder {
     struct File {
         var name: String
         /// Taken before the file was read; `nil` if nobody remembers it.
-        var stamp: AccountMemory.Stamp?
+        var stamp: FileStamp?
         var content: Content
     }
 
@@ -57,7 +57,7 @@ struct AccountFolder {
         var files: [File] = []
         files.reserveCapacity(names.count)
         for (index, name) in names.enumerated() {
-            let stamp = memory == nil ? nil : AccountMemory.Stamp(of: "\(path)/\(name)")
+            let stamp = memory == nil ? nil : FileStamp(of: "\(path)/\(name)")
             if let stamp, let account = memory?.account(of: name, stamp) {
                 files.append(File(name: name, stamp: stamp, content: .known(account)))
                 continue

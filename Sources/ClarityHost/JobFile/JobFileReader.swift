@@ -13,6 +13,8 @@ public struct JobFileReader: Sendable {
     /// The environment of every file; the folder is the working folder.
     private let environment: DecodingContext
     private let kinds: [JobKind: JobKindDeclaration]
+    /// Whether to read the job file alone, as if a folder of accounts had no files.
+    public var skipsAccountFiles = false
 
     /// Creates a reader.
     ///
@@ -169,12 +171,13 @@ public struct JobFileReader: Sendable {
         _ memory: AccountMemory?, _ decoding: inout Decoding
     ) -> [AccountDeclaration] {
         var accounts: [(listed: AccountDraft.Listed?, declaration: AccountDeclaration)] = []
-        var known: [(name: String, stamp: AccountMemory.Stamp, account: AccountDeclaration)] = []
+        var known: [(name: String, stamp: FileStamp, account: AccountDeclaration)] = []
         switch field.value {
         case .list(let listed)?:
             accounts = listed.compactMap { account in
                 assembly.declaration(of: account, &decoding).map { (account, $0) }
             }
+        case .folder? where skipsAccountFiles: return []
         case .folder(let path)?:
             let folder = AccountFolder(path, AccountDraft.schema(catalogue), memory: memory)
             for file in folder.files(named: field.position, &decoding) {

@@ -22,6 +22,12 @@ struct RunCommand {
         guard !arguments.has("ask") || !isDue && !arguments.has("force") else {
             throw CommandFailure(.usage, "--ask goes with named jobs only, and not with --force")
         }
+        let spell = isDue ? QuietSpell(composition) : nil
+        if let spell, spell.holds(at: composition.clock.now) {
+            _ = try composition.ownState(spell.file)
+            endServiceNotices(spell.file)
+            return .done
+        }
         let file = try isDue ? composition.jobFileToRun() : composition.jobFile()
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
@@ -34,9 +40,12 @@ struct RunCommand {
             asking?.end()
             if isDue { composition.writeMetrics(file) }
         }
-        if isDue, let waiting = waitingIfNothingStarts(file, &asking) {
+        if isDue, let quiet = quietIfNothingStarts(file, &asking) {
+            if quiet.isForClockAlone {
+                spell?.leave(file.distinctJobs, at: quiet.at, wakeAfter: quiet.plan.wakeAfter)
+            }
             endServiceNotices(file)
-            return report(waiting, to: reporter, isDue: isDue)
+            return report(quiet.plan.waiting, to: reporter, isDue: isDue)
         }
         let monitor = asking ?? composition.conditions(file)
         asking = monitor
@@ -72,16 +81,24 @@ struct RunCommand {
         return .done
     }
 
-    /// Decides without changing anything, and returns the runs that wait if there is nothing to
-    /// start, to record or to ask.
+    /// A decision that changes and starts nothing.
+    private struct Quiet {
+        var plan: Plan
+        var at: Instant
+        /// Whether no run is open, so that only the clock can make one start.
+        var isForClockAlone: Bool
+    }
+
+    /// Decides without changing anything, and returns the decision if there is nothing to start, to
+    /// record or to ask.
     ///
     /// This is the case for most of cron's calls, which then need neither an engine nor a lock, and
     /// no system service unless the job that waits depends on one. The result is `nil` if there is
     /// something to do, or if the history cannot be read, or not yet; the call that follows deals
     /// with it. `asking` becomes the monitor that asked the services, if they were asked.
-    private func waitingIfNothingStarts(
+    private func quietIfNothingStarts(
         _ file: JobFile, _ asking: inout HostConditions?
-    ) -> [Plan.Waiting]? {
+    ) -> Quiet? {
         // By the declared ids: whether a job depends on a service is the same for all accounts, or
         // else the services are asked once more than necessary.
         let dependent = Set(file.distinctJobs.filter(\.dependsOnServices).map(\.id.declared))
@@ -90,15 +107,14 @@ struct RunCommand {
             let history = try RunHistory(inDirectory: composition.statePath(file))
             let ledger = try history.ledger()
             let first = decide(file, ledger, quick)
-            if first.isNothing,
+            if let first,
                 !first.plan.waiting.contains(where: { dependent.contains($0.job.declared) })
             {
-                return first.plan.waiting
+                return first
             }
             let monitor = composition.conditions(file)
             asking = monitor
-            let second = decide(file, ledger, monitor)
-            return second.isNothing ? second.plan.waiting : nil
+            return decide(file, ledger, monitor)
         } catch {
             return nil
         }
@@ -106,12 +122,14 @@ struct RunCommand {
 
     private func decide(
         _ file: JobFile, _ ledger: Ledger, _ monitor: HostConditions
-    ) -> (plan: Plan, isNothing: Bool) {
+    ) -> Quiet? {
         var planner = composition.planner(file, owner: "", scope: .everything)
+        let moment = composition.clock.moment
         let plan = planner.handle(
-            [.tick] + composition.sourcesSeen(file, monitor), at: composition.clock.moment,
+            [.tick] + composition.sourcesSeen(file, monitor), at: moment,
             conditions: monitor.conditions(of: ledger.accountsInNeed), ledger: ledger)
-        return (plan, plan.changes.isEmpty && plan.acts.isEmpty && plan.asks.isEmpty)
+        guard plan.changes.isEmpty, plan.acts.isEmpty, plan.asks.isEmpty else { return nil }
+        return Quiet(plan: plan, at: moment.wall, isForClockAlone: ledger.open.isEmpty)
     }
 
     /// Runs `jobs`, or everything that is due if it is `nil`.
