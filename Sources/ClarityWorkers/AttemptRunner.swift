@@ -2,15 +2,36 @@ public import ClarityClient
 public import ClarityTransport
 import Synchronization
 public import ClarityContract
+import ClaritySystem
 public import ClarityJobs
 public import ClarityScheduler
 
 /// Runs an attempt from its order to its outcome.
 public enum AttemptRunner {
     /// Opens the store, connects the client and runs the worker of the order's kind; never throws.
+    /// The commands in its texts name the account of the order's job.
     ///
     /// - Parameter transport: makes the client's transport; called at most once.
     public static func run(
+        _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
+        transport: () throws -> any HTTPTransport,
+        report: @escaping @Sendable (AttemptReport) -> Void,
+        isEnding: @escaping @Sendable () -> Bool
+    ) async -> Outcome {
+        let account = order.job.account?.rawValue
+        let outcome = await attempt(
+            order, environment: environment, clock: clock, transport: transport,
+            report: { said in
+                if case .note(let text) = said {
+                    report(.note(text.namingAccount(account)))
+                } else {
+                    report(said)
+                }
+            }, isEnding: isEnding)
+        return outcome.worded { $0.namingAccount(account) }
+    }
+
+    private static func attempt(
         _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
         transport: () throws -> any HTTPTransport,
         report: @escaping @Sendable (AttemptReport) -> Void,

@@ -109,19 +109,21 @@ private func ruling(on error: any Error) -> Outcome {
 }
 
 extension Outcome {
-    var forReport: Outcome {
-        switch self {
+    var forReport: Outcome { worded(\.forReport) }
+
+    /// Returns the outcome with its reason in other words.
+    func worded(_ words: (String) -> String) -> Outcome {
+        func worded(_ failure: Failure) -> Failure {
+            Failure(failure.category, words(failure.reason))
+        }
+        return switch self {
         case .success: self
-        case .retry(let after, let failure): .retry(after: after, failure.forReport)
-        case .snooze(let after, let failure): .snooze(after: after, failure.forReport)
-        case .awaits(let need, let failure): .awaits(need, failure.forReport)
-        case .failure(let failure): .failure(failure.forReport)
+        case .retry(let after, let failure): .retry(after: after, worded(failure))
+        case .snooze(let after, let failure): .snooze(after: after, worded(failure))
+        case .awaits(let need, let failure): .awaits(need, worded(failure))
+        case .failure(let failure): .failure(worded(failure))
         }
     }
-}
-
-extension Failure {
-    fileprivate var forReport: Failure { Failure(category, reason.forReport) }
 }
 
 extension SourceError {

@@ -50,7 +50,8 @@ struct HistoryNotices {
             notices.append(
                 Notice(
                     .loginNeeded, about: job.id.rawValue,
-                    "job `\(job.id)` waits for a login; run `clarity-jobs auth login`"))
+                    "job `\(job.id)` waits for a login; run `clarity-jobs auth login`"
+                        .namingAccount(job.id.account?.rawValue)))
         }
         let storage = Constraint.storageFree(bytes: 0).name
         if let wait = status.deferrals.first(where: { $0.subject == storage }) {

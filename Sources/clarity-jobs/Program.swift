@@ -57,7 +57,8 @@ enum Program {
             Console.fault("clarity-jobs: cannot write to standard output: \(problem)")
             return status.joined(with: .disk)
         } catch {
-            for (index, line) in error.lines.enumerated() {
+            let lines = error.lines.map { $0.namingAccount(arguments["account"]) }
+            for (index, line) in lines.enumerated() {
                 let isPlace = error.status == .faultyInput
                 Console.fault(index == 0 && !isPlace ? "clarity-jobs: \(line)" : line)
             }

@@ -34,7 +34,7 @@ struct EachAccount {
             do throws(CommandFailure) {
                 status = status.joined(with: try body(own, account.id))
             } catch {
-                error.lines.forEach { console.complain($0) }
+                error.lines.forEach { console.complain($0.namingAccount(account.id.rawValue)) }
                 status = status.joined(with: error.status)
             }
             if StopSignal.received != nil { break }

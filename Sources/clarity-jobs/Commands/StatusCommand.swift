@@ -51,6 +51,7 @@ struct StatusCommand {
         case .table:
             let style = console.pageStyle
             for line in report.lines(missedOnly: console.isQuiet) {
+                let line = line.namingAccount(composition.namedAccount?.rawValue)
                 let fitted = console.fitted(line).joined(separator: "\n")
                 console.result(StatusCommand.painted(fitted, style))
             }

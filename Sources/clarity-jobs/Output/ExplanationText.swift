@@ -1,5 +1,6 @@
 import ClarityReports
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// The output of `explain`.
@@ -119,7 +120,8 @@ struct ExplanationText {
         case .storageFree(_, let path?): "make room at `\(path)`: \(wanted(constraint))"
         case .pressureBelow: "give the machine less to do: pressure \(wanted(constraint))"
         case .check(let check): "make check `\(check.name)` pass"
-        case .login: "run `clarity-jobs auth login`"
+        case .login:
+            "run `clarity-jobs auth login`".namingAccount(job.id.account?.rawValue)
         case .source: "put the source file in its place"
         case .window: "wait until the clock shows \(wanted(constraint))"
         }

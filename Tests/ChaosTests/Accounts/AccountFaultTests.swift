@@ -88,7 +88,8 @@ struct AccountFaultTests {
             }
             // The killed say nothing.
             if fault != .kill || result.status != 137 {
-                line.judge(result, statuses: fault.statuses, "\(rule)")
+                line.judge(
+                    result, statuses: fault.statuses, "\(rule)", mostLines: 4 * scene.ids.count)
             }
 
             _ = try await scene.settle()

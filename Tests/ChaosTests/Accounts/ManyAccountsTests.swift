@@ -36,9 +36,9 @@ struct ManyAccountsTests {
         while ContinuousClock.now < deadline {
             let fault = Self.faults.randomElement(using: &random) ?? ""
             try await scene.sandbox.addFault(fault)
-            line.faults[
-                fault.split { " :/".contains($0) }.prefix(3).joined(separator: "-")
-                    .lowercased(), default: 0] += 1
+            // Such as `latency-400ms`, which a line of chaos may have.
+            let name = fault.split(separator: " ")[2].replacing("=", with: "-")
+            line.faults["answer-\(name)", default: 0] += 1
             for _ in 0..<20 {
                 let id = scene.ids.randomElement(using: &random) ?? ""
                 try scene.grow(id, by: Int.random(in: 1...6, using: &random))

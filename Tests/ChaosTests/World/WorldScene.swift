@@ -156,7 +156,12 @@ struct Manners {
     ///   (cron starts such commands every minute) and 143 (of a loop that was asked to end).
     /// - Parameter isWorkerExpendable: whether a signal may end a worker, as Swift's runtime ends a
     ///   process that gets no memory. It may not end the program that started the worker.
-    init(_ result: ProgramResult, statuses: Set<Int32>, isWorkerExpendable: Bool = false) {
+    /// - Parameter mostLines: how many lines it may print: one for the failure and one for each job
+    ///   that waits, or for its run's notes.
+    init(
+        _ result: ProgramResult, statuses: Set<Int32>, isWorkerExpendable: Bool = false,
+        mostLines: Int = 20
+    ) {
         let words = result.errors
         for mark in [
             "Fatal error", "swift-backtrace", "*** Signal", "Illegal instruction", "by signal",
@@ -174,9 +179,8 @@ struct Manners {
         if ![0, 75, 143].contains(result.status), result.errorLines.isEmpty {
             offences.append("status \(result.status) without a word")
         }
-        // One line for the failure and one for each job that waits, or for its run's notes. The
-        // runtime prints more about its own end.
-        if !isWorkerExpendable, result.errorLines.count > 20 {
+        // The runtime prints more about its own end.
+        if !isWorkerExpendable, result.errorLines.count > mostLines {
             offences.append("\(result.errorLines.count) lines")
         }
         if !offences.isEmpty { offences.append(words) }

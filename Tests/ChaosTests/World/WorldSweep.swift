@@ -181,11 +181,13 @@ extension ChaosLine {
     /// Checks how a disturbed program ended, and counts a crash or a hang.
     mutating func judge(
         _ result: ProgramResult, statuses: Set<Int32>, _ what: String,
-        isWorkerExpendable: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
+        isWorkerExpendable: Bool = false, mostLines: Int = 20,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) {
         if result.status == WorldScene.hangs { stuck += 1 }
         let manners = Manners(
-            result, statuses: statuses, isWorkerExpendable: isWorkerExpendable)
+            result, statuses: statuses, isWorkerExpendable: isWorkerExpendable,
+            mostLines: mostLines)
         if manners.isCrash, result.status != WorldScene.hangs { crashes += 1 }
         #expect(manners.offences == [], "\(what)", sourceLocation: sourceLocation)
     }

@@ -32,7 +32,7 @@ struct AccountLoopProgramTests {
         _ = try await lines(of: loop, upTo: "loop over")
 
         let asked = try await family.run(playground, "run", "anna/upload", "--ask")
-        _ = try await lines(of: loop, upTo: "login")
+        let failed = try await lines(of: loop, upTo: "login")
         let added = try await family.run(playground, "accounts", "add", "ben")
         _ = try await lines(of: loop, upTo: "reloaded")
         let login = try await family.run(
@@ -43,6 +43,7 @@ struct AccountLoopProgramTests {
         _ = await loop.finish()
 
         #expect(asked.status == 0 && added.status == 0 && login.status == 0, "\(login.errors)")
+        #expect(failed.last?.contains("run `clarity-jobs --account anna auth login`") == true)
         #expect(!last.contains { $0.contains("failed") }, "\(last)")
         #expect(try await playground.sandbox?.count("distinct_metric_ids") == 2)
     }
