@@ -46,8 +46,9 @@ int main(int count, char **words) {
             struct rusage usage;
             wait4(child, &status, 0, &usage);
             long long end = now();
-            /* 75: a job waits (sysexits.h, EX_TEMPFAIL). */
-            if (status != 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 75)) {
+            /* 75: a job waits (sysexits.h, EX_TEMPFAIL); 1: some account is not fresh. */
+            int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+            if (code != 0 && code != 1 && code != 75) {
                 fprintf(stderr, "timed: %s failed\n", starts[program][0]);
                 return 1;
             }

@@ -13,7 +13,8 @@ import ClarityWorkers
 /// `benchmark-upload bodies FILE COUNT BATCH` writes the bodies that it would send, each after a
 /// line with its length. `benchmark-upload prepared URL FILE BATCH` sends such bodies with the
 /// transport alone. `benchmark-upload job URL COUNT FOLDER` runs the whole upload job, from the
-/// encrypted outbox in a new state directory.
+/// encrypted outbox in a new state directory. `benchmark-upload queue URL FIRST FOLDER` logs in
+/// there, and queues a hundred samples from the `FIRST` on.
 @main
 enum Upload {
     static func main() async throws {
@@ -27,17 +28,25 @@ enum Upload {
         switch mode {
         case "prepared": try await send(preparedIn: second, to: target)
         case "job": try await runJob(count, in: third, to: target)
+        case "queue": _ = try queue(count..<count + 100, in: third, to: target)
         case "bodies": try writeBodies((0..<count).map(sample), size, to: target)
         default: try await upload((0..<count).map(sample), size, to: target)
         }
     }
 
-    private static func runJob(_ count: Int, in folder: String, to base: String) async throws {
-        let clock = SystemClock()
+    private static func queue(
+        _ numbers: Range<Int>, in folder: String, to base: String
+    ) throws -> HealthStore {
         let store = try HealthStore(stateDirectory: folder, environment: [:])
         try StoredSessions(store, backend: base, environment: [:]).save(
-            KnownSession.session, at: clock.now)
-        _ = try store.outbox.enqueue((0..<count).map(sample))
+            KnownSession.session, at: SystemClock().now)
+        _ = try store.outbox.enqueue(numbers.map(sample))
+        return store
+    }
+
+    private static func runJob(_ count: Int, in folder: String, to base: String) async throws {
+        let clock = SystemClock()
+        let store = try queue(0..<count, in: folder, to: base)
         guard let job = JobID("upload") else { exit(70) }
         let order = AttemptOrder(
             run: RunID(1), job: job, kind: JobKind("bulk-upload"), attempt: 1, generation: 1,

@@ -1,7 +1,7 @@
 /// The Python peer: its scheduler with an SQLAlchemy store in a SQLite file, at the same instants.
 struct APScheduler {
-    private let surroundings: Surroundings
-    private let python: String
+    let surroundings: Surroundings
+    let python: String
 
     /// Returns `nil` if the peer could not be installed.
     init?(_ surroundings: Surroundings) {

@@ -18,6 +18,7 @@ enum Benchmarks {
             case "burst": section = try await Burst(surroundings).measure()
             case "steady": section = try await Steady(surroundings).measure()
             case "load": section = try Load(surroundings).measure()
+            case "accounts": section = try Accounts(surroundings).measure()
             case "planning": section = try Planning(surroundings).measure()
             case "history": section = try LongHistory(surroundings).measure()
             case "upload": section = try Uploading(surroundings).measure()

@@ -27,8 +27,8 @@ struct Idle {
         let before = try switches(of: loop)
         pause(milliseconds: seconds * 1000)
         let after = try switches(of: loop)
-        let resident = try status(of: "\(loop.processID)", "VmRSS:") / 1024
-        let peak = try status(of: "\(loop.processID)", "VmHWM:") / 1024
+        let resident = try loop.status("VmRSS:") / 1024
+        let peak = try loop.status("VmHWM:") / 1024
 
         var section = Section(title: "An idle loop with 1,000 jobs")
         section.add(
@@ -67,17 +67,9 @@ struct Idle {
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             guard !name.hasPrefix(".") else { continue }
-            sum += try status(of: "\(loop.processID)/task/\(name)", "voluntary_ctxt_switches:")
+            sum += try loop.status("voluntary_ctxt_switches:", ofTask: name)
         }
         return Int(sum)
-    }
-
-    private func status(of process: String, _ key: String) throws -> Double {
-        for line in try text(of: "/proc/\(process)/status").split(separator: "\n") {
-            let words = line.split { $0 == "\t" || $0 == " " }
-            if words.count > 1, words[0] == key, let value = Double(words[1]) { return value }
-        }
-        throw Trouble("there is no `\(key)` in a process's status")
     }
 
     /// Returns the names of the system calls that the loop made, without those that attaching
@@ -103,5 +95,17 @@ struct Idle {
             else { return nil }
             return String(words[2].prefix { $0 != "(" })
         }
+    }
+}
+
+extension Child {
+    /// Returns a number of `/proc/PID/status`, of the process or of one of its tasks.
+    func status(_ key: String, ofTask task: String? = nil) throws -> Double {
+        let folder = "/proc/\(processID)" + (task.map { "/task/\($0)" } ?? "")
+        for line in try text(of: "\(folder)/status").split(separator: "\n") {
+            let words = line.split { $0 == "\t" || $0 == " " }
+            if words.count > 1, words[0] == key, let value = Double(words[1]) { return value }
+        }
+        throw Trouble("there is no `\(key)` in a process's status")
     }
 }

@@ -90,6 +90,8 @@ extension Child {
         var written: Double
         /// The processor time that it has used.
         var milliseconds: Double
+        /// The processor time of all its children that have ended.
+        var childMilliseconds: Double
     }
 
     func usage() throws -> Usage {
@@ -97,15 +99,15 @@ extension Child {
             .first { $0.hasPrefix("write_bytes:") }?.split(separator: " ").last.flatMap {
                 Double($0)
             }
-        // utime and stime are fields 14 and 15; field 2 may contain spaces (proc(5)).
+        // utime, stime, cutime and cstime are fields 14 to 17; field 2 may contain spaces (proc(5)).
         let fields =
             try text(of: "/proc/\(processID)/stat").split(separator: ")").last?
             .split(separator: " ") ?? []
-        guard let written, fields.count > 12, let user = Double(fields[11]),
-            let system = Double(fields[12])
-        else { throw Trouble("the loop has ended") }
+        let ticks = fields.dropFirst(11).prefix(4).compactMap { Double($0) }
+        guard let written, ticks.count == 4 else { throw Trouble("the loop has ended") }
+        let tick = 1000 / Double(sysconf(Int32(_SC_CLK_TCK)))
         return Usage(
-            written: written / 1024,
-            milliseconds: (user + system) * 1000 / Double(sysconf(Int32(_SC_CLK_TCK))))
+            written: written / 1024, milliseconds: (ticks[0] + ticks[1]) * tick,
+            childMilliseconds: (ticks[2] + ticks[3]) * tick)
     }
 }
