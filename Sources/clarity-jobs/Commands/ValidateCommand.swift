@@ -35,6 +35,9 @@ struct ValidateCommand {
                 .forEach { console.note(String($0)) }
         }
         var summary = "\(path): valid, \(counted(file.jobs.count, "jobs"))"
+        if let accounts = file.accounts {
+            summary += " for \(counted(accounts.count, "accounts"))"
+        }
         if !file.warnings.isEmpty { summary += ", \(counted(file.warnings.count, "warnings"))" }
         console.show(summary)
         let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
@@ -44,14 +47,16 @@ struct ValidateCommand {
         }
     }
 
-    /// Writes faults and warnings as JSON, sorted by line and column.
+    /// Writes faults and warnings as JSON, sorted by file, line and column.
     private func show(faults: [JobFileFault], warnings: [JobFileFault]) {
         let findings = faults.map { ($0, "fault") } + warnings.map { ($0, "warning") }
-        let sorted = findings.sorted { a, b in (a.0.line, a.0.column) < (b.0.line, b.0.column) }
+        let sorted = findings.sorted { a, b in
+            (a.0.file ?? "", a.0.line, a.0.column) < (b.0.file ?? "", b.0.line, b.0.column)
+        }
         console.results(
             sorted.map { fault, severity in
                 [
-                    "severity": .string(severity),
+                    "severity": .string(severity), "file": .text(fault.file),
                     "line": fault.line == 0 ? .null : .integer(Int64(fault.line)),
                     "column": fault.line == 0 ? .null : .integer(Int64(fault.column)),
                     "path": .text(fault.path), "message": .string(fault.message),

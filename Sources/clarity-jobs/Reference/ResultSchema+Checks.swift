@@ -80,7 +80,9 @@ extension ResultSchema {
     static var validate: [ResultField] {
         [
             .init("severity", .text, "`fault` or `warning`"),
-            .init(maybe: "line", .integer, "line in the job file, from 1"),
+            .init(
+                maybe: "file", .text, "path of the account's file that has it, if one does"),
+            .init(maybe: "line", .integer, "line in the job file or in that file, from 1"),
             .init(maybe: "column", .integer, "column in that line, from 1"),
             .init(maybe: "path", .text, "path of the setting"),
             .init("message", .text, "what is wrong"),

@@ -261,6 +261,22 @@ struct AccountsProgramTests {
         #expect(try playground.folder.contents().keys.allSatisfy { !$0.hasPrefix("accounts.d/") })
     }
 
+    @Test func `a fault of an account's file is told with the file`() async throws {
+        let playground = try await playground()
+        try playground.folder.write("accounts.d/ben.yaml", Array("enabled: true\n".utf8))
+        let valid = try await run(playground, "validate")
+        try playground.folder.write("accounts.d/anna.yaml", Array("\nlogn: x\n".utf8))
+
+        let told = try await run(playground, "validate")
+        let json = try await run(playground, "validate", "-o", "json")
+
+        let path = "\(playground.folder.path)/accounts.d/anna.yaml"
+        let finding = try #require(try JSONValue(json.output).elements.first)
+        #expect(valid.outputLines.first?.hasSuffix("valid, 1 job for 1 account") == true)
+        #expect(told.status == 65 && told.errors.hasPrefix("\(path):2:1: unknown key `logn`"))
+        #expect(finding["file"].text == path && finding["line"].number == 2)
+    }
+
     @Test(arguments: [
         ("anna x\n", "standard input has no password of account `ben`"),
         ("anna x\nben y\nkid z\n", "standard input:3: its account is not in TABLE"),
