@@ -305,6 +305,41 @@ struct AccountsProgramTests {
         #expect(try await playground.sandbox?.count("requests") == 0)
     }
 
+    @Test func `on an unattended machine the passwords come from credentials`() async throws {
+        let playground = try await playground()
+        try await logIn(["anna", "ben"], playground)
+        for id in ["anna", "ben"] {
+            _ = try await run(playground, "--account", id, "auth", "logout", "--yes")
+        }
+        let path = playground.folder.path
+        try #require(mkdir("\(path)/credentials", 0o700) == 0)
+        try playground.folder.write(
+            "credentials/clarity-jobs.password.anna", Array(password(of: "anna").utf8))
+
+        let login = try await playground.start(
+            ["auth", "login", "--accounts-from", "\(path)/wearers.csv"],
+            environment: [
+                "CLARITY_JOBS_KEY": key, "CREDENTIALS_DIRECTORY": "\(path)/credentials",
+            ]
+        ).finish()
+        let anna = try await run(playground, "--account", "anna", "auth", "status")
+        let ben = try await run(playground, "--account", "ben", "auth", "status")
+
+        // Anna's is used, and no one else's.
+        #expect(login.status != 0 && login.errors.hasPrefix("ben: "), "\(login.errors)")
+        #expect(anna.status == 0 && ben.status == 77)
+        try playground.folder.write(
+            "credentials/clarity-jobs.password.ben", Array("\(password(of: "ben"))\n".utf8))
+        let both = try await playground.start(
+            ["auth", "login", "--accounts-from", "\(path)/wearers.csv"],
+            environment: [
+                "CLARITY_JOBS_KEY": key, "CREDENTIALS_DIRECTORY": "\(path)/credentials",
+            ]
+        ).finish()
+        #expect(both.status == 0, "\(both.errors)")
+        #expect(try await run(playground, "--account", "ben", "auth", "status").status == 0)
+    }
+
     @Test func `a login again tries only who is not logged in`() async throws {
         let playground = try await playground()
         try await logIn(["anna", "ben"], playground)
