@@ -86,14 +86,17 @@ extension PageServer {
 
     /// Returns the page that a browser sees before it has come in. It has no script.
     private func page(_ status: UInt32, _ problem: String?) -> Answer {
+        let hasAccounts = entrances.hasAccounts
         let account = """
-            <p><label>Account <input name="account" autocomplete="username"
-            pattern="[a-z0-9_\\-]{1,64}"></label> or nothing, to see the state of all accounts</p>
+            <p><label>Account <input name="account" autocomplete="username" autofocus
+            pattern="[a-z0-9_\\-]{1,64}"></label></p>
+            <p>Leave it empty to see the states of all accounts.</p>
             """
         let form = """
             <form method="post" action="/enter">
-            \(entrances.hasAccounts ? account : "")
-            <p><label>Password <input type="password" name="password" required autofocus
+            \(hasAccounts ? account : "")
+            <p><label>Password <input type="password" name="password" required
+            \(hasAccounts ? "" : "autofocus")
             autocomplete="current-password"></label> <button>Come in</button></p>
             </form>
             """
@@ -111,7 +114,8 @@ extension PageServer {
                 <h1>clarity-jobs</h1>
                 \(problem.map { "<p role=\"alert\">\($0)</p>" } ?? "")
                 \(entrances.mayTakePassword ? form : "")
-                <p>To come in from this machine, type <code>clarity-jobs serve link</code> in a
+                <p>To come in from this machine, type <code>clarity-jobs serve link</code>\(
+                    hasAccounts ? ", for an account with <code>--account ID</code>," : "") in a
                 terminal and open the address that it shows.</p>
                 </main>
                 </html>
