@@ -6,16 +6,20 @@ extension CommandSyntax {
             "Writes a folder named after the time, readable by you only, into `backups` of the state",
             "directory or into DIR. Values stay encrypted. The master key is not part of a backup: keep a",
             "copy of it elsewhere. clarity-jobs makes a backup by itself before it changes a file's schema.",
+            "With --all, backs up the history and then the data of each account: in the account's folder,",
+            "or in DIR/ID.",
         ],
         operands: "[DIR]",
         options: [
+            .all,
             OptionSyntax(
                 "keep", value: "N",
-                summary: "number of your backups to keep there; default 7")
+                summary: "number of your backups to keep there; default 7"),
         ],
         examples: [
             "clarity-jobs backup",
             "clarity-jobs backup /mnt/nas/clarity --keep 30",
+            "clarity-jobs backup /mnt/nas/clarity --all",
             "clarity-jobs backup list",
         ],
         commands: [

@@ -3,6 +3,7 @@ import ClarityJobs
 import ClarityReports
 import ClarityScheduler
 import ClaritySystem
+@preconcurrency import Glibc
 
 /// `backup` and `backup list`.
 struct BackupCommand {
@@ -11,6 +12,22 @@ struct BackupCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func make() throws(CommandFailure) -> ExitStatus {
+        let folder = try folder()
+        guard composition.arguments.has("all") else { return try make(in: folder) }
+        return try EachAccount(composition).run(
+            first: { common throws(CommandFailure) in
+                try BackupCommand(common).make(in: folder)
+            },
+            { own, account throws(CommandFailure) in
+                let path = own.backedUpPath(try own.jobFile())
+                // An account without data is no failure of the others.
+                guard access("\(path)/health.db", F_OK) == 0 else { return .done }
+                let ownFolder = folder.map { BackupFolder(at: "\($0.path)/\(account)") }
+                return try BackupCommand(own).make(in: ownFolder)
+            })
+    }
+
+    private func make(in folder: BackupFolder?) throws(CommandFailure) -> ExitStatus {
         var keep = BackupFolder.keptAsked
         if let text = composition.arguments["keep"] {
             guard let number = Int(text), (1...1000).contains(number) else {
@@ -21,7 +38,6 @@ struct BackupCommand {
         let file = try composition.jobFile()
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
-        let folder = try folder()
         let state = try composition.ownBackups(file)
         let backup = StateBackup(
             stateDirectory: state, environment: try composition.keyEnvironment(file),

@@ -91,13 +91,12 @@ extension ResultSchema {
             CommandResult("accounts remove", .object(removedAccount)),
             CommandResult("key rotate", .object(keyRotate)),
             CommandResult("key status", .object(keyStatus)),
-            CommandResult(
+            ofEach(
                 "backup",
-                .object(
-                    backup + [
-                        ResultField(
-                            maybe: "key_place", .text, "where the key is that opens the backup")
-                    ])),
+                backup + [
+                    ResultField(
+                        maybe: "key_place", .text, "where the key is that opens the backup")
+                ]),
             CommandResult("backup list", .list(.either([.object(backup), .object(faultyBackup)]))),
             CommandResult("restore", .object(restore)),
         ]

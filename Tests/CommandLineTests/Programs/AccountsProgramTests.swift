@@ -261,6 +261,34 @@ struct AccountsProgramTests {
         #expect(try playground.folder.contents().keys.allSatisfy { !$0.hasPrefix("accounts.d/") })
     }
 
+    @Test func `a backup of all accounts brings back each account's data`() async throws {
+        let playground = try await playground()
+        try await logIn(["anna", "ben", "kid"], playground)
+        try await upload(3, as: "anna", playground)
+        try await upload(5, as: "ben", playground)
+        let nas = "\(playground.folder.path)/nas"
+
+        let own = try await run(playground, "backup", "--all", "-o", "json")
+        let elsewhere = try await run(playground, "backup", nas, "--all")
+        let name = try #require(
+            try playground.folder.contents().keys.first {
+                $0.hasPrefix("nas/ben/") && $0.split(separator: "/").count == 3
+            })
+        try #require(unlink("\(playground.folder.path)/state/accounts/ben/health.db") == 0)
+        let broken = try await run(playground, "--account", "ben", "outbox")
+        let restored = try await run(
+            playground, "--account", "ben", "restore", "\(playground.folder.path)/\(name)")
+        let sums = try await run(playground, "outbox", "--all", "-o", "ndjson")
+
+        let made = try JSONValue(own.output).elements
+        #expect(own.status == 0 && elsewhere.status == 0, "\(own.errors)\(elsewhere.errors)")
+        #expect(made.map { $0["account"].text } == [nil, "anna", "ben", "kid"])
+        #expect(exists("state/accounts/anna/backups", playground) && exists("nas/anna", playground))
+        #expect(broken.status != 0 && restored.status == 0, "\(restored.errors)")
+        let samples = try sums.outputLines.map { try JSONValue($0)["outbox"]["samples"].number }
+        #expect(samples == [3, 5, 0])
+    }
+
     @Test func `a fault of an account's file is told with the file`() async throws {
         let playground = try await playground()
         try playground.folder.write("accounts.d/ben.yaml", Array("enabled: true\n".utf8))
