@@ -194,14 +194,9 @@ struct Accounts {
 
     /// Measures the processor time of workers that a loop starts, each to upload 100 new samples.
     private func measureUploads(_ folder: String, _ section: inout Section) throws {
-        let port = "\(folder)/port"
-        let sink = try Child([surroundings.program("sink"), port])
-        defer {
-            sink.send(9)
-            sink.wait()
-        }
-        while access(port, 0) != 0 { pause(milliseconds: 5) }
-        let base = "http://127.0.0.1:\(try text(of: port))"
+        let sink = try Sink(surroundings, "\(folder)/port")
+        defer { sink.end() }
+        let base = sink.base
         let state = "\(folder)/upload"
         try makeFolder(state)
         try write(

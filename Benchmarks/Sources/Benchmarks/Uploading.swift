@@ -13,26 +13,17 @@ struct Uploading {
 
     func measure() throws -> Section {
         let folder = try surroundings.makeFolder("upload")
-        let port = "\(folder)/port"
         let bodies = "\(folder)/bodies"
         let own = surroundings.program("benchmark-upload")
         let peer = surroundings.program("upload")
         try Child.run([own, "bodies", bodies, String(metrics), String(batch)])
-        let sink = try Child([surroundings.program("sink"), port])
+        let sink = try Sink(surroundings, "\(folder)/port")
+        let farSink = try Sink(surroundings, "\(folder)/far", latency: distant.latency)
         defer {
-            sink.send(9)
-            sink.wait()
+            sink.end()
+            farSink.end()
         }
-        while access(port, 0) != 0 { pause(milliseconds: 5) }
-        let base = "http://127.0.0.1:\(try text(of: port))"
-        let far = "\(folder)/far"
-        let farSink = try Child([surroundings.program("sink"), far, String(distant.latency)])
-        defer {
-            farSink.send(9)
-            farSink.wait()
-        }
-        while access(far, 0) != 0 { pause(milliseconds: 5) }
-        let farBase = "http://127.0.0.1:\(try text(of: far))"
+        let (base, farBase) = (sink.base, farSink.base)
         let url = "\(base)/health-data/upload"
         let counts = [String(metrics), String(batch)]
         var programs = [
@@ -120,5 +111,29 @@ struct Uploading {
         let numbers = try text(of: output).split { $0.isWhitespace }.compactMap { Double($0) }
         guard numbers.count == 2 else { throw Trouble("`\(words[0])` wrote something else") }
         return (numbers[0] / 1000, numbers[1] / 1000)
+    }
+}
+
+/// A server on this machine that takes uploads and keeps nothing (`C/sink.c`).
+struct Sink {
+    /// The address before the paths of its API.
+    let base: String
+    private let child: Child
+
+    /// Starts it.
+    ///
+    /// - Parameters:
+    ///   - port: the file into which it writes its port.
+    ///   - latency: the milliseconds until each answer.
+    init(_ surroundings: Surroundings, _ port: String, latency: Int? = nil) throws {
+        child = try Child(
+            [surroundings.program("sink"), port] + (latency.map { [String($0)] } ?? []))
+        while access(port, 0) != 0 { pause(milliseconds: 5) }
+        base = "http://127.0.0.1:\(try text(of: port))"
+    }
+
+    func end() {
+        child.send(9)
+        child.wait()
     }
 }

@@ -53,7 +53,7 @@ struct AccountCrowd {
             let program = try scene.start(visitor.arguments)
             let isKilled =
                 !visitor.name.hasPrefix("accounts") && Int.random(in: 0..<10, using: &random) == 0
-            if isKilled { try await strike(program, visitor, using: &random) }
+            if isKilled { try await tally.strike(program, visitor, using: &random) }
             await tally.ended(visitor, await program.finish(), wasKilled: isKilled)
         }
     }
@@ -79,22 +79,6 @@ struct AccountCrowd {
         case 11: return CrowdVisitor("pause", ["\(id)/upload", "--for", "1s", "--reason", "crowd"])
         case 12: return CrowdVisitor("metrics", ["--account", id])
         default: return CrowdVisitor("accounts list")
-        }
-    }
-
-    /// Kills a program, its first worker or both, as soon as it has a worker.
-    private func strike(
-        _ program: ChildProgram, _ visitor: CrowdVisitor, using random: inout SeededGenerator
-    ) async throws {
-        let target = Int.random(in: 0..<3, using: &random)
-        let startsWorkers = visitor.name.hasPrefix("run")
-        let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
-        if target != 0, let child, try await tally.kill(worker: child) {
-            await tally.killed("worker")
-        }
-        if target != 1, ProcessTable.isAlive(program.processID) {
-            try await tally.kill(program)
-            await tally.killed(startsWorkers ? "run" : "other")
         }
     }
 

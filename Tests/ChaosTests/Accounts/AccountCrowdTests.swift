@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Many wearers at once", .timeLimit(.minutes(25)))
 struct AccountCrowdTests {
-    /// Runs with fifty accounts for three minutes per policy in `make chaos`, and otherwise with six
+    /// Runs with fifty accounts for two minutes per policy in `make chaos`, and otherwise with six
     /// for a few seconds.
     @Test(.serialized, arguments: DeliveryJudge.Policy.drawn("accounts"))
     func `whoever is killed among many wearers, each sample is once in its wearer's place`(
@@ -13,7 +13,7 @@ struct AccountCrowdTests {
         let plan = ChaosPlan.current
         let scene = try await AccountScene(plan.size(slice: 6, whole: 50), policy, every: "2s")
         let crowd = AccountCrowd(
-            scene: scene, plan: plan, length: .seconds(plan.size(slice: 3, whole: 180)))
+            scene: scene, plan: plan, length: .seconds(plan.size(slice: 3, whole: 120)))
 
         try await crowd.run()
         let leftovers = try await crowd.settle()

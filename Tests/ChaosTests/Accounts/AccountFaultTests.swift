@@ -71,7 +71,7 @@ struct AccountFaultTests {
         var line = ChaosLine("accounts-\(fault)")
         var disturbed: [ClosedRange<Int>] = []
 
-        for _ in 0..<plan.size(slice: 2, whole: 40) {
+        for _ in 0..<plan.size(slice: 2, whole: 10) {
             let rule = try fault.rule(life, using: &random)
             for id in scene.ids { try scene.grow(id, by: Int.random(in: 0...4, using: &random)) }
             faultline.reset()

@@ -51,27 +51,10 @@ struct CrowdRound {
                 isDue ? CrowdVisitor.due : try CrowdVisitor.draw(scene, using: &random)
             let program = try scene.playground.start(visitor.arguments)
             let isKilled = Int.random(in: 0..<16, using: &random) == 0
-            if isKilled { try await strike(program, visitor, using: &random) }
+            if isKilled { try await tally.strike(program, visitor, using: &random) }
             let result = await program.finish()
             await tally.ended(visitor, result, wasKilled: isKilled)
             try await watch.look()
-        }
-    }
-
-    /// Kills a program, its first worker or both, as soon as it has a worker.
-    private func strike(
-        _ program: ChildProgram, _ visitor: CrowdVisitor, using random: inout SeededGenerator
-    ) async throws {
-        let target = Int.random(in: 0..<3, using: &random)
-        // A command without a worker is killed at once, before or after it has done its work.
-        let startsWorkers = visitor.name.hasPrefix("run")
-        let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
-        if target != 0, let child, try await tally.kill(worker: child) {
-            await tally.killed("worker")
-        }
-        if target != 1, ProcessTable.isAlive(program.processID) {
-            try await tally.kill(program)
-            await tally.killed(startsWorkers ? "run" : "other")
         }
     }
 

@@ -1,3 +1,4 @@
+import ClarityScheduler
 import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
@@ -44,6 +45,23 @@ actor CrowdTally {
     func kill(worker: Int32) async throws -> Bool {
         cutShort.ports.formUnion(try await ProcessTable.stopped([worker]))
         return Glibc.kill(worker, SIGKILL) == 0
+    }
+
+    /// Kills a program, its first worker or both, as soon as it has a worker.
+    nonisolated func strike(
+        _ program: ChildProgram, _ visitor: CrowdVisitor, using random: inout SeededGenerator
+    ) async throws {
+        let target = Int.random(in: 0..<3, using: &random)
+        // A command without a worker is killed at once, before or after it has done its work.
+        let startsWorkers = visitor.name.hasPrefix("run")
+        let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
+        if target != 0, let child, try await kill(worker: child) {
+            await killed("worker")
+        }
+        if target != 1, ProcessTable.isAlive(program.processID) {
+            try await kill(program)
+            await killed(startsWorkers ? "run" : "other")
+        }
     }
 
     /// Records how a visitor ended. `wasKilled` is true if this test killed it.
