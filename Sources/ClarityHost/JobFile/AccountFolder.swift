@@ -93,6 +93,9 @@ struct AccountFolder {
             return AccountDraft.listed(
                 schema, document.root, of: .account(id.rawValue), named: id, &decoding)
         } catch {
+            // An account may go between the list of the folder and the reading of its file.
+            var status = stat()
+            if lstat("\(path)/\(name)", &status) != 0, errno == ENOENT { return nil }
             decoding.report([error.of(decoding.files[number])])
             return nil
         }

@@ -113,6 +113,18 @@ import Testing
         }
     }
 
+    @Test func `a link to a file that is not there is a fault, and no account that has gone`()
+        throws
+    {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, ["anna.yaml": ""])
+            try #require(symlink("\(folder)/none", "\(folder)/accounts.d/ben.yaml") == 0)
+
+            #expect(
+                files.faults() == "accounts.d/ben.yaml: cannot read it: no such file or directory")
+        }
+    }
+
     // MARK: Memory
 
     /// Tells arrays that are one and the same from equal ones.
