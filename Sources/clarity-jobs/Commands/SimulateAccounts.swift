@@ -60,6 +60,7 @@ extension SimulateCommand {
                 try SimulateCommand.run(body, in: folder)
             }
         } catch {
+            // The first fault is told; what it left lies in a folder for temporary files.
             try? DurableFile.removeFolder(folder)
             throw error
         }
