@@ -122,12 +122,7 @@ struct AccountCrowd {
         _ = try await scene.run("resume", "--all")
         // A run that was cut short may be in its backoff; one by its name does not wait for that.
         for _ in 0..<3 where try await !scene.settle().isEmpty {}
-        for _ in 0..<6 {
-            let open = try CrowdEvidence(scene.playground).open.filter { !$0.hasPrefix("guest") }
-            guard !open.isEmpty else { break }
-            for line in open { _ = try await scene.run("retry", String(line.prefix { $0 != " " })) }
-            _ = try await scene.run("run", "--due")
-        }
+        try await scene.finishOpenRuns()
         return words + (try await scene.settle())
     }
 }

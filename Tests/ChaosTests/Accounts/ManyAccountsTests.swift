@@ -56,6 +56,7 @@ struct ManyAccountsTests {
         if last >= first { disturbed.append(first...last) }
         try scene.quiet()
         _ = try await scene.settle()
+        try await scene.finishOpenRuns()
         let leftovers = try await scene.settle()
         let verdict = try await scene.judge(cutShort: nil, disturbed: disturbed)
         let audit = try await scene.run("audit", "--all", "--quiet")
