@@ -70,7 +70,9 @@ struct ManyAccountsTests {
         #expect(result.status == 143, "\(result.errors.suffix(600))")
         #expect(leftovers == [])
         #expect(verdict.findings == [])
-        #expect([line.lost, line.doubled, line.stuck, line.crashes] == [0, 0, 0, 0])
+        #expect(
+            [line.lost, line.doubled, line.stuck, line.crashes] == [0, 0, 0, 0],
+            "\(evidence.open)")
         #expect(audit.status == 0, "\(audit.errors.suffix(600))")
         print("accounts: \(scene.ids.count), attempts: \(evidence.attempts)")
     }
