@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
+@preconcurrency import Glibc
 
 /// What a `run --due` that found nothing to do leaves in the state directory for the next ones:
 /// until when nothing is due, and a digest of everything on which that depends. Without it, each
@@ -28,6 +29,7 @@ struct QuietSpell {
         var stamps = FileStamps()
         do {
             let jobFile = try composition.jobFilePath()
+            guard try QuietSpell.mayNameAccounts(jobFile) else { return nil }
             stamps.add(composition.absolute(jobFile))
             var reader = composition.jobFileReader
             reader.skipsAccountFiles = true
@@ -76,6 +78,14 @@ struct QuietSpell {
         } catch {
             // The next one looks at everything again, as this one did.
         }
+    }
+
+    /// Whether a job file has the word `accounts`, so that most are not parsed twice. A pipe can be
+    /// read once only, and is left to whoever reads all of it.
+    private static func mayNameAccounts(_ path: String) throws -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+        return try DurableFile.text(of: path, atMost: 4 << 20)?.contains("accounts") ?? false
     }
 
     private static func startByTheClock(_ jobs: [Job]) -> Bool {
