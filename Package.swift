@@ -63,20 +63,24 @@ let package = Package(
         .target(name: "CWebPages", exclude: ["assets"]),
         // Loaded when it is first called for, never linked.
         .target(name: "CSystemd"),
+        .target(name: "CPostgreSQL"),
 
         // Libraries; each sees only what stands to its right.
         library("JSON"),
-        library("SQLite", ["CSQLite"]),
+        library("Database", ["CSQLite", "CPostgreSQL"]),
         library("HTTPServing"),
         library("WebAPI"),
         library("ClarityScheduler"),
         library("ClaritySystem", ["ClarityScheduler", "CLinux", "CSodium"]),
         library(
             "ClarityHost",
-            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
+            [
+                "ClaritySystem", "ClarityScheduler", "JSON", "Database", "CYAML", "CLinux",
+                "CSystemd",
+            ]),
         library(
             "ClarityJobs",
-            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium", "CZstd"]),
+            ["ClaritySystem", "ClarityScheduler", "JSON", "Database", "CSodium", "CZstd"]),
         library("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
         library(
             "ClarityTransport",
@@ -99,7 +103,7 @@ let package = Package(
             ]),
         library(
             "ClarityReports",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CLinux"]),
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "Database", "CLinux"]),
 
         library(
             "ClarityMetrics", ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),
@@ -126,7 +130,7 @@ let package = Package(
                 "CLinux",
             ]),
         program(
-            "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"]),
+            "clarity-jobs-sandbox", ["JSON", "Database", "HTTPServing", "CMicroHTTPD", "CSodium"]),
 
         // Somebody else's jobs, on the engine alone.
         .executableTarget(
@@ -136,23 +140,24 @@ let package = Package(
         // Tests mirror the sources.
         .target(name: "Faultline", path: "Tests/Faultline"),
         .target(
-            name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
+            name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
         .target(
             name: "ProgramTestSupport",
             dependencies: [
-                "ClarityTestSupport", "ClarityHost", "ClarityJobs", "ClarityScheduler", "SQLite",
+                "ClarityTestSupport", "ClarityHost", "ClarityJobs", "ClarityScheduler", "Database",
             ],
             path: "Tests/ProgramTestSupport", swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
-        tests("SQLiteTests", ["SQLite", "CSQLite"]),
+        tests("DatabaseTests", ["Database", "CSQLite"]),
         tests("ClaritySchedulerTests", ["ClarityScheduler"]),
         tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
         tests(
             "ClarityHostTests",
-            ["ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "SQLite"],
+            ["ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "Database"],
             exclude: ["Kernel/Captures"]),
-        tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
+        tests(
+            "ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "Database"]),
         tests(
             "ClarityTransportTests",
             ["ClarityTransport", "ClarityContract", "ClarityJobs", "ClarityScheduler"]),
@@ -181,14 +186,14 @@ let package = Package(
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web", "clarity-jobs-sandbox",
                 "ClarityHost", "ClarityJobs", "ClarityScheduler", "ClaritySystem", "HTTPServing",
-                "JSON", "WebAPI", "ProgramTestSupport", "SQLite",
+                "JSON", "WebAPI", "ProgramTestSupport", "Database",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(
             "ChaosTests",
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
-                "ProgramTestSupport", "SQLite",
+                "ProgramTestSupport", "Database",
                 // What texts from elsewhere are handed to without a program around it.
                 "ClarityContract", "ClarityHost", "ClarityJobs", "ClarityReports", "ClaritySystem",
                 "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport", "JSON",
@@ -199,7 +204,7 @@ let package = Package(
             [
                 "clarity-jobs-sandbox", "ClarityContract", "ClarityHost", "ClarityTransport",
                 "ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
-                "SQLite",
+                "Database",
             ]),
         tests("ExampleTests", ["house-jobs"]),
         tests("ArchitectureTests", []),

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// An archive that has several exports, and one more export that overlaps with them, whose import a
@@ -113,7 +113,7 @@ struct ArchiveScene {
 
     /// Returns the number of segments of each type and month.
     private static func segments(_ playground: Playground) throws -> [String] {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).all(
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).all(
             """
             SELECT type || ' ' || month || ' ' || count(*) FROM segments
             GROUP BY type, month ORDER BY type, month

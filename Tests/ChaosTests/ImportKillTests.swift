@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// Kills the import of a source at several points, one after the other in one state directory.
@@ -99,7 +99,7 @@ extension Playground {
             }
             let path = "\(statePath)/health.db"
             try await blocking {
-                let health = try Connection(path: path, access: .readWrite)
+                let health = try FileConnection(path: path, access: .readWrite)
                 // Counts while no process can write, and kills before any can write again.
                 try health.execute("BEGIN IMMEDIATE")
                 while ProcessTable.isAlive(worker), try health.outboxRows() < point {
@@ -112,7 +112,7 @@ extension Playground {
                 try health.execute("COMMIT")
             }
             _ = await scheduler.finish()
-            hits.append(try Connection(path: path, access: .readWrite).outboxRows())
+            hits.append(try FileConnection(path: path, access: .readWrite).outboxRows())
         }
         return hits
     }

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 
 extension Playground {
     /// Returns whether the client asks for a login although the backend would renew the session.
@@ -10,7 +10,7 @@ extension Playground {
     /// log in again.
     func hasLostRenewal() async throws -> Bool {
         guard try await run("auth", "status").status == 77 else { return false }
-        let backend = try Connection(
+        let backend = try FileConnection(
             path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly)
         let tokens = try backend.first("SELECT count(*) FROM tokens WHERE kind = 'refresh'") {
             $0.integer(0)

@@ -1,5 +1,5 @@
 @testable import ProgramTestSupport
-import SQLite
+import Database
 
 /// Attempts that failed through a fault of the program, as the history and the loop report them.
 ///
@@ -20,7 +20,7 @@ enum OwnFault {
 
     /// Returns such attempts from a history, each with its run.
     static func kept(in playground: Playground) throws -> [String] {
-        let history = try Connection(
+        let history = try FileConnection(
             path: "\(playground.statePath)/history.db", access: .readWrite)
         return try history.all(
             "SELECT 'run ' || run_id || ': ' || reason FROM attempts WHERE reason IS NOT NULL"

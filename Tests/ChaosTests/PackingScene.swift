@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// Samples that the backend has accepted, and the job that confirms and packs them, which a test
@@ -90,7 +90,7 @@ struct PackingScene {
 
     /// Returns the number of samples that are not packed.
     func rows() throws -> Int {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .first("SELECT count(*) FROM outbox") { Int($0.integer(0)) } ?? 0
     }
 }

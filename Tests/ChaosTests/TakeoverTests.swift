@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("A scheduler that vanishes", .timeLimit(.minutes(5)))
@@ -94,7 +94,7 @@ struct TakeoverTests {
         let worker = try #require(ProcessTable.children(of: slow.processID).first)
         slow.signal(SIGSTOP)
         // Expires the lease without waiting for its term.
-        try Connection(path: "\(playground.statePath)/history.db").execute(
+        try FileConnection(path: "\(playground.statePath)/history.db").execute(
             "UPDATE runs SET lease_expires_ms = 0 WHERE state = 'running'")
 
         let quick = try await playground.run("run", "--due")

@@ -3,7 +3,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 /// Runs the five shipped jobs for a month on a clock of its own, with every fault that a backend, a
@@ -40,7 +40,7 @@ import Testing
         try checkReadings(world, sums, text)
         try await checkBackend(world, sums.account, text)
         try checkRuns(world, text)
-        let versions = try Connection(path: "\(world.statePath)/health.db").first(
+        let versions = try FileConnection(path: "\(world.statePath)/health.db").first(
             "SELECT count(*) FROM archive"
         ) { $0.integer(0) }
         #expect(versions == (backend.hasEdits ? 1 : 0), "the version before the edit\n\(text)")

@@ -1,7 +1,7 @@
 @testable import ClarityHost
 @testable import ClarityJobs
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// A database that was rebuilt by the migrations up to an earlier version, with the rows of the
@@ -19,7 +19,7 @@ struct FormerFile {
         self.version = version
         let draft = "\(path).former"
         do {
-            let former = try Connection(path: draft)
+            let former = try FileConnection(path: draft)
             for step in migrations.steps[..<version] { try former.execute(step) }
             try former.execute(
                 """
@@ -75,7 +75,7 @@ struct FormerFile {
         let source = MasterKeySource(stateDirectory: state, environment: [:])
         let sealer = try Sealer(try #require(try source.load()))
         let sealed = sealer.seal(version < 4 ? [] : Canary.text, for: Canary.row)
-        try Connection(path: path, access: .readWrite)
+        try FileConnection(path: path, access: .readWrite)
             .run("UPDATE canary SET sealed = ?", .blob(sealed))
         try #require(truncate("\(state)/health.lock", 0) == 0)
     }
@@ -98,7 +98,7 @@ struct FormerFile {
     /// Returns the tables that have fewer rows than before. The job records contain the former
     /// clocks.
     func lost() throws -> [String] {
-        let file = try Connection(path: path, access: .readWrite)
+        let file = try FileConnection(path: path, access: .readWrite)
         let version = try file.first("PRAGMA user_version") { Int($0.integer(0)) }
         var lost = version == migrations.steps.count ? [] : ["it has version \(version ?? -1)"]
         for (table, count) in counts where !FormerFile.dropped.contains(table) {

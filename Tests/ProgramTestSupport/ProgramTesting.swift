@@ -1,6 +1,6 @@
 import ClarityTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 // Helpers that several suites of the built programs share.
@@ -33,13 +33,13 @@ extension Playground {
 
     /// Changes the history behind the program's back.
     func change(_ sql: String) throws {
-        try Connection(path: "\(statePath)/history.db", access: .readWrite).execute(sql)
+        try FileConnection(path: "\(statePath)/history.db", access: .readWrite).execute(sql)
     }
 
     /// Returns every row of the outbox in a fixed order, with the values that distinguish it from
     /// other rows under the same key.
     func outboxRows() throws -> [String] {
-        let health = try Connection(path: "\(statePath)/health.db", access: .readWrite)
+        let health = try FileConnection(path: "\(statePath)/health.db", access: .readWrite)
         return try health.all(
             """
             SELECT kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag) || ' ' || state

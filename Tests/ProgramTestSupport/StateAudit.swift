@@ -1,5 +1,5 @@
 @testable import ClarityJobs
-import SQLite
+import Database
 
 /// What a state directory contains while no process uses it.
 struct StateAudit {
@@ -30,8 +30,8 @@ struct StateAudit {
     /// Reads a state directory; with an account, its data and the history of all.
     init(statePath: String, account: String? = nil) throws {
         let data = account.map { "\(statePath)/accounts/\($0)" } ?? statePath
-        let health = try Connection(path: "\(data)/health.db", access: .readWrite)
-        let history = try Connection(path: "\(statePath)/history.db", access: .readWrite)
+        let health = try FileConnection(path: "\(data)/health.db", access: .readWrite)
+        let history = try FileConnection(path: "\(statePath)/history.db", access: .readWrite)
         damage = try [health, history].flatMap { file in
             try file.all("PRAGMA integrity_check") { $0.text(0) }
                 + file.all("SELECT \"table\" FROM pragma_foreign_key_check") {
@@ -56,7 +56,7 @@ struct StateAudit {
 
     /// Returns the number of samples in the outbox, read while other processes may write.
     static func outboxSize(_ statePath: String) throws -> Int {
-        let health = try Connection(path: "\(statePath)/health.db", access: .readOnly)
+        let health = try FileConnection(path: "\(statePath)/health.db", access: .readOnly)
         return try health.first("SELECT count(*) FROM outbox") { Int($0.integer(0)) } ?? 0
     }
 

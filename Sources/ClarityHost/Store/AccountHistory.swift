@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// What the history knows of one account.
 public struct AccountHistory: Sendable {
@@ -43,7 +43,7 @@ extension RunHistory {
 
     private func readFacts(
         _ connection: Connection, into accounts: inout AccountHistories
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         var (name, account) = ("", AccountID?.none)
         try connection.forEach(
             "SELECT account, name, value, at_ms FROM account_facts ORDER BY account, name", []
@@ -60,7 +60,7 @@ extension RunHistory {
 
     private func readRecords(
         _ connection: Connection, at now: Instant, into accounts: inout AccountHistories
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         try connection.forEach(
             """
             SELECT job_id, anchor_at_ms, considered_until_ms, paused_since_ms, paused_until_ms,
@@ -90,17 +90,18 @@ extension RunHistory {
     /// each of the others costs one search in an index.
     static let lastFailures = """
         SELECT runs.job_id, failure_reason, finished_at_ms
-        FROM job_records CROSS JOIN runs ON runs.id = (
-            SELECT id FROM runs INDEXED BY runs_kept
-            WHERE job_id = job_records.job_id AND (state = 'failed') = 1
-                AND finished_at_ms IS NOT NULL ORDER BY id DESC LIMIT 1)
-        WHERE kept_failures > 0 AND finished_at_ms >= last_finished_ms
+        FROM job_records CROSS JOIN runs
+        WHERE runs.id = (
+                SELECT id FROM runs INDEXED BY runs_kept
+                WHERE job_id = job_records.job_id AND (state = 'failed') = TRUE
+                    AND finished_at_ms IS NOT NULL ORDER BY id DESC LIMIT 1)
+            AND kept_failures > 0 AND finished_at_ms >= last_finished_ms
         ORDER BY job_records.job_id
         """
 
     private func readFailures(
         _ connection: Connection, into accounts: inout AccountHistories
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         try connection.forEach(RunHistory.lastFailures, []) { row in
             guard let job = JobID(row.text(0)) else { return }
             accounts.change(job.account) { history in
@@ -112,7 +113,7 @@ extension RunHistory {
 
     private func readWaits(
         _ connection: Connection, into accounts: inout AccountHistories
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         try connection.forEach(
             """
             SELECT job_id, reason, subject, wanted, measured, source, last_try
@@ -120,8 +121,8 @@ extension RunHistory {
                 SELECT id, job_id, state,
                     iif(needs IS NULL AND awaits IS NULL, failure_reason, NULL) AS last_try
                 FROM \(RunRow.open)) AS open
-            CROSS JOIN deferrals INDEXED BY deferrals_now ON run_id = open.id
-            WHERE state = 'enqueued' AND until_ms IS NULL ORDER BY run_id, place
+            CROSS JOIN deferrals INDEXED BY deferrals_now
+            WHERE run_id = open.id AND state = 'enqueued' AND until_ms IS NULL ORDER BY run_id, place
             """, []
         ) { row in
             guard let job = JobID(row.text(0)), let reason = WaitReason(rawValue: row.text(1))

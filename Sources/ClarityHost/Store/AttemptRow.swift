@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// An attempt as a row of `attempts`.
 enum AttemptRow {
@@ -19,7 +19,7 @@ enum AttemptRow {
             peakMemoryBytes: row.integer(Column.peak_memory_bytes))
     }
 
-    static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
+    static func put(_ attempt: Attempt, _ connection: Connection) throws(DatabaseError) {
         try connection.run(
             upsert, .integer(attempt.run.rawValue), .integer(Int64(attempt.number)),
             .instant(attempt.startedAt), .instant(attempt.finishedAt),
@@ -40,7 +40,7 @@ enum OutputRow {
     enum Column: String, RowColumn { case run_id, number, head, left_out_bytes, tail }
 
     /// Writes the attempt's output; without one, changes nothing.
-    static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
+    static func put(_ attempt: Attempt, _ connection: Connection) throws(DatabaseError) {
         guard let output = attempt.output else { return }
         try connection.run(
             """
@@ -55,7 +55,7 @@ enum OutputRow {
     /// Returns the outputs of a run's attempts, by attempt number.
     static func outputs(
         of run: RunID, _ connection: Connection
-    ) throws(SQLiteError) -> [Int: AttemptOutput] {
+    ) throws(DatabaseError) -> [Int: AttemptOutput] {
         var outputs: [Int: AttemptOutput] = [:]
         try connection.forEach(
             "SELECT \(Column.list) FROM attempt_outputs WHERE run_id = ?", [.integer(run.rawValue)]

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// A deferral as a row of `deferrals`.
 enum DeferralRow {
@@ -28,7 +28,7 @@ enum DeferralRow {
     static func put(
         _ deferrals: [Deferral], of run: RunID, known: [Deferral], at instant: Instant,
         _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         for old in known where !deferrals.contains(where: { $0.subject == old.subject }) {
             try connection.run(
                 """
@@ -49,7 +49,7 @@ enum DeferralRow {
 
     /// Ends every open deferral of a run.
     static func end(of run: RunID, at instant: Instant, _ connection: Connection)
-        throws(SQLiteError)
+        throws(DatabaseError)
     {
         try connection.run(
             "UPDATE deferrals SET until_ms = max(?, since_ms) WHERE run_id = ? AND until_ms IS NULL",
@@ -68,6 +68,6 @@ enum DeferralRow {
     private static let update = """
         UPDATE deferrals SET
             reason = ?3, wanted = ?4, measured = ?5, source = ?6, place = ?7
-        WHERE run_id = ?1 AND subject = ?2 AND until_ms IS NULL AND ?8 NOT NULL
+        WHERE run_id = ?1 AND subject = ?2 AND until_ms IS NULL AND CAST(?8 AS BIGINT) IS NOT NULL
         """
 }

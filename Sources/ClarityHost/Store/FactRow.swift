@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// A fact of an account as a row of `account_facts`.
 enum FactRow {
@@ -9,7 +9,7 @@ enum FactRow {
     /// after `now` are of a clock that was set back since, and are replaced.
     static func put(
         _ facts: [AttemptFact], of account: AccountID?, at now: Instant, _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         let name = Value.text(account?.rawValue ?? "")
         let known =
             try connection.first(

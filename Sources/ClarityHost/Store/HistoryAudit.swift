@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 extension RunHistory {
     /// Checks that the history is consistent, and that each occurrence of `jobs` is in it exactly
@@ -15,7 +15,7 @@ extension RunHistory {
         guard let connection else { return [] }
         return try rethrowing(path) {
             try connection.snapshot {
-                let audit = HistoryAudit(connection: connection, leases: leases)
+                let audit = HistoryAudit(connection: connection, peers: peers)
                 // A damaged file would only make the other checks fail.
                 let faults = try audit.file()
                 guard faults.isEmpty else { return faults }
@@ -25,7 +25,9 @@ extension RunHistory {
                     + OccurrenceAudit(connection: connection).findings(jobs)
                     + audit.counts()
                 // Rows that a damaged schema let in say more than the damage itself.
-                if findings.isEmpty { try connection.requireSchema(historyMigrations.form()) }
+                if findings.isEmpty, let file = connection as? FileConnection {
+                    try file.requireSchema(historyMigrations.form())
+                }
                 return findings
             }
         }
@@ -35,17 +37,19 @@ extension RunHistory {
 /// The rules that can be checked from the tables alone.
 struct HistoryAudit {
     let connection: Connection
-    let leases: Leases
+    let peers: any HistoryPeers
 
-    func file() throws(SQLiteError) -> [AuditFinding] {
-        try connection.all("PRAGMA quick_check") { $0.text(0) }.filter { $0 != "ok" }
+    /// Checks the pages of a file, and of a server nothing: it checks its own.
+    func file() throws(DatabaseError) -> [AuditFinding] {
+        guard connection is FileConnection else { return [] }
+        return try connection.all("PRAGMA quick_check") { $0.text(0) }.filter { $0 != "ok" }
             .map { AuditFinding(.file, "the file is damaged: \($0)") }
     }
 
     /// Checks the words that the CHECK constraints allow.
     ///
     /// SQLite 3.40 does not check them in a file that is opened for reading.
-    func words() throws(SQLiteError) -> [AuditFinding] {
+    func words() throws(DatabaseError) -> [AuditFinding] {
         func list<Word: CaseIterable & RawRepresentable<String>>(_ type: Word.Type) -> String {
             "(" + type.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ") + ")"
         }
@@ -64,23 +68,24 @@ struct HistoryAudit {
         ) { AuditFinding(.file, "\($0.text(0)) `\($0.text(1))`, which does not exist") }
     }
 
-    func references() throws(SQLiteError) -> [AuditFinding] {
-        try connection.all("PRAGMA foreign_key_check") { row in
+    func references() throws(DatabaseError) -> [AuditFinding] {
+        guard connection is FileConnection else { return [] }
+        return try connection.all("PRAGMA foreign_key_check") { row in
             AuditFinding(
                 .file, "a row of `\(row.text(0))` refers to one of `\(row.text(2))` that is gone")
         }
     }
 
-    func attempts() throws(SQLiteError) -> [AuditFinding] {
+    func attempts() throws(DatabaseError) -> [AuditFinding] {
         try connection.all(
             """
             SELECT id, state, attempts, count(number), coalesce(max(number), 0),
                 coalesce(sum(result = 'running'), 0), coalesce(max(number)
                     FILTER (WHERE result = 'running'), 0)
             FROM runs LEFT JOIN attempts AS attempt ON run_id = id
-            GROUP BY id
+            GROUP BY id, state, attempts
             HAVING count(number) <> attempts OR coalesce(max(number), 0) <> attempts
-                OR coalesce(sum(result = 'running'), 0) <> (state = 'running')
+                OR coalesce(sum(result = 'running'), 0) <> CAST(state = 'running' AS INTEGER)
                 OR (state = 'running' AND max(number) FILTER (WHERE result = 'running')
                     <> attempts)
             ORDER BY id
@@ -101,7 +106,7 @@ struct HistoryAudit {
         }
     }
 
-    func deferrals() throws(SQLiteError) -> [AuditFinding] {
+    func deferrals() throws(DatabaseError) -> [AuditFinding] {
         try connection.all(
             """
             SELECT run_id, state, subject FROM deferrals JOIN runs ON id = run_id
@@ -114,11 +119,11 @@ struct HistoryAudit {
         }
     }
 
-    func running() throws(SQLiteError) -> [AuditFinding] {
+    func running() throws(DatabaseError) -> [AuditFinding] {
         try connection.all(
             """
             SELECT job_id, group_concat(id, ', ') FROM
-                (SELECT job_id, id FROM runs WHERE state = 'running' ORDER BY id)
+                (SELECT job_id, id FROM runs WHERE state = 'running' ORDER BY id) AS running
             GROUP BY job_id HAVING count(*) > 1 ORDER BY job_id
             """
         ) { row in
@@ -127,24 +132,31 @@ struct HistoryAudit {
         }
     }
 
-    func leasesHeld() throws(SQLiteError) -> [AuditFinding] {
-        try connection.all(
+    func leasesHeld() throws(DatabaseError) -> [AuditFinding] {
+        let running = try connection.all(
             """
             SELECT id, job_id, lease_owner, lease_boot, lease_expires_ms FROM runs
             WHERE state = 'running' ORDER BY id
             """
         ) { row in
-            let state = leases.state(
-                of: row.text(2), boot: row.text(3), expires: row.integer(4))
-            guard state == .lapsed else { return nil }
-            return AuditFinding(
-                .lease, isOffence: false,
-                "run \(row.integer(0)) of `\(row.text(1))` is running under the lease of "
-                    + "`\(row.text(2))`, which has lapsed; the next look takes it over")
-        }.compactMap(\.self)
+            (
+                run: row.integer(0), job: row.text(1), owner: row.text(2),
+                terms: LedgerRows.LeaseTerms(boot: row.text(3), expires: row.integer(4))
+            )
+        }
+        var findings: [AuditFinding] = []
+        for run in running
+        where try peers.states([run.owner: run.terms], connection)[run.owner] == .lapsed {
+            findings.append(
+                AuditFinding(
+                    .lease, isOffence: false,
+                    "run \(run.run) of `\(run.job)` is running under the lease of "
+                        + "`\(run.owner)`, which has lapsed; the next look takes it over"))
+        }
+        return findings
     }
 
-    func counts() throws(SQLiteError) -> [AuditFinding] {
+    func counts() throws(DatabaseError) -> [AuditFinding] {
         try connection.all(
             """
             WITH found AS (

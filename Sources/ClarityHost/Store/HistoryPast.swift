@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The part of the tables that retention may remove, and how to remove it.
 struct HistoryPast {
@@ -12,14 +12,6 @@ struct HistoryPast {
                 AND (effect.state = 'enqueued' OR effect.state = 'running'))
         """
 
-    /// Returns the size of the tables in bytes, without free pages.
-    func bytes() throws(SQLiteError) -> Int64 {
-        func ask(_ pragma: String) throws(SQLiteError) -> Int64 {
-            try connection.first("PRAGMA \(pragma)") { $0.integer(0) } ?? 0
-        }
-        return (try ask("page_count") - ask("freelist_count")) * (try ask("page_size"))
-    }
-
     /// Removes runs that have finished and caused nothing unfinished, with everything that belongs
     /// to them.
     ///
@@ -28,7 +20,7 @@ struct HistoryPast {
     func removeRuns(
         _ hasFailed: Bool, where condition: String, _ value: Value, orderedBy column: String,
         _ limit: Int64
-    ) throws(SQLiteError) -> Int64 {
+    ) throws(DatabaseError) -> Int64 {
         let runs = try connection.all(
             """
             SELECT id FROM runs
@@ -43,7 +35,7 @@ struct HistoryPast {
 
     /// Removes finished runs with everything that belongs to them, and updates the records of their
     /// jobs.
-    private func removeRuns(_ runs: [Int64]) throws(SQLiteError) {
+    private func removeRuns(_ runs: [Int64]) throws(DatabaseError) {
         guard !runs.isEmpty else { return }
         let list = HistoryPast.list(runs)
         let losses = try connection.all(
@@ -76,7 +68,7 @@ struct HistoryPast {
     /// Removes fates whose occurrences were all at or before an instant, oldest first.
     ///
     /// - Returns: the number of fates removed, at most `limit`.
-    func removeFates(through edge: Instant, _ limit: Int64) throws(SQLiteError) -> Int64 {
+    func removeFates(through edge: Instant, _ limit: Int64) throws(DatabaseError) -> Int64 {
         let fates = try connection.all(
             """
             SELECT job_id, era, first_ms, latest_ms,
@@ -106,15 +98,17 @@ struct HistoryPast {
 
     /// Returns the instant up to which the oldest `count` items of any kind reach; `nil` if there
     /// are none.
-    func edge(of count: Int64) throws(SQLiteError) -> Instant? {
+    func edge(of count: Int64) throws(DatabaseError) -> Instant? {
         try connection.first(
             """
             SELECT max(time) FROM (SELECT time FROM (
-                SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: false)))
-                UNION ALL SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: true)))
+                SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: false))) AS ended
+                UNION ALL
+                SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: true))) AS failed
                 UNION ALL SELECT * FROM (
-                    SELECT latest_ms AS time FROM occurrence_fates ORDER BY latest_ms LIMIT ?1)
-            ) ORDER BY time LIMIT ?1)
+                    SELECT latest_ms AS time FROM occurrence_fates ORDER BY latest_ms LIMIT ?1
+                ) AS fates
+            ) AS past ORDER BY time LIMIT ?1) AS oldest
             """, .integer(count)
         ) { $0.optionalInstant(0) } ?? nil
     }
@@ -123,7 +117,7 @@ struct HistoryPast {
     /// instant, the oldest first: at most `limit` runs of each kind, fates, and waits.
     func removeAll(
         through edge: Instant, _ limit: Int64
-    ) throws(SQLiteError) -> (runs: Int64, others: Int64) {
+    ) throws(DatabaseError) -> (runs: Int64, others: Int64) {
         var runs: Int64 = 0
         for hasFailed in [false, true] {
             runs += try removeRuns(
@@ -136,8 +130,8 @@ struct HistoryPast {
             DELETE FROM deferrals WHERE (run_id, subject, since_ms) IN (
                 SELECT run_id, subject, since_ms
                 FROM (SELECT id FROM \(RunRow.open)) AS open
-                CROSS JOIN deferrals ON run_id = open.id
-                WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)
+                CROSS JOIN deferrals
+                WHERE run_id = open.id AND until_ms <= ? ORDER BY until_ms LIMIT ?)
             """, .instant(edge), .integer(limit))
         return (runs, fates + Int64(connection.changes))
     }
@@ -145,13 +139,13 @@ struct HistoryPast {
     private static func oldestRuns(hasFailed: Bool) -> String {
         """
         SELECT finished_at_ms AS time FROM runs
-        WHERE (state = 'failed') = \(hasFailed ? 1 : 0) AND finished_at_ms IS NOT NULL
+        WHERE (state = 'failed') = \(hasFailed ? "TRUE" : "FALSE") AND finished_at_ms IS NOT NULL
             AND \(causesNothingOpen)
         ORDER BY finished_at_ms LIMIT ?1
         """
     }
 
-    private func notePruned(_ job: String, through latest: Int64) throws(SQLiteError) {
+    private func notePruned(_ job: String, through latest: Int64) throws(DatabaseError) {
         try connection.run(
             """
             UPDATE job_records SET pruned_until_ms = max(coalesce(pruned_until_ms, ?2), ?2)

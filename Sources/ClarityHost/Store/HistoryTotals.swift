@@ -92,7 +92,7 @@ private let addingToTotals = """
     """
 
 /// Returns an SQL expression for the label of the bucket of a value in milliseconds.
-private func bucket(_ value: String, _ bounds: [Int64]) -> String {
+func bucket(_ value: String, _ bounds: [Int64]) -> String {
     let cases = bounds.map { "WHEN \(value) <= \($0) THEN '\($0)'" }
     return "CASE \(cases.joined(separator: " ")) ELSE '0' END"
 }

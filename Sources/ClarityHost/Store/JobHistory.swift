@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // Queries about one job.
 extension RunHistory {
@@ -30,8 +30,8 @@ extension RunHistory {
                 let spans = try connection.all(
                     """
                     SELECT \(DeferralRow.columns)
-                    FROM runs CROSS JOIN deferrals ON run_id = runs.id
-                    WHERE job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
+                    FROM runs CROSS JOIN deferrals
+                    WHERE run_id = runs.id AND job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
                         AND (until_ms IS NULL OR until_ms > ?3)
                     """,
                     .text(job.rawValue), .integer(first), .instant(since), .instant(until),
@@ -46,7 +46,7 @@ extension RunHistory {
     /// Searches in strides, so that the runs in between are only counted.
     private func firstRun(
         of job: JobID, since: Instant, _ connection: Connection
-    ) throws(SQLiteError) -> Int64 {
+    ) throws(DatabaseError) -> Int64 {
         var first = Int64.max
         for _ in 0..<(RunHistory.holdsReach / 500) {
             let run = try connection.first(
@@ -76,7 +76,7 @@ extension RunHistory {
                 """
                 SELECT finished_at_ms FROM (
                     SELECT id, state, finished_at_ms FROM runs
-                    WHERE job_id = ? ORDER BY id DESC LIMIT \(RunHistory.successReach))
+                    WHERE job_id = ? ORDER BY id DESC LIMIT \(RunHistory.successReach)) AS newest
                 WHERE state = 'succeeded' ORDER BY id DESC LIMIT 1
                 """, .text(job.rawValue)
             ) { $0.optionalInstant(0) } ?? nil

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// A job's record, as a row of `job_records`.
 enum JobRecordRow {
@@ -39,7 +39,7 @@ enum JobRecordRow {
     static func put(
         _ record: JobRecord, of job: JobID, _ step: Step, revision: Int64,
         _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         let clock = record.clock
         let values = Column.allCases.map { column -> Value in
             switch column {
@@ -67,7 +67,7 @@ enum JobRecordRow {
         VALUES (\(Column.parameters), ?, ?)
         ON CONFLICT (job_id) DO UPDATE SET
             \(Column.replacements(besides: [.job_id])),
-            kept_runs = kept_runs + excluded.kept_runs,
-            kept_failures = kept_failures + excluded.kept_failures
+            kept_runs = job_records.kept_runs + excluded.kept_runs,
+            kept_failures = job_records.kept_failures + excluded.kept_failures
         """
 }

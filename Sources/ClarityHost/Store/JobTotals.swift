@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// What a job has done since its history was made. Pruning the history changes none of it.
 public struct JobTotals: Hashable, Sendable {

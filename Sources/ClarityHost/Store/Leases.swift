@@ -12,7 +12,7 @@ import ClaritySystem
 struct Leases {
     let bootID: String
     private let folder: String
-    private let ownOwner: String?
+    let ownOwner: String?
 
     init(folder: String, ownOwner: String?) {
         self.folder = folder

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The ledger as one connection last saw it, kept so that a decision reads only what has changed.
 struct LedgerCache {
@@ -12,42 +12,39 @@ struct LedgerCache {
 
     /// Brings the ledger up to date in the current transaction.
     ///
-    /// `PRAGMA data_version` changes only when another connection commits a change
-    /// (<https://www.sqlite.org/pragma.html#pragma_data_version>); `apply` adds the changes of this
-    /// one. The leases of other processes are checked each time, because they lapse without a
+    /// Reads the tables only if another process has committed a change; `apply` adds the changes of
+    /// this one. The leases of other processes are checked each time, because they lapse without a
     /// write.
     ///
     /// - Returns: whether another connection has written since the last call.
     @discardableResult
-    mutating func refresh(_ connection: Connection, _ leases: Leases) throws -> Bool {
-        let version = try connection.first("PRAGMA data_version") { $0.integer(0) } ?? 0
+    mutating func refresh(_ connection: Connection, _ peers: any HistoryPeers) throws -> Bool {
+        let version = try peers.version(connection)
         let isStale = version != dataVersion
         if isStale {
             revision = try LedgerRows.records(connection, after: revision) { job, record in
                 ledger.setRecord(record, of: job)
             }
-            let open = try LedgerRows.open(connection)
+            let open = try LedgerRows.open(
+                connection, nextRun: RunID(peers.lastRun(connection) + 1))
             ledger.replaceAllButRecords(
                 open: open.runs, waits: open.waits, nextRun: open.nextRun,
                 pruned: try LedgerRows.pruned(connection), boot: try LedgerRows.boot(connection),
                 sources: try LedgerRows.sources(connection))
-            self.leases = open.leases
+            leases = open.leases
             held = open.runs.filter { $0.lease != nil }.map(\.id)
             dataVersion = version
         }
-        judge(leases)
+        try judge(connection, peers)
         if isStale {
             held.removeAll { ledger.open[$0]?.lease?.state == .mine }
         }
         return isStale
     }
 
-    private mutating func judge(_ leases: Leases) {
+    private mutating func judge(_ connection: Connection, _ peers: any HistoryPeers) throws {
         guard !held.isEmpty else { return }
-        let states = Dictionary(
-            uniqueKeysWithValues: self.leases.map { owner, terms in
-                (owner, leases.state(of: owner, boot: terms.boot, expires: terms.expires))
-            })
+        let states = try peers.states(leases, connection)
         for run in held {
             // A run that this process has taken over meanwhile has another owner, or none.
             guard let owner = ledger.open[run]?.lease?.owner, let state = states[owner],

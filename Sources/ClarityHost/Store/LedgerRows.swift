@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Reads the ledger from the tables: all of it, or only what other processes have changed.
 ///
@@ -11,7 +11,7 @@ enum LedgerRows {
         var waits: [RunID: [Deferral]] = [:]
         /// The lease terms of each owner, from its running run with the lowest number.
         var leases: [String: LeaseTerms] = [:]
-        var nextRun = RunID(1)
+        let nextRun: RunID
     }
 
     /// The terms that decide, with the owner, whether a lease is still held.
@@ -25,7 +25,7 @@ enum LedgerRows {
     /// - Returns: the highest revision seen, or `revision` if there is no newer record.
     static func records(
         _ connection: Connection, after revision: Int64, _ body: (JobID, JobRecord) -> Void
-    ) throws(SQLiteError) -> Int64 {
+    ) throws(DatabaseError) -> Int64 {
         var highest = revision
         try connection.forEach(
             "SELECT \(JobRecordRow.columns) FROM job_records WHERE revision > ?",
@@ -39,8 +39,8 @@ enum LedgerRows {
     }
 
     /// Reads the unfinished runs.
-    static func open(_ connection: Connection) throws -> Open {
-        var open = Open()
+    static func open(_ connection: Connection, nextRun: RunID) throws -> Open {
+        var open = Open(nextRun: nextRun)
         try RunRow.forEach("\(RunRow.open) ORDER BY id", [], connection) { run, row in
             if let owner = run.lease?.owner, open.leases[owner] == nil {
                 open.leases[owner] = RunRow.lease(row)
@@ -48,10 +48,6 @@ enum LedgerRows {
             open.runs.append(run)
         }
         if !open.runs.isEmpty { try readWaits(connection, into: &open) }
-        let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
-            $0.integer(0)
-        }
-        open.nextRun = RunID((last ?? 0) + 1)
         return open
     }
 
@@ -62,8 +58,8 @@ enum LedgerRows {
             """
             SELECT \(DeferralRow.columns)
             FROM (SELECT id FROM \(RunRow.open)) AS open
-            CROSS JOIN deferrals ON run_id = open.id
-            WHERE until_ms IS NULL ORDER BY run_id, place
+            CROSS JOIN deferrals
+            WHERE run_id = open.id AND until_ms IS NULL ORDER BY run_id, place
             """
         ) { row in
             let span = DeferralRow.span(row)
@@ -72,14 +68,14 @@ enum LedgerRows {
     }
 
     /// Reads the last boot for which runs were enqueued.
-    static func boot(_ connection: Connection) throws(SQLiteError) -> String? {
+    static func boot(_ connection: Connection) throws(DatabaseError) -> String? {
         try connection.first("SELECT boot FROM boot_mark") { $0.text(0) }
     }
 
     /// Reads the last known fingerprint of each source.
     static func sources(
         _ connection: Connection
-    ) throws(SQLiteError) -> [String: SourceFingerprint] {
+    ) throws(DatabaseError) -> [String: SourceFingerprint] {
         var sources: [String: SourceFingerprint] = [:]
         try connection.forEach(
             "SELECT path, is_folder, files, newest_change_ns FROM source_fingerprints", []
@@ -92,7 +88,7 @@ enum LedgerRows {
     }
 
     /// Reads how far the history has been pruned.
-    static func pruned(_ connection: Connection) throws(SQLiteError) -> PruneMark? {
+    static func pruned(_ connection: Connection) throws(DatabaseError) -> PruneMark? {
         try connection.first("SELECT at_ms, through_run FROM prune_mark") { row in
             PruneMark(
                 at: Instant(millisecondsSince1970: row.integer(0)), through: RunID(row.integer(1)))

@@ -1,11 +1,10 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Writes the changes of one decision in its transaction, and applies them to the cached ledger.
 struct LedgerWriter {
     let connection: Connection
-    let leases: Leases
-    let owner: String
+    let peers: any HistoryPeers
 
     /// Writes all changes, and each changed job record once, in its final state.
     func write(_ changes: [LedgerChange], to cache: inout LedgerCache) throws {
@@ -42,7 +41,7 @@ struct LedgerWriter {
 
     /// Writes the new eras of clocks that were set back, before the runs and fates that belong to
     /// them.
-    private func beginEras(_ changes: [LedgerChange], _ ledger: Ledger) throws(SQLiteError) {
+    private func beginEras(_ changes: [LedgerChange], _ ledger: Ledger) throws(DatabaseError) {
         for case .setClock(let job, let clock) in changes
         where clock.era != ledger.jobs[job]?.clock?.era ?? 0 {
             try connection.run(
@@ -76,7 +75,7 @@ struct LedgerWriter {
                 fate, of: job, due, run: run, after: ledger.jobs[job]?.clock, connection)
         case .put(let run):
             try RunRow.put(
-                run, boot: leases.bootID, leaseExpires: leases.nextExpiry, connection)
+                run, boot: peers.clock, leaseExpires: peers.nextExpiry, connection)
             if run.state.isFinished, ledger.waits[run.id] != nil, let end = run.finishedAt {
                 try DeferralRow.end(of: run.id, at: end, connection)
             }
@@ -98,7 +97,7 @@ struct LedgerWriter {
                 UPDATE runs INDEXED BY runs_one_running SET lease_expires_ms = ?
                 WHERE state = 'running' AND lease_owner = ?
                 """,
-                .integer(leases.nextExpiry), .text(owner))
+                .integer(peers.nextExpiry), .text(peers.ownOwner))
         }
     }
 }
@@ -113,7 +112,7 @@ enum FateRow {
     static func put(
         _ fate: OccurrenceFate, of job: JobID, _ due: DueOccurrences, run: RunID?,
         after clock: JobClock?, _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         if let clock {
             try connection.run(
                 extend, .instant(due.latest), .integer(Int64(due.count)), .text(job.rawValue),
@@ -128,8 +127,8 @@ enum FateRow {
 
     private static let extend = """
         UPDATE occurrence_fates SET latest_ms = ?1, occurrences = occurrences + ?2
-        WHERE job_id = ?3 AND era = ?4 AND latest_ms = ?5 AND fate = ?6 AND run_id IS ?7
-            AND first_ms > ?8
+        WHERE job_id = ?3 AND era = ?4 AND latest_ms = ?5 AND fate = ?6
+            AND run_id IS NOT DISTINCT FROM ?7 AND first_ms > ?8
             AND first_ms = (
                 SELECT max(first_ms) FROM occurrence_fates WHERE job_id = ?3 AND era = ?4)
         """

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// Occurrences of a job, one after the other, that have no run of their own and share a fate.
 public struct MissedOccurrences: Hashable, Sendable {
@@ -38,8 +38,8 @@ extension RunHistory {
                 """
                 SELECT f.job_id, first_ms, latest_ms, occurrences, fate, run_id
                 FROM occurrence_fates AS f LEFT JOIN runs ON runs.id = run_id
-                WHERE latest_ms >= ?1 AND (?2 IS NULL OR f.job_id = ?2)
-                    AND (?5 IS NULL OR f.job_id > ?5 AND f.job_id < ?6)
+                WHERE latest_ms >= ?1 AND (CAST(?2 AS TEXT) IS NULL OR f.job_id = ?2)
+                    AND (CAST(?5 AS TEXT) IS NULL OR f.job_id > ?5 AND f.job_id < ?6)
                     AND (fate <> 'coalesced' OR started_at_ms IS NULL
                         OR started_at_ms - first_ms > ?4)
                 ORDER BY latest_ms DESC, f.job_id LIMIT ?3

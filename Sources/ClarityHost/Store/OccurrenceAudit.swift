@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Checks that each occurrence has exactly one fate: a run of its own, or a share in a row of
 /// `occurrence_fates`.
@@ -13,7 +13,7 @@ struct OccurrenceAudit {
         var name: String
     }
 
-    func findings(_ jobs: JobSet) throws(SQLiteError) -> [AuditFinding] {
+    func findings(_ jobs: JobSet) throws(DatabaseError) -> [AuditFinding] {
         var findings: [AuditFinding] = []
         for job in jobs.jobs {
             guard let schedule = job.schedule else { continue }
@@ -24,7 +24,7 @@ struct OccurrenceAudit {
 
     private func findings(
         _ job: JobID, _ schedule: Schedule
-    ) throws(SQLiteError) -> [AuditFinding] {
+    ) throws(DatabaseError) -> [AuditFinding] {
         let known = try connection.first(
             "SELECT \(JobRecordRow.columns), pruned_until_ms FROM job_records WHERE job_id = ?",
             .text(job.rawValue)
@@ -86,7 +86,7 @@ struct OccurrenceAudit {
     /// Returns the fates of one era after an instant, in order of time.
     private func fates(
         of job: JobID, era: Int64, after start: Instant
-    ) throws(SQLiteError) -> [Fate] {
+    ) throws(DatabaseError) -> [Fate] {
         let runs = try connection.all(
             """
             SELECT id, scheduled_for_ms FROM runs

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The fate of one past occurrence.
 public struct PastOccurrence: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Prunes the part of the history that a policy does not keep, a bounded amount at a time.
 ///
@@ -18,7 +18,7 @@ struct Retention {
     private var past: HistoryPast { HistoryPast(connection: connection) }
 
     /// Prunes in the current transaction; `mark` is the ledger's mark after this pruning.
-    func prune(_ mark: PruneMark) throws(SQLiteError) {
+    func prune(_ mark: PruneMark) throws(DatabaseError) {
         let before = try connection.first(
             "SELECT through_run, counted_run, counted_limit FROM prune_mark"
         ) { (through: $0.integer(0), counted: $0.integer(1), limit: $0.integer(2)) }
@@ -52,7 +52,7 @@ struct Retention {
     /// Removes surplus runs of the jobs that have runs after `counted`.
     ///
     /// - Returns: the last run whose job has been checked.
-    private func removeSurplus(after counted: Int64, _ rest: inout Int64) throws(SQLiteError)
+    private func removeSurplus(after counted: Int64, _ rest: inout Int64) throws(DatabaseError)
         -> Int64
     {
         let runs = try connection.all(
@@ -70,7 +70,7 @@ struct Retention {
         return counted
     }
 
-    private func removeSurplus(of job: String, _ rest: inout Int64) throws(SQLiteError) {
+    private func removeSurplus(of job: String, _ rest: inout Int64) throws(DatabaseError) {
         let kept = try connection.first(
             "SELECT kept_runs, kept_failures FROM job_records WHERE job_id = ?", .text(job)
         ) { [$0.integer(0), $0.integer(1)] }
@@ -84,9 +84,11 @@ struct Retention {
 
     // MARK: By size
 
-    private func makeRoom(_ rest: inout Int64) throws(SQLiteError) {
+    private func makeRoom(_ rest: inout Int64) throws(DatabaseError) {
+        // A server gives space back when it vacuums, and not while rows are removed.
+        guard let file = connection as? FileConnection else { return }
         var last: Instant?
-        while rest > 0, try past.bytes() > policy.bytes {
+        while rest > 0, try file.usedBytes() > policy.bytes {
             // The waits up to the last edge may be more than one step removes.
             guard let edge = try past.edge(of: Retention.step) ?? last else { return }
             last = edge

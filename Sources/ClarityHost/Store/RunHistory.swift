@@ -1,13 +1,14 @@
 public import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
-package import SQLite
+package import Database
 
 /// Answers queries about past and present runs, and changes nothing.
 public struct RunHistory: ~Copyable {
     let connection: Connection?
     let path: String
-    let leases: Leases
+    private let leases: Leases
+    let peers: any HistoryPeers
     /// Prevents a restore of the state directory while the history is open.
     private let share: AdvisoryLock?
 
@@ -28,18 +29,19 @@ public struct RunHistory: ~Copyable {
         self.share = share
         self.connection = connection
         leases = Leases(folder: "\(directory)/owners", ownOwner: nil)
+        peers = FilePeers(leases)
     }
 
     private static func connection(_ path: String) throws -> Connection? {
         try demandUsable(path)
         guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
         let isOpenElsewhere = access("\(path)-wal", F_OK) == 0
-        let connection = try Connection(
+        let connection = try FileConnection(
             path: path, access: isOpenElsewhere ? .readOnly : .immutable)
         let version = try historyMigrations.version(of: connection)
         if version == 0 { return nil }
         if version == historyMigrations.steps.count { return connection }
-        let copy = try Connection(path: "")
+        let copy = try FileConnection(path: "")
         try connection.copy(into: copy)
         try historyMigrations.migrate(copy)
         return copy
@@ -60,7 +62,7 @@ public struct RunHistory: ~Copyable {
         return try rethrowing(path) {
             try connection.snapshot {
                 var cache = LedgerCache()
-                try cache.refresh(connection, leases)
+                try cache.refresh(connection, peers)
                 return cache.ledger
             }
         }
@@ -121,10 +123,11 @@ public struct RunHistory: ~Copyable {
         try rethrowing(path) {
             let done = try connection?.all(
                 """
-                SELECT coalesce(latest_occurrence_ms, scheduled_for_ms) AS occurrence_ms FROM runs
-                WHERE job_id = ? AND state = 'succeeded'
-                    AND (\(RunRow.ofOccurrence) OR trigger = 'backfill')
-                    AND occurrence_ms BETWEEN ? AND ?
+                SELECT occurrence_ms FROM (
+                    SELECT coalesce(latest_occurrence_ms, scheduled_for_ms) AS occurrence_ms
+                    FROM runs WHERE job_id = ? AND state = 'succeeded'
+                        AND (\(RunRow.ofOccurrence) OR trigger = 'backfill')) AS done
+                WHERE occurrence_ms BETWEEN ? AND ?
                 """, .text(job.rawValue), .instant(first), .instant(last)
             ) { Instant(millisecondsSince1970: $0.integer(0)) }
             return Set(done ?? [])

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// A run as a row of `runs`.
 enum RunRow {
@@ -92,7 +92,7 @@ enum RunRow {
 
     static func put(
         _ run: Run, boot: String, leaseExpires: Int64, _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         let values = Column.allCases.map { column -> Value in
             switch column {
             case .id: .integer(run.id.rawValue)

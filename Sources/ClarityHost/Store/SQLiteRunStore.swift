@@ -1,21 +1,20 @@
 public import ClarityScheduler
 public import ClaritySystem
-import SQLite
+import Database
 
 /// Stores runs in `history.db`, a SQLite file in WAL mode that any number of processes share.
 ///
 /// A decision is one `BEGIN IMMEDIATE` transaction that covers its reads and its writes, so that
 /// two processes never decide on the same state. Commits use `synchronous=FULL`.
 public final class SQLiteRunStore: RunStore {
-    private let connection: Connection
+    private let connection: FileConnection
     private let path: String
-    private let leases: Leases
+    private var shared: SharedLedger
     private let signals: ChangeSignals
     /// Prevents a restore of the state directory while the store is open.
     private let share: AdvisoryLock
     /// The lock that proves this process's leases.
     public let leaseLock: LeaseLock
-    private var cache = LedgerCache()
     /// The number of changes written since the last checkpoint.
     private var loggedChanges = 0
 
@@ -35,14 +34,14 @@ public final class SQLiteRunStore: RunStore {
         } catch {
             throw RunStoreError(error)
         }
-        leases = Leases(folder: owners, ownOwner: leaseLock.owner)
+        let leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
         signals = ChangeSignals(folder: owners, ownOwner: leaseLock.owner)
         let path = "\(directory.path)/history.db"
         self.path = path
-        connection = try rethrowing(path) {
+        let connection = try rethrowing(path) {
             try demandUsable(path)
-            let connection = try Connection(path: path)
+            let connection = try FileConnection(path: path)
             // Check this first, so that a file of another program stays as it is.
             _ = try historyMigrations.version(of: connection)
             try connection.useWriteAheadLog()
@@ -61,6 +60,8 @@ public final class SQLiteRunStore: RunStore {
             try connection.execute("PRAGMA foreign_keys = ON")
             return connection
         }
+        self.connection = connection
+        shared = SharedLedger(connection, FilePeers(leases))
     }
 
     /// Shrinks a file if more than half of its pages, and at least 1,000, are free, as after a
@@ -70,13 +71,13 @@ public final class SQLiteRunStore: RunStore {
     /// again.
     private static func giveBackPages(
         of connection: Connection, _ path: String
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         let pages = try connection.first(
             "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count"
         ) { (free: $0.integer(0), all: $0.integer(1)) }
         guard let pages, pages.free >= 1000, 2 * pages.free > pages.all else { return }
-        do throws(SQLiteError) {
-            let other = try Connection(path: path, access: .readWrite, busyTimeout: .zero)
+        do throws(DatabaseError) {
+            let other = try FileConnection(path: path, access: .readWrite, busyTimeout: .zero)
             try other.execute("VACUUM")
             try other.checkpoint()
         } catch {
@@ -85,25 +86,9 @@ public final class SQLiteRunStore: RunStore {
     }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-        var isNews = false
-        try rethrowing(path) {
-            do {
-                try connection.transaction {
-                    try cache.refresh(connection, leases)
-                    let changes = decide(cache.ledger)
-                    loggedChanges += changes.count
-                    isNews = changes.contains { $0.concernsOthers }
-                    try LedgerWriter(
-                        connection: connection, leases: leases, owner: leaseLock.owner
-                    ).write(changes, to: &cache)
-                }
-            } catch {
-                // The cache may hold changes that were rolled back, or whose commit is uncertain.
-                cache = LedgerCache()
-                throw error
-            }
-        }
-        if isNews { signals.send() }
+        let written = try rethrowing(path) { try shared.decide(decide) }
+        loggedChanges += written.changes
+        if written.isNews { signals.send() }
     }
 
     /// Checkpoints the write-ahead log after 200 or more changes.
@@ -113,7 +98,7 @@ public final class SQLiteRunStore: RunStore {
     /// rests.
     public func tidy() {
         guard loggedChanges >= 200 else { return }
-        do throws(SQLiteError) {
+        do throws(DatabaseError) {
             if try connection.checkpoint() { loggedChanges = 0 }
         } catch {
             // Nothing is lost: the next 200 changes trigger another try.
@@ -122,37 +107,20 @@ public final class SQLiteRunStore: RunStore {
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
-        try rethrowing(path) {
-            try connection.snapshot {
-                try cache.refresh(connection, leases)
-                return cache.ledger
-            }
-        }
-    }
-}
-
-extension LedgerChange {
-    /// Whether other processes should look now, and not at their next regular look.
-    fileprivate var concernsOthers: Bool {
-        switch self {
-        case .put, .setPause, .requestStop: true
-        case .setClock, .setBoot, .setSource, .setRetryAfter, .recordFate, .putAttempt, .putFacts,
-            .deferred, .renewLeases, .prune:
-            false
-        }
+        try rethrowing(path) { try shared.ledger() }
     }
 }
 
 /// Checks the path of a history before SQLite opens it.
 ///
 /// - Throws: `StateDirectoryError` if something other than an ordinary file is there;
-///   `SQLiteError.emptied` or `.missing` if a file with contents was lost.
+///   `DatabaseError.emptied` or `.missing` if a file with contents was lost.
 func demandUsable(_ path: String) throws {
     let file = DatabaseFile(path)
     try file.requirePlain()
     switch file.loss {
-    case .emptied: throw SQLiteError.emptied
-    case .missing: throw SQLiteError.missing
+    case .emptied: throw DatabaseError.emptied
+    case .missing: throw DatabaseError.missing
     case nil: break
     }
 }
@@ -172,7 +140,7 @@ func rethrowing<Result>(
         return try body()
     } catch let error as RunStoreError {
         throw error
-    } catch let error as SQLiteError {
+    } catch let error as DatabaseError {
         let text = "cannot use history `\(path)`: \(error)"
         if error.isDisk { throw .disk(text) }
         if error.isAccess { throw .unreachable(text) }
@@ -203,7 +171,7 @@ enum HistoryBackup {
     ///
     /// - Throws: `BackupError` if the copy fails; the schema then stays as it is.
     static func makeBeforeMigration(of path: String, in directory: StateDirectory) throws {
-        let source = try Connection(path: path, access: .readOnly)
+        let source = try FileConnection(path: path, access: .readOnly)
         _ = try BackupFolder(ofState: directory.path).make(
             .beforeMigration, at: SystemClock().now, key: nil, sizeBytes: try source.sizeBytes(),
             keep: BackupFolder.keptBeforeMigration

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // Insights with their full text beside those of the history, which have only a preview.
 

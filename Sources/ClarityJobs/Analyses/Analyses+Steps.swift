@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 // The steps of the last weeks by minute, for movement analyses.
 

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The movement analyses and the insights about them, recorded before they are requested.
 public struct Analyses: Sendable {
@@ -55,7 +55,7 @@ public struct Analyses: Sendable {
                 WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
                 """, day, .text(form.rawValue), map: StoredAnalysis.init)
             guard let analysis else {
-                throw SQLiteError(code: 1, message: "a row that was just written is gone")
+                throw DatabaseError(code: 1, message: "a row that was just written is gone")
             }
             return analysis
         }

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// Work in progress at the backend, whose status can be requested.
 public enum OpenWork: Hashable, Sendable {

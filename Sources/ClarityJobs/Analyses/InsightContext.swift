@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// Facts about a week that an insight request may include: dates and counts, no values and no text.
 public struct InsightContext: Hashable, Sendable {

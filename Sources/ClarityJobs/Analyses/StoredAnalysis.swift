@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The form in which a week of steps is sent.
 public enum AnalysisForm: String, CaseIterable, Sendable {

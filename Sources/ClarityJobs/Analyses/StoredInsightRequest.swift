@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The content of an insight request.
 public struct InsightMatter: Hashable, Sendable, PrivateValue {

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // The sums of days beside the segments. They follow from the segments and can always be made anew;
 // those that do not belong to the newest segment, or to the wanted time zone, do not count.

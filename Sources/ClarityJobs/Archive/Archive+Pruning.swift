@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // Records leave the archive only by a rule of the person, whole months of a type at a time, and the
 // archive remembers which, so that the next reading of the same export does not bring them back.

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The months of a type that the archive has.
 public struct ArchivedType: Hashable, Sendable {

@@ -1,5 +1,5 @@
 package import ClarityScheduler
-import SQLite
+import Database
 
 /// A person's own copy of every record that a source had, whether the backend has a field for it or
 /// not.

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The beginning and the end of the audit log, authenticated with a key of its own.
 ///

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The audit log of a connection: encrypted entries, each chained to the one before it.
 struct AuditLog {

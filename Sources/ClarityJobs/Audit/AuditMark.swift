@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The end of the audit log after the last change, noted outside the database.
 ///

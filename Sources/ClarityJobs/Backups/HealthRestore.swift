@@ -1,6 +1,6 @@
 import ClarityScheduler
 import ClaritySystem
-import SQLite
+import Database
 
 /// What a restore kept of the present health data, and which samples it marked.
 public struct HealthSettling: Hashable, Sendable {
@@ -63,7 +63,7 @@ struct HealthRestore {
     ///
     /// - Returns: `nil` if another key encrypts it.
     private func usable(_ present: String, _ store: HealthStore) throws -> Former? {
-        let connection = try Connection(path: present, access: .readWrite)
+        let connection = try FileConnection(path: present, access: .readWrite)
         let sealer: Sealer
         do {
             try HealthStore.prepare(connection) { _ in }

@@ -1,5 +1,5 @@
 import ClaritySystem
-import SQLite
+import Database
 
 /// Decides which file to restore from which backup.
 struct RestorePlan {
@@ -116,8 +116,8 @@ struct RestorePlan {
         // Without a log, opening it as immutable makes SQLite create no files beside it.
         let hasLog = try StateFile.isThere("\(path)-wal")
         let version: Int
-        do throws(SQLiteError) {
-            let file = try Connection(path: path, access: hasLog ? .readOnly : .immutable)
+        do throws(DatabaseError) {
+            let file = try FileConnection(path: path, access: hasLog ? .readOnly : .immutable)
             try file.requireSoundness(forms[name])
             let owner = try file.integer("PRAGMA application_id") ?? 0
             let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
@@ -136,8 +136,8 @@ struct RestorePlan {
     }
 
     private func facts(_ path: String, _ name: String) throws -> (owner: Int64, version: Int) {
-        do throws(SQLiteError) {
-            let file = try Connection(path: path, access: .immutable)
+        do throws(DatabaseError) {
+            let file = try FileConnection(path: path, access: .immutable)
             try file.requireSoundness(forms[name])
             return (
                 try file.integer("PRAGMA application_id") ?? 0,

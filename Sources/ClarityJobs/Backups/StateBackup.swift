@@ -1,7 +1,7 @@
 public import ClarityScheduler
 public import ClaritySystem
 @preconcurrency import Glibc
-package import SQLite
+package import Database
 
 /// Backs up a state directory's databases while other processes use them.
 ///
@@ -118,8 +118,8 @@ struct StateFile {
 
     /// Opened for writing, so that the last process to close it removes the log; nothing is
     /// written.
-    private func connection() throws(SQLiteError) -> Connection {
-        try Connection(path: path, access: .readWrite)
+    private func connection() throws(DatabaseError) -> FileConnection {
+        try FileConnection(path: path, access: .readWrite)
     }
 }
 
@@ -147,7 +147,7 @@ public struct StateForms: Sendable {
 
     /// Creates them from the history's schema.
     package init(history: SchemaForm) throws(HealthStoreError) {
-        do throws(SQLiteError) {
+        do throws(DatabaseError) {
             forms = ["history.db": history, "health.db": try HealthSchema.migrations.form()]
         } catch {
             throw HealthStore.described(error, ":memory:")

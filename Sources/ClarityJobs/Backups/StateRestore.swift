@@ -1,7 +1,7 @@
 public import ClarityScheduler
 public import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// Restores the databases of a state directory from a backup.
 ///

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // Pulled metrics and the outbox's own samples, read together.
 

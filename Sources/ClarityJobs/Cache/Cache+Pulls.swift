@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The progress of pulling one part.
 public struct PullRecord: Hashable, Sendable {

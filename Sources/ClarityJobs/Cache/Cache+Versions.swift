@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// A version of a pulled row that a later one replaced, without its encrypted content.
 public struct ArchivedVersion: Hashable, Sendable {

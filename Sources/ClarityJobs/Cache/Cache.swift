@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// Rows pulled from the backend, readable offline.
 public struct Cache: Sendable {

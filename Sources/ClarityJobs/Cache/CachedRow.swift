@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// A table of rows pulled from the backend.
 public enum CachedTable: String, CaseIterable, Sendable {

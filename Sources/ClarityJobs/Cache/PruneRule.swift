@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// Selects the rows that are old enough to remove, as SQL; `?1` is the cutoff.
 struct PruneRule {

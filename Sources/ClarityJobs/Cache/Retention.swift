@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // Removal at the end of a retention. Data that the backend has not confirmed is never touched.
 
@@ -168,7 +168,7 @@ extension HealthStore {
         pages: Int = 2000
     ) throws(HealthStoreError) -> (freed: Int64, isMore: Bool) {
         try access { connection in
-            func size() throws(SQLiteError) -> (bytes: Int64, unused: Int64) {
+            func size() throws(DatabaseError) -> (bytes: Int64, unused: Int64) {
                 try connection.first(
                     """
                     SELECT page_count * page_size, freelist_count

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// What the store knows about the subject of a freshness goal.
 public struct FreshnessFacts: Hashable, Sendable {

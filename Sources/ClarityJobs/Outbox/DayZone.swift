@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The time zone that the days of an account follow, as it is stored.
 public struct DayZone: Hashable, Sendable {

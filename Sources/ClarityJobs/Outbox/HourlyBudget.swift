@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// Limits requests so that the backend never counts more than its limit in an hour.
 ///

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Finds out which samples of a portion are in the outbox already.
 ///
@@ -41,7 +41,7 @@ struct KnownSamples {
     /// Reads what the outbox has in the ranges of `rows`.
     init(
         _ rows: [OutboxPortion.Row], _ packed: PackedLookup, _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         self.packed = packed
         var stretches: [SampleKind: Stretch] = [:]
         for row in rows {
@@ -57,7 +57,7 @@ struct KnownSamples {
 
     private mutating func look(
         for kind: SampleKind, in stretch: Stretch, _ connection: Connection
-    ) throws(SQLiteError) {
+    ) throws(DatabaseError) {
         let limit = KnownSamples.limit(for: stretch.count)
         var found: [Key] = []
         try connection.forEach(

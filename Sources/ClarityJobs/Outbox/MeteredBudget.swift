@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Limits how many bytes are sent over a metered connection, and computes when there is room again.
 struct MeteredBudget {
@@ -97,10 +97,9 @@ extension Outbox {
     func countMetered(
         _ bytes: Int, at now: Instant, _ connection: Connection
     ) throws -> Int64 {
-        try connection.run(
-            "INSERT INTO metered_bytes (sent_at_ms, bytes) VALUES (?, ?)",
+        try connection.insert(
+            "INSERT INTO metered_bytes (sent_at_ms, bytes) VALUES (?, ?) RETURNING id",
             .instant(now), .integer(MeteredBudget.rounded(Int64(bytes))))
-        return connection.lastInsertedRow
     }
 
     /// Records how many bytes were really sent for a batch, in all tries together. It may be more

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 // A person's actions on samples that did not arrive.
 

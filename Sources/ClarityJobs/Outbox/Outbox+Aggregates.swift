@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 // The values of days, nights and other aggregates. The latest value of each counts.
 

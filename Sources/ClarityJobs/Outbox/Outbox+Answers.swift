@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // How a batch is settled after it was sent. Nothing here touches a batch that another attempt has
 // taken over or settled in the meantime. Each sample keeps the number of its sends that may have

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// Where every record that was ever read went, and every row that it left in the outbox.
 ///

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // How batches are taken out of the outbox to be sent.
 
@@ -272,10 +272,9 @@ extension Outbox {
         of rows: [Int64], _ route: UploadRoute, _ owner: Int64, _ connection: Connection,
         at now: Instant
     ) throws -> Int64 {
-        try connection.run(
-            "INSERT INTO batches (client_timestamp_ms, route, owner) VALUES (?, ?, ?)",
+        let id = try connection.insert(
+            "INSERT INTO batches (client_timestamp_ms, route, owner) VALUES (?, ?, ?) RETURNING id",
             .instant(now), .text(route.rawValue), .integer(owner))
-        let id = connection.lastInsertedRow
         try connection.run(
             """
             UPDATE outbox SET state = 'batched', batch_id = ?

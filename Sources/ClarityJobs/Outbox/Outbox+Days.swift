@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The key of one piece of a source's contribution to days: a quantity and a period of four weeks.
 public struct ContributionKey: Hashable, Sendable {
@@ -104,7 +104,7 @@ extension Outbox {
 
     /// Makes the next reading of a source merge every day again from the stored contributions. A
     /// day whose value comes out the same stays as it is.
-    func mergeAllDaysAgain(_ connection: Connection) throws(SQLiteError) {
+    func mergeAllDaysAgain(_ connection: Connection) throws(DatabaseError) {
         try connection.run("UPDATE contributions SET revision = revision + 1")
     }
 

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // Samples that the rules of clarity-jobs keep back, and how they return to the queue.
 

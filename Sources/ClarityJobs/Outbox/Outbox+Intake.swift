@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // How samples are put into the outbox, in portions.
 
@@ -190,7 +190,7 @@ extension Outbox {
         try store.access { connection in
             connection.logLimit = Outbox.ordinary.log
             try connection.execute("PRAGMA cache_size = -\(Outbox.ordinary.memoryKiB)")
-            do throws(SQLiteError) {
+            do throws(DatabaseError) {
                 try connection.checkpoint()
             } catch {
                 // Everything is committed, and one of the next commits copies the log.
@@ -202,7 +202,7 @@ extension Outbox {
 extension OutboxPortion.Row {
     /// Returns the tag in a column; 0 if it has another length, which happens only in a damaged
     /// file.
-    static func tag(of row: borrowing SQLite.Row, _ column: Int32) -> UInt64 {
+    static func tag(of row: borrowing Database.Row, _ column: Int32) -> UInt64 {
         row.withBlob(column) { $0.count == 8 ? $0.loadUnaligned(as: UInt64.self) : 0 }
     }
 
@@ -234,7 +234,7 @@ extension Outbox {
         /// Whether it is set aside until a person decides.
         var isHeld = false
 
-        init(_ connection: Connection) throws(SQLiteError) {
+        init(_ connection: Connection) throws(DatabaseError) {
             let last = try connection.first(
                 """
                 SELECT until_s, is_held FROM restorations WHERE is_doubtful = 1

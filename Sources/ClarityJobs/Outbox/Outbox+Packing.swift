@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 // How samples that need nothing more leave the outbox's rows.
 

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// A violation of a rule in the outbox or its ledger, and where it is.
 public struct OutboxFinding: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// A reading of a source in the ledger, while it is in progress.
 public struct Reading: Hashable, Sendable {
@@ -32,10 +32,10 @@ extension Outbox {
                 """, .instant(now), .blob(tag),
                 .instant(now - Outbox.readingPatience))
             try sumUp(connection)
-            try connection.run(
-                "INSERT INTO readings (tag, begun_at_ms) VALUES (?, ?)", .blob(tag),
-                .instant(now))
-            return Reading(id: connection.lastInsertedRow)
+            return Reading(
+                id: try connection.insert(
+                    "INSERT INTO readings (tag, begun_at_ms) VALUES (?, ?) RETURNING id",
+                    .blob(tag), .instant(now)))
         }
     }
 

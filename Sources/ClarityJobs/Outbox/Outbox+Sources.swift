@@ -1,6 +1,6 @@
 public import ClarityScheduler
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// Identifies the state of a file without reading the file.
 ///

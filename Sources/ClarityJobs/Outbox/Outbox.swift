@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The samples on their way to the backend.
 public struct Outbox: Sendable {

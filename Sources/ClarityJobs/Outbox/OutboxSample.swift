@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// Everything that is known about one sample of the outbox.
 public struct OutboxSample: Sendable {

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The samples of the outbox that a person selects.
 public struct OutboxSelection: Hashable, Sendable {

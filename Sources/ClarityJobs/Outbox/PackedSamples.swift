@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The measurements that the backend has and that need nothing more, as segments by kind and month.
 ///

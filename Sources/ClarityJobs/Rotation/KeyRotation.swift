@@ -1,6 +1,6 @@
 public import ClarityScheduler
 import ClaritySystem
-import SQLite
+import Database
 
 /// The source of a new master key.
 public enum NewKey: Hashable, Sendable {
@@ -95,7 +95,7 @@ public struct KeyRotation {
     private func rotate(
         from key: MasterKey, in place: MasterKeySource.Place?, _ lock: StoreLock
     ) throws -> KeyRotationReport {
-        let connection = try Connection(path: file.path, access: .readWrite)
+        let connection = try FileConnection(path: file.path, access: .readWrite)
         let keyID = try key.identifier()
         try HealthStore.prepare(connection) { _ in
             try HealthBackup.makeBeforeMigration(of: file.path, keyID: keyID)

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// Facts about a state directory's master key, without the key itself.
 public struct KeyStatus: Hashable, Sendable {
@@ -40,7 +40,7 @@ public struct KeyStatus: Hashable, Sendable {
         // The status reports an interrupted rotation.
         try KeyCheck(file, environment).require(found.key, allowsRotation: true)
         return try HealthStore.describing(file.path) {
-            let copy = try Connection(path: "")
+            let copy = try FileConnection(path: "")
             try DatabaseCopy(path: file.path, drafts: temporaryFolder(environment))
                 .copy(into: copy)
             try HealthSchema.migrations.migrate(copy)

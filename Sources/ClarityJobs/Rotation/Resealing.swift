@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The part of a key rotation that encrypts the rows again.
 struct Resealing {

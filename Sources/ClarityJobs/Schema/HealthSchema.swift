@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The schema of `health.db`. A new file gets it at once, and a former one by the steps that it
 /// lacks: whoever changes a table changes its text in this folder, and adds a step that does the

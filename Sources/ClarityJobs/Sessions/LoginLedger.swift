@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The number of logins that may still be tried for an e-mail address.
 ///
@@ -58,10 +58,10 @@ extension Sessions {
                 .instant(now - LoginAllowance.window))
             let allowance = try allowance(email, at: now, connection)
             if let nextAt = allowance.nextAt { return .usedUp(until: nextAt) }
-            try connection.run(
-                "INSERT INTO login_tries (tag, tried_at_ms) VALUES (?, ?)",
-                .blob(loginTag(email)), time)
-            return .granted(connection.lastInsertedRow)
+            return .granted(
+                try connection.insert(
+                    "INSERT INTO login_tries (tag, tried_at_ms) VALUES (?, ?) RETURNING id",
+                    .blob(loginTag(email)), time))
         }
     }
 

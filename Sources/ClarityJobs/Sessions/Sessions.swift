@@ -1,7 +1,7 @@
 public import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// The login of a store, and what the store knows about its backends.
 ///

@@ -1,6 +1,6 @@
 import ClarityScheduler
 import ClaritySystem
-import SQLite
+import Database
 
 /// The result of a logout that removes everything.
 public struct WipeReceipt: Hashable, Sendable {

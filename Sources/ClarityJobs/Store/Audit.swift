@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import SQLite
+import Database
 
 /// The audit log of a store. Each entry is appended in the transaction of the change that it
 /// describes.

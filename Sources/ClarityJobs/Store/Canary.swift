@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// A known text that is encrypted when the file is new. The key that decrypts it is the file's key.
 ///

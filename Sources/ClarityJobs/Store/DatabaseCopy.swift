@@ -1,6 +1,6 @@
 import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// Copies a database that other processes may be writing to, and leaves no files beside it.
 ///
@@ -13,23 +13,23 @@ struct DatabaseCopy {
 
     /// Copies the database into `target`.
     ///
-    /// - Throws: `SQLiteError` if the files cannot be read, or if they are damaged and not merely
+    /// - Throws: `DatabaseError` if the files cannot be read, or if they are damaged and not merely
     ///   being written during the copy.
-    func copy(into target: Connection) throws(SQLiteError) {
+    func copy(into target: FileConnection) throws(DatabaseError) {
         for _ in 1...3 where try copyUndisturbed(into: target) { return }
         // A writer is active, so its `-shm` file exists already and reading through it adds
         // nothing.
-        try Connection(path: path, access: .readOnly).copy(into: target)
+        try FileConnection(path: path, access: .readOnly).copy(into: target)
     }
 
     /// Copies the files as they are.
     ///
     /// - Returns: `false` if one of them changed during the copy, whatever SQLite made of it.
-    private func copyUndisturbed(into target: Connection) throws(SQLiteError) -> Bool {
+    private func copyUndisturbed(into target: FileConnection) throws(DatabaseError) -> Bool {
         let before = stamps()
-        do throws(SQLiteError) {
+        do throws(DatabaseError) {
             if before[1] == nil {
-                try Connection(path: path, access: .immutable).copy(into: target)
+                try FileConnection(path: path, access: .immutable).copy(into: target)
             } else {
                 guard try copyWithLog(into: target) else { return false }
             }
@@ -42,7 +42,7 @@ struct DatabaseCopy {
     }
 
     /// Copies the file and its log into a folder of our own, where SQLite may recover the database.
-    private func copyWithLog(into target: Connection) throws(SQLiteError) -> Bool {
+    private func copyWithLog(into target: FileConnection) throws(DatabaseError) -> Bool {
         removeLeftovers()
         var template = Array("\(drafts)/\(DatabaseCopy.prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw ioError("a temporary folder") }
@@ -66,7 +66,7 @@ struct DatabaseCopy {
         // The file is copied first: a checkpoint in between changes its stamp.
         for suffix in ["", "-wal"] { try copyFile(path + suffix, to: draft + suffix) }
         guard stamps()[0] != nil else { return false }
-        try Connection(path: draft, access: .readWrite).copy(into: target)
+        try FileConnection(path: draft, access: .readWrite).copy(into: target)
         return true
     }
 
@@ -107,7 +107,7 @@ struct DatabaseCopy {
         }
     }
 
-    private func copyFile(_ from: String, to target: String) throws(SQLiteError) {
+    private func copyFile(_ from: String, to target: String) throws(DatabaseError) {
         let source = open(from, O_RDONLY | O_CLOEXEC)
         guard source >= 0 else { throw ioError(from) }
         defer { close(source) }
@@ -130,8 +130,8 @@ struct DatabaseCopy {
         }
     }
 
-    private func ioError(_ name: String) -> SQLiteError {
+    private func ioError(_ name: String) -> DatabaseError {
         // SQLITE_IOERR, the code that SQLite itself would use.
-        SQLiteError(code: 10, message: "cannot copy `\(name)`: \(errnoText(errno))")
+        DatabaseError(code: 10, message: "cannot copy `\(name)`: \(errnoText(errno))")
     }
 }

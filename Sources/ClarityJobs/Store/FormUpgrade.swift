@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// Upgrades a file of an earlier release, so that nothing stored in plain text depends on a value.
 /// Values are padded, and keyed tags replace the backend's ids of metrics and the state of sources.
@@ -15,7 +15,7 @@ struct FormUpgrade {
         case portion, rowsDone, rewritten
     }
 
-    let connection: Connection
+    let connection: FileConnection
     let sealer: Sealer
     /// The number of rows that one transaction encrypts again.
     var portion = 5000
@@ -31,7 +31,7 @@ struct FormUpgrade {
     static func isOwed(by file: HealthFile) throws(HealthStoreError) -> Bool {
         guard file.exists else { return false }
         do {
-            let connection = try Connection(path: file.path, access: .immutable)
+            let connection = try FileConnection(path: file.path, access: .immutable)
             guard try isOwedAtAll(connection) else { return false }
             // What the file says may be out of date while there is a log.
             guard file.hasLog else { return true }
@@ -41,13 +41,13 @@ struct FormUpgrade {
             guard file.hasLog else { return false }
         }
         do {
-            return try isOwedAtAll(Connection(path: file.path, access: .readWrite))
+            return try isOwedAtAll(FileConnection(path: file.path, access: .readWrite))
         } catch {
             throw HealthStore.described(error, file.path)
         }
     }
 
-    private static func isOwedAtAll(_ connection: Connection) throws -> Bool {
+    private static func isOwedAtAll(_ connection: FileConnection) throws -> Bool {
         let version = try HealthSchema.migrations.version(of: connection)
         if version < HealthSchema.formVersion { return version > 0 }
         return try isOwed(connection)

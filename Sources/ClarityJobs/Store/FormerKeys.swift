@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The tagging keys of former master keys. Each is stored twice: if one were missing, no tag could
 /// be computed and no sample would be recognised again.

@@ -1,6 +1,6 @@
 import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// The file with health data in a state directory.
 struct HealthFile: Sendable {
@@ -51,8 +51,8 @@ struct HealthFile: Sendable {
         try requireWhole()
         try checkFiles()
         switch DatabaseFile(path).loss {
-        case .emptied: throw HealthStore.described(SQLiteError.emptied, path)
-        case .missing: throw HealthStore.described(SQLiteError.missing, path)
+        case .emptied: throw HealthStore.described(DatabaseError.emptied, path)
+        case .missing: throw HealthStore.described(DatabaseError.missing, path)
         case nil: break
         }
     }
@@ -105,7 +105,7 @@ enum HealthBackup {
     /// - Throws: `BackupError` if the backup cannot be made; then the schema stays as it is.
     static func makeBeforeMigration(of path: String, keyID: String) throws {
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
-        let source = try Connection(path: path, access: .readOnly)
+        let source = try FileConnection(path: path, access: .readOnly)
         _ = try BackupFolder(ofState: directory).make(
             .beforeMigration, at: SystemClock().now, key: keyID,
             sizeBytes: try source.sizeBytes(), keep: BackupFolder.keptBeforeMigration

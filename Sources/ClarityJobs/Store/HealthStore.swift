@@ -1,6 +1,6 @@
 public import ClarityScheduler
 public import ClaritySystem
-import SQLite
+import Database
 import Synchronization
 
 /// Stores a person's health data on this machine: the outbox, the pulled data, and the session.
@@ -32,13 +32,13 @@ public final class HealthStore: @unchecked Sendable {
     let tenancy: Tenancy
     /// Whether opening the store encrypted the rows of an earlier release again.
     public let wasUpgraded: Bool
-    private let connection: Connection
+    private let connection: FileConnection
     /// Prevents a restore and a change of the master key while the store is used; a rehearsal needs
     /// none.
     let share: StoreLock?
     private let lock = Mutex(())
     /// A second connection that only reads; open while much is written.
-    private var lookout: Connection?
+    private var lookout: FileConnection?
     private let looking = Mutex(())
     /// The owner of the batches that this store sends; drawn when first needed.
     private let sender = Mutex<UploadOwner?>(nil)
@@ -83,7 +83,7 @@ public final class HealthStore: @unchecked Sendable {
     init(
         path: String, key: MasterKey, lock share: StoreLock? = nil, actor: AuditActor,
         clock: any WallClock, wasUpgraded: Bool = false,
-        connection open: (() throws -> Connection)? = nil
+        connection open: (() throws -> FileConnection)? = nil
     ) throws(HealthStoreError) {
         self.path = path
         self.share = share
@@ -91,7 +91,7 @@ public final class HealthStore: @unchecked Sendable {
         self.clock = clock
         do {
             keyID = try key.identifier()
-            connection = try open?() ?? Connection(path: path, access: .readWrite)
+            connection = try open?() ?? FileConnection(path: path, access: .readWrite)
             let keyID = keyID
             try HealthStore.prepare(connection) { _ in
                 guard share != nil else { return }
@@ -120,7 +120,9 @@ public final class HealthStore: @unchecked Sendable {
     /// Configures a connection to the file as all connections are, and migrates the schema.
     ///
     /// - Parameter keeping: backs the file up; called before its schema changes.
-    static func prepare(_ connection: Connection, keeping: (Int) throws -> Void) throws {
+    static func prepare(
+        _ connection: FileConnection, keeping: (Int) throws -> Void
+    ) throws {
         // Checked first, so that a file that is not ours stays unchanged.
         _ = try HealthSchema.migrations.version(of: connection)
         // Set only if it differs (2 is incremental), because SQLite writes it each time.
@@ -138,29 +140,31 @@ public final class HealthStore: @unchecked Sendable {
     }
 
     /// Copies the log into the file and truncates the log; waits for readers.
-    static func emptyLog(_ connection: Connection) throws(SQLiteError) {
+    static func emptyLog(_ connection: Connection) throws(DatabaseError) {
         let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
         // SQLITE_BUSY, which this pragma returns as a row.
-        if isHeld == 1 { throw SQLiteError(code: 5, message: "another process reads the database") }
+        if isHeld == 1 {
+            throw DatabaseError(code: 5, message: "another process reads the database")
+        }
     }
 
     /// Runs `body` with the connection. Several queries in it may see different states of the file.
     func access<Result>(
-        _ body: (Connection) throws -> Result
+        _ body: (FileConnection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try HealthStore.describing(path) { try lock.withLock { _ in try body(connection) } }
     }
 
     /// Runs `body` in a transaction that sees one state of the file; `body` must not write.
     func snapshot<Result>(
-        _ body: (Connection) throws -> Result
+        _ body: (FileConnection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try access { connection in try connection.snapshot { try body(connection) } }
     }
 
     /// Reads committed data; while much is written, it does not wait for the writer.
     func look<Result>(
-        _ body: (Connection) throws -> Result
+        _ body: (FileConnection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         guard looking.withLock({ _ in lookout != nil }) else { return try access(body) }
         return try HealthStore.describing(path) {
@@ -168,9 +172,9 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    private func openLookout() throws(SQLiteError) -> Connection {
+    private func openLookout() throws(DatabaseError) -> FileConnection {
         guard let lookout else {
-            throw SQLiteError(code: 21, message: "the second connection was closed meanwhile")
+            throw DatabaseError(code: 21, message: "the second connection was closed meanwhile")
         }
         return lookout
     }
@@ -182,7 +186,7 @@ public final class HealthStore: @unchecked Sendable {
             try looking.withLock { _ in
                 lookout =
                     isThere && share != nil
-                    ? try Connection(path: path, access: .readWrite) : nil
+                    ? try FileConnection(path: path, access: .readWrite) : nil
             }
         }
     }
@@ -220,7 +224,7 @@ public final class HealthStore: @unchecked Sendable {
     /// - Parameter allowsVacancy: whether the data may belong to nobody, as before a login.
     /// - Throws: `changedHands` or `loggedOut` after a logout that removed everything.
     func change<Result>(
-        allowsVacancy: Bool = false, _ body: (Connection) throws -> Result
+        allowsVacancy: Bool = false, _ body: (FileConnection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try changeAnyway { connection in
             try tenancy.check(connection, allowsVacancy: allowsVacancy)
@@ -234,7 +238,7 @@ public final class HealthStore: @unchecked Sendable {
     /// - Parameter body: returns how many rows it changed.
     /// - Returns: how many rows all of them changed.
     func change(
-        inPortionsOf portion: Int64, _ body: (Connection) throws -> Int64
+        inPortionsOf portion: Int64, _ body: (FileConnection) throws -> Int64
     ) throws(HealthStoreError) -> Int64 {
         var total: Int64 = 0
         while true {
@@ -246,7 +250,7 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Writes in one transaction, without checking whose data it is.
     func changeAnyway<Result>(
-        _ body: (Connection) throws -> Result
+        _ body: (FileConnection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try access { connection in
             let result = try connection.transaction { try body(connection) }
@@ -296,9 +300,9 @@ public final class HealthStore: @unchecked Sendable {
     static func described(_ error: any Error, _ path: String) -> HealthStoreError {
         switch error {
         case let error as HealthStoreError: error
-        case let error as SQLiteError where error.isDamage:
+        case let error as DatabaseError where error.isDamage:
             .damaged(error, path: path, advice: DamageAdvice.words(about: path))
-        case let error as SQLiteError: .database(error, path: path)
+        case let error as DatabaseError: .database(error, path: path)
         case let error as BackupError: .backup(error, path: path)
         case let error as StateDirectoryError: .directory(error)
         case let error as SealingError: .sealing(error, path: path)
@@ -307,7 +311,7 @@ public final class HealthStore: @unchecked Sendable {
         // The text of any other error could contain anything.
         default:
             .database(
-                SQLiteError(code: 1, message: "error of type `\(type(of: error))`"), path: path)
+                DatabaseError(code: 1, message: "error of type `\(type(of: error))`"), path: path)
         }
     }
 }

@@ -1,6 +1,6 @@
 public import ClarityScheduler
 public import ClaritySystem
-public import SQLite
+public import Database
 
 /// The reason why health data cannot be read or stored.
 public enum HealthStoreError: Error, Sendable {
@@ -34,9 +34,9 @@ public enum HealthStoreError: Error, Sendable {
     /// A logout removed everything after this store was opened.
     case changedHands
     /// SQLite reported an error.
-    case database(SQLiteError, path: String)
+    case database(DatabaseError, path: String)
     /// The file is not a database or is damaged; carries advice for a person.
-    case damaged(SQLiteError, path: String, advice: String)
+    case damaged(DatabaseError, path: String, advice: String)
     /// A backup cannot be made, so the operation that needs it was not done.
     case backup(BackupError, path: String)
     /// A wipe could not remove the backups in the state directory.

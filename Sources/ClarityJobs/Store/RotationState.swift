@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 /// The progress of a change of the master key, as the file records it.
 struct RotationState: Sendable {

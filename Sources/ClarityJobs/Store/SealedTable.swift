@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The parts of a table that are encrypted or hashed with the master key, and the identity of its
 /// rows.

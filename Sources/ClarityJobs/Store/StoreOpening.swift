@@ -1,6 +1,6 @@
 public import ClarityScheduler
 public import ClaritySystem
-import SQLite
+import Database
 
 /// Everything that is checked before a store is opened for writing: who owns the files, which key
 /// there is, and whether the key fits.
@@ -112,8 +112,8 @@ struct KeyCheck {
 
     /// Reads the file as it is, without its log.
     private func inFile(_ sealer: Sealer) -> Answer {
-        do throws(SQLiteError) {
-            return answer(try Connection(path: file.path, access: .immutable), sealer)
+        do throws(DatabaseError) {
+            return answer(try FileConnection(path: file.path, access: .immutable), sealer)
         } catch {
             // Opening the file in the ordinary way reports the error.
             return .unknown
@@ -122,7 +122,7 @@ struct KeyCheck {
 
     private func inCopy(_ sealer: Sealer) throws(HealthStoreError) -> Answer {
         try HealthStore.describing(file.path) {
-            let copy = try Connection(path: "")
+            let copy = try FileConnection(path: "")
             try DatabaseCopy(path: file.path, drafts: drafts).copy(into: copy)
             return answer(copy, sealer)
         }
@@ -176,7 +176,7 @@ extension HealthStore {
         }
         let isThere = file.exists
         return try HealthStore(path: file.path, key: key, actor: AuditActor(), clock: clock) {
-            let copy = try Connection(path: "")
+            let copy = try FileConnection(path: "")
             if isThere {
                 let drafts = temporaryFolder(environment)
                 try DatabaseCopy(path: file.path, drafts: drafts).copy(into: copy)

@@ -1,35 +1,35 @@
 import ClarityScheduler
-import SQLite
+import Database
 
 // What the store adds to SQLite: queries for one value, and instants in milliseconds since 1970.
 
 extension Connection {
     /// Returns the first column of the first row; `nil` if there is no row, or the column is NULL.
-    func integer(_ sql: String, _ values: Value...) throws(SQLiteError) -> Int64? {
+    func integer(_ sql: String, _ values: Value...) throws(DatabaseError) -> Int64? {
         var found: Int64?
         try forEach(sql, values) { row in found = found ?? row.optionalInteger(0) }
         return found
     }
 
     /// Returns the first column of the first row as an instant, under the same conditions.
-    func instant(_ sql: String, _ values: Value...) throws(SQLiteError) -> Instant? {
+    func instant(_ sql: String, _ values: Value...) throws(DatabaseError) -> Instant? {
         try first(sql, with: values) { $0.optionalInstant(0) }
     }
 
     /// Whether a table has any rows.
-    func hasRows(_ table: String) throws(SQLiteError) -> Bool {
+    func hasRows(_ table: String) throws(DatabaseError) -> Bool {
         try integer("SELECT 1 FROM \(table) LIMIT 1") != nil
     }
 
     /// Returns the counts of a query for names and numbers.
-    func counts(_ sql: String, _ values: Value...) throws(SQLiteError) -> [String: Int64] {
+    func counts(_ sql: String, _ values: Value...) throws(DatabaseError) -> [String: Int64] {
         var counts: [String: Int64] = [:]
         try forEach(sql, values) { counts[$0.text(0)] = $0.integer(1) }
         return counts
     }
 
     /// Returns the first column of the first row; `nil` if there is no row, or the column is NULL.
-    func blob(_ sql: String, _ values: Value...) throws(SQLiteError) -> [UInt8]? {
+    func blob(_ sql: String, _ values: Value...) throws(DatabaseError) -> [UInt8]? {
         var found: [UInt8]?
         try forEach(sql, values) { row in
             if found == nil, !row.isNull(0) { found = row.blob(0) }
@@ -38,17 +38,17 @@ extension Connection {
     }
 
     /// Returns the encrypted value of a table that has one row; `nil` if there is none.
-    func sealedValue(of table: String) throws(SQLiteError) -> [UInt8]? {
+    func sealedValue(of table: String) throws(DatabaseError) -> [UInt8]? {
         try blob("SELECT sealed FROM \(table)")
     }
 
     /// Returns the value of a table that has one row; `nil` if there is none or it does not decrypt.
-    func openedValue(of table: String, _ sealer: Sealer) throws(SQLiteError) -> [UInt8]? {
+    func openedValue(of table: String, _ sealer: Sealer) throws(DatabaseError) -> [UInt8]? {
         try sealedValue(of: table).flatMap { sealer.opened($0, for: RowIdentity(table)) }
     }
 
     /// Encrypts a value into a table that has one row.
-    func write(_ plain: [UInt8], to table: String, _ sealer: Sealer) throws(SQLiteError) {
+    func write(_ plain: [UInt8], to table: String, _ sealer: Sealer) throws(DatabaseError) {
         try run(
             """
             INSERT INTO \(table) (id, sealed) VALUES (1, ?)
@@ -57,7 +57,7 @@ extension Connection {
     }
 
     /// Runs one statement with a list of values.
-    func run(_ sql: String, with values: [Value]) throws(SQLiteError) {
+    func run(_ sql: String, with values: [Value]) throws(DatabaseError) {
         try forEach(sql, values) { _ in }
     }
 }

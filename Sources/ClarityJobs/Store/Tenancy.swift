@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The time during which a store belongs to one user: from the first login, or from a logout that
 /// removed everything, to the next such logout.
@@ -12,7 +12,7 @@ struct Tenancy: Hashable, Sendable {
     let number: Int64
 
     /// Reads the current tenancy.
-    init(_ connection: Connection) throws(SQLiteError) {
+    init(_ connection: Connection) throws(DatabaseError) {
         number = try connection.integer("SELECT number FROM tenancy") ?? 1
     }
 
@@ -31,12 +31,12 @@ struct Tenancy: Hashable, Sendable {
     }
 
     /// Records that somebody has logged in.
-    static func begin(_ connection: Connection) throws(SQLiteError) {
+    static func begin(_ connection: Connection) throws(DatabaseError) {
         try connection.run("UPDATE tenancy SET is_vacant = 0 WHERE is_vacant = 1")
     }
 
     /// Records that everything of the user was removed.
-    static func end(_ connection: Connection) throws(SQLiteError) {
+    static func end(_ connection: Connection) throws(DatabaseError) {
         try connection.run("UPDATE tenancy SET number = number + 1, is_vacant = 1")
     }
 }

@@ -1,7 +1,7 @@
 import ClarityJobs
 import JSON
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 /// Writes records into a new SQLite file: a table for each type, a view of all records, a view of the
 /// days of each type with numbers, and those of `RecordViews`.
@@ -19,8 +19,8 @@ struct RecordDatabase: RecordTarget {
         self.path = path
         // Made before SQLite opens it, so that nobody else can read it at any time.
         draft = try RecordDraft(of: path)
-        do throws(SQLiteError) {
-            connection = try Connection(path: draft.path, access: .readWrite)
+        do throws(DatabaseError) {
+            connection = try FileConnection(path: draft.path, access: .readWrite)
             // It gets its name when it is whole: a crash leaves nothing that looks like it.
             try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         } catch {
@@ -85,7 +85,7 @@ struct RecordDatabase: RecordTarget {
                     try connection.forEach(sql, values) { _ in }
                 }
             }
-        } catch let error as SQLiteError {
+        } catch let error as DatabaseError {
             throw .database(reason: error.message, path: path)
         } catch {
             throw .system(path: path, code: EIO)
@@ -118,7 +118,7 @@ struct RecordDatabase: RecordTarget {
     }
 
     private func execute(_ script: String) throws(RecordExport.Fault) {
-        do throws(SQLiteError) {
+        do throws(DatabaseError) {
             try connection.execute(script)
         } catch {
             throw .database(reason: error.message, path: path)

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// A user of the service.
 struct Account: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import JSON
-import SQLite
+import Database
 
 /// A stored metric.
 struct StoredMetric: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 extension Migrations {
     /// The schema of `sandbox.db`; `application_id` is `CLSB` in ASCII.

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// An entry in the record of uploads: a request and its answer.
 struct RecordedSend: Sendable {

@@ -1,17 +1,17 @@
-import SQLite
+import Database
 
 /// The server's data in one SQLite file; used by one thread at a time.
 final class Store {
-    let database: Connection
+    let database: FileConnection
     /// The ids that were stored since the last call of `noteSend`.
     var newlyStored: Set<String> = []
 
     /// Opens `sandbox.db` in `directory`, which must exist, and migrates its schema.
     ///
     /// - Parameter version: the version to migrate to; tests begin with earlier ones.
-    /// - Throws: `SQLiteError` or `Migrations.Fault` if the file cannot be used.
+    /// - Throws: `DatabaseError` or `Migrations.Fault` if the file cannot be used.
     init(directory: String, version: Int = .max) throws {
-        database = try Connection(path: "\(directory)/sandbox.db")
+        database = try FileConnection(path: "\(directory)/sandbox.db")
         try database.execute("PRAGMA journal_mode = WAL")
         // A killed server loses nothing, because committed data is in the page cache. Only a crash
         // of the whole machine could lose the last commits, which a stand-in need not survive.

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 
 /// The user and the session that a token gives access to.
 struct Grant: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import JSON
-import SQLite
+import Database
 
 /// Work that the server continues after it has answered.
 struct Work: Hashable, Sendable {

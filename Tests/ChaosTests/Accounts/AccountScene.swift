@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Synchronization
 import Testing
 
@@ -185,7 +185,7 @@ final class AccountScene: Sendable {
         let folder = try TemporaryFolder(isInMemory: true)
         let path = try folder.write("sandbox.db", file)
         do {
-            let database = try Connection(path: path, access: .readWrite)
+            let database = try FileConnection(path: path, access: .readWrite)
             try database.execute(
                 "CREATE TEMP TABLE person AS SELECT * FROM users WHERE email = 'demo@example.com'")
             for id in ids {

@@ -1,5 +1,5 @@
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// Evidence from a history and from the witnesses about which attempts ran when.
@@ -29,7 +29,7 @@ struct CrowdEvidence {
     /// Reads a history, and what the witnesses wrote into files of these names.
     init(_ playground: Playground, lines: (String) throws -> [Substring] = { _ in [] }) throws {
         let path = "\(playground.statePath)/history.db"
-        let history = try Connection(path: path, access: .readOnly)
+        let history = try FileConnection(path: path, access: .readOnly)
         overlaps = try history.all(
             """
             SELECT job || ': run ' || run_id || ' until ' || ended || ', run ' || next_run || ' from '

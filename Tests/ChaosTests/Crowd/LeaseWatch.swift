@@ -1,7 +1,7 @@
 import ClarityScheduler
 import Glibc
 @testable import ProgramTestSupport
-import SQLite
+import Database
 
 /// Measures how long leases stay in the name of dead schedulers.
 actor LeaseWatch {
@@ -20,7 +20,7 @@ actor LeaseWatch {
     func look() throws {
         // The first process creates the file.
         guard history != nil || access(path, F_OK) == 0 else { return }
-        let file = try history ?? Connection(path: path, access: .readOnly)
+        let file = try history ?? FileConnection(path: path, access: .readOnly)
         history = file
         let tables = "SELECT 1 FROM sqlite_schema WHERE name = 'runs'"
         guard try file.first(tables, map: { _ in true }) == true else { return }

@@ -1,7 +1,7 @@
 import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What is kept here, beside a backend that lies", .timeLimit(.minutes(20)))
@@ -100,7 +100,7 @@ struct LocalRowsTests {
 extension Playground {
     /// Returns the number of pulled rows in each table.
     fileprivate func keptRows() throws -> [String: Int] {
-        let file = try Connection(path: "\(statePath)/health.db", access: .readOnly)
+        let file = try FileConnection(path: "\(statePath)/health.db", access: .readOnly)
         var counts: [String: Int] = [:]
         for table in ["metrics", "insights"] {
             counts[table] = try file.first("SELECT count(*) FROM \(table)") { Int($0.integer(0)) }

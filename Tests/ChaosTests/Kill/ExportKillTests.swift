@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// Kills a job that gives the records back while it replaces the last export.
@@ -146,7 +146,7 @@ struct ExportKillTests {
             #expect(names.allSatisfy { $0 == "export.json" || $0.hasSuffix(".csv") }, "\(names)")
         } else {
             #expect(names == ["export.json", "records.db"])
-            let database = try Connection(path: "\(path)/records.db", access: .immutable)
+            let database = try FileConnection(path: "\(path)/records.db", access: .immutable)
             #expect(try database.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
             let count = try database.first(#"SELECT count(*) FROM "all records""#) { $0.integer(0) }
             #expect(count == Int64(written))

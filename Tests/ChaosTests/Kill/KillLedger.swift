@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// What the backend and the state directory contain at the end of a life, in numbers.
@@ -39,13 +39,13 @@ struct KillLedger: Sendable {
         damage = state.damage
         open = try KillLedger.openRuns(playground)
         broken = try OwnFault.kept(in: playground)
-        let health = try Connection(
+        let health = try FileConnection(
             path: "\(playground.statePath)/health.db", access: .readOnly)
         doubtfulInsights =
             try health.first("SELECT count(*) FROM insight_requests WHERE state = 'sending'") {
                 Int($0.integer(0))
             } ?? 0
-        let backend = try Connection(
+        let backend = try FileConnection(
             path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly)
         for (kind, count) in try backend.all(
             "SELECT kind, count(*) FROM work GROUP BY kind",
@@ -66,7 +66,7 @@ struct KillLedger: Sendable {
 
     /// Returns the runs that wait or are going, with their job and state.
     static func openRuns(_ playground: Playground) throws -> [String] {
-        try Connection(path: "\(playground.statePath)/history.db", access: .readWrite).all(
+        try FileConnection(path: "\(playground.statePath)/history.db", access: .readWrite).all(
             """
             SELECT job_id || ' is ' || state || coalesce(' until ' || not_before_ms, '')
             FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id

@@ -2,7 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// A kill at one point of a life, and the run that repairs the state.

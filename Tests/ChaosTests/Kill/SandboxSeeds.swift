@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// The databases of new sandboxes, created once for each contract.
@@ -21,7 +21,7 @@ actor SandboxSeeds {
     private static func make(_ options: [String]) async throws -> [UInt8] {
         let playground = try await Playground(sandboxOptions: options, isInMemory: true)
         let path = "\(playground.folder.path)/seed.db"
-        let database = try Connection(
+        let database = try FileConnection(
             path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readWrite)
         // `Demo-Passw0rd!` by PBKDF2 with HMAC-SHA-256, the salt `clarity-sandbox!`, one iteration.
         try database.execute(

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("A loop that runs many jobs", .timeLimit(.minutes(20)))
@@ -60,7 +60,8 @@ struct LeakTests {
         let kept = Trend.kept(Trend.points(loop.samples, \.descriptors))
         #expect(kept * 10_000 < 10, "\(loop.curve)")
         // The history keeps five finished runs of each job, and is pruned after every 200 runs.
-        let history = try Connection(path: "\(playground.statePath)/history.db", access: .readOnly)
+        let history = try FileConnection(
+            path: "\(playground.statePath)/history.db", access: .readOnly)
         let rows = try history.first("SELECT count(*) FROM runs") { Int($0.integer(0)) }
         #expect(try #require(rows) <= 61 * 5 + 500)
         #expect(Trend(loop.samples, \.logBytes).most <= 20 * 1_048_576, "\(loop.curve)")

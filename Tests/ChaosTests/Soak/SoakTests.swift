@@ -2,7 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("A loop under load for a long time", .timeLimit(.minutes(45)))
@@ -50,7 +50,7 @@ struct SoakTests {
             case 5 where readers.isEmpty:
                 readers = try ["history.db", "health.db"].map { name in
                     let path = "\(scene.playground.statePath)/\(name)"
-                    let reader = try Connection(path: path, access: .readOnly)
+                    let reader = try FileConnection(path: path, access: .readOnly)
                     // From here on the log has to keep everything that is newer than this.
                     try reader.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
                     return reader

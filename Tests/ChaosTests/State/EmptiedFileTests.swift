@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// A file that has lost its whole content is not mistaken for one that was never begun.

@@ -3,7 +3,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// State files as every earlier version of the schemas had them.
@@ -57,8 +57,8 @@ struct FormerSchemaTests {
     func `all steps together create the schema of a new file, and its rows`(steps: Steps) throws {
         var apart = steps.migrations
         apart.steps = steps.migrations.steps
-        let file = try Connection(path: ":memory:", access: .readWrite)
-        let new = try Connection(path: ":memory:", access: .readWrite)
+        let file = try FileConnection(path: ":memory:", access: .readWrite)
+        let new = try FileConnection(path: ":memory:", access: .readWrite)
         try apart.migrate(file)
         try steps.migrations.migrate(new)
 

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Synchronization
 import Testing
 
@@ -39,7 +39,7 @@ final class KeptState: Sendable {
     func keep() async throws {
         // No log is left beside the files, so that a damaged page is one that is read.
         for name in KeptState.names {
-            try Connection(path: "\(playground.statePath)/\(name)", access: .readWrite)
+            try FileConnection(path: "\(playground.statePath)/\(name)", access: .readWrite)
                 .execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
         try await keepAsItIs()

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// A file that a newer program wrote is left unchanged for that program.
@@ -87,7 +87,7 @@ struct NewerStateFileTests {
     ///
     /// - Returns: the version that the file had.
     private func makeNewer(_ path: String) throws -> Int64 {
-        let file = try Connection(path: path, access: .readWrite)
+        let file = try FileConnection(path: path, access: .readWrite)
         let known = try #require(try file.first("PRAGMA user_version") { $0.integer(0) })
         try file.execute("PRAGMA user_version = \(known + 1); PRAGMA journal_mode = DELETE")
         return known

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// A backup that knows nothing of what was packed and imported since is restored.
@@ -81,7 +81,7 @@ struct OldBackupTests {
 
     /// Returns the number of packed segments.
     private func packed(_ playground: Playground) throws -> Int {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .first("SELECT count(*) FROM packed_samples") { Int($0.integer(0)) } ?? 0
     }
 }

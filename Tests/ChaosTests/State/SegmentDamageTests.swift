@@ -2,7 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// One bit turns in a sealed row of the archive or of the packed samples.
@@ -48,7 +48,7 @@ struct SegmentDamageTests {
     private var daysSinceAugust: Int { (time(nil) - 1_789_430_400) / 86_400 }
 
     private func health(_ playground: Playground) throws -> Connection {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
     }
 
     /// Turns a drawn bit of the sealed value of the first row that a condition selects.

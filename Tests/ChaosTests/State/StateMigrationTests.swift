@@ -3,7 +3,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// A restore or a migration that is killed at any point is complete or has had no effect.

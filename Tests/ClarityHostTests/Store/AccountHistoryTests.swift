@@ -1,7 +1,7 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What the history knows of each account")
@@ -58,7 +58,7 @@ struct AccountHistoryTests {
     }
 
     @Test func `the failures of a hundred thousand runs are found by an index`() throws {
-        let plan = try Connection(path: "\(bed.path)/history.db").all(
+        let plan = try FileConnection(path: "\(bed.path)/history.db").all(
             "EXPLAIN QUERY PLAN \(RunHistory.lastFailures)"
         ) { $0.text(3) }
 

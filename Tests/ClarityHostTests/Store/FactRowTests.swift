@@ -1,7 +1,7 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("The facts of accounts in the history")
@@ -50,7 +50,7 @@ struct FactRowTests {
     }
 
     private func rows() throws -> [String] {
-        try Connection(path: "\(bed.path)/history.db").all(
+        try FileConnection(path: "\(bed.path)/history.db").all(
             """
             SELECT account || '|' || name || '|' || coalesce(value, '') FROM account_facts
             ORDER BY account, name

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("Fates in the history")
@@ -18,7 +18,7 @@ struct FateRowTests {
     }
 
     private func rows() throws -> [Row] {
-        try Connection(path: "\(bed.path)/history.db").all(
+        try FileConnection(path: "\(bed.path)/history.db").all(
             "SELECT first_ms, latest_ms, occurrences, fate FROM occurrence_fates ORDER BY first_ms"
         ) { row in
             Row(

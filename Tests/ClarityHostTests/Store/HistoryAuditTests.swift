@@ -1,7 +1,7 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What an audit of the history finds")
@@ -179,7 +179,7 @@ struct SmallLife {
             }
             planner = next
         }
-        connection = try Connection(path: "\(bed.path)/history.db")
+        connection = try FileConnection(path: "\(bed.path)/history.db")
     }
 
     func audit() throws -> [AuditFinding] { try RunHistory(inDirectory: bed.path).audit(jobs) }
@@ -264,14 +264,14 @@ struct PlannedLife {
 
     /// Returns how many jobs have lost occurrences to retention.
     func prunedJobs() throws -> Int {
-        try Connection(path: "\(bed.path)/history.db").first(
+        try FileConnection(path: "\(bed.path)/history.db").first(
             "SELECT count(*) FROM job_records WHERE pruned_until_ms IS NOT NULL"
         ) { Int($0.integer(0)) } ?? 0
     }
 
     /// Returns the number of runs and fates.
     func occurrences() throws -> Int {
-        try Connection(path: "\(bed.path)/history.db").first(
+        try FileConnection(path: "\(bed.path)/history.db").first(
             "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM occurrence_fates)"
         ) { Int($0.integer(0)) } ?? 0
     }

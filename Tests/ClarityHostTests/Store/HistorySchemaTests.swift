@@ -2,7 +2,7 @@
 import ClarityScheduler
 import ClarityTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("The schema of the history")
@@ -67,7 +67,7 @@ struct HistorySchemaTests {
 
     @Test func `a file of version 2 opens as the newest, and its runs need nothing`() throws {
         try makeFirstVersion()
-        let connection = try Connection(path: path)
+        let connection = try FileConnection(path: path)
         var second = historyMigrations
         second.steps.removeSubrange(2...)
         try second.migrate(connection)
@@ -84,7 +84,7 @@ struct HistorySchemaTests {
         try makeFirstVersion()
         var eleventh = historyMigrations
         eleventh.steps.removeSubrange(11...)
-        try eleventh.migrate(try Connection(path: path))
+        try eleventh.migrate(try FileConnection(path: path))
         let before = try keptRows()
 
         _ = try bed.open()
@@ -99,10 +99,10 @@ struct HistorySchemaTests {
     @Test func `a run that runs needs nothing`() throws {
         try makeFirstVersion()
         _ = try bed.open()
-        let connection = try Connection(path: path, access: .readWrite)
+        let connection = try FileConnection(path: path, access: .readWrite)
 
         try connection.execute("UPDATE runs SET needs = 'external_power' WHERE id = 4")
-        #expect(throws: SQLiteError.self) {
+        #expect(throws: DatabaseError.self) {
             try connection.execute("UPDATE runs SET needs = 'external_power' WHERE id = 3")
         }
     }
@@ -124,9 +124,9 @@ struct HistorySchemaTests {
         let tables = try ask("SELECT sql FROM sqlite_schema ORDER BY name")
         var broken = historyMigrations
         broken.steps[version] += "; INSERT INTO runs (id) VALUES ('no number');"
-        let connection = try Connection(path: path)
+        let connection = try FileConnection(path: path)
 
-        #expect(throws: SQLiteError.self) { try broken.migrate(connection) }
+        #expect(throws: DatabaseError.self) { try broken.migrate(connection) }
 
         #expect(try ask("PRAGMA user_version") == ["\(version)"])
         #expect(try ask("SELECT sql FROM sqlite_schema ORDER BY name") == tables)
@@ -147,10 +147,10 @@ struct HistorySchemaTests {
         throws
     {
         _ = try bed.open()
-        let open = try Connection(path: path).all(
+        let open = try FileConnection(path: path).all(
             "EXPLAIN QUERY PLAN SELECT id FROM \(RunRow.open) ORDER BY id"
         ) { $0.text(3) }
-        let occurrences = try Connection(path: path).all(
+        let occurrences = try FileConnection(path: path).all(
             """
             EXPLAIN QUERY PLAN SELECT id FROM runs WHERE job_id = 'a' AND era = 0
                 AND (trigger = 'schedule' OR trigger = 'catchUp') AND scheduled_for_ms > 1
@@ -188,8 +188,8 @@ struct HistorySchemaTests {
         throws
     {
         try makeSeventhVersion()
-        try historyMigrations.migrate(try Connection(path: path))
-        let writer = try Connection(path: path)
+        try historyMigrations.migrate(try FileConnection(path: path))
+        let writer = try FileConnection(path: path)
         try writer.execute("BEGIN IMMEDIATE")
 
         let start = ContinuousClock.now
@@ -207,7 +207,7 @@ struct HistorySchemaTests {
 
     @Test func `a file of which less than half is free stays as it is`() throws {
         let first = try bed.open()
-        let connection = try Connection(path: path)
+        let connection = try FileConnection(path: path)
         try connection.execute(
             """
             CREATE TABLE rows_of_before (bytes BLOB);
@@ -253,11 +253,12 @@ struct HistorySchemaTests {
     }
 
     private func ask(_ sql: String) throws -> [String] {
-        try Connection(path: path).all(sql) { $0.text(0) }
+        try FileConnection(path: path).all(sql) { $0.text(0) }
     }
 
     private func freePages() throws -> Int64 {
-        try #require(try Connection(path: path).first("PRAGMA freelist_count") { $0.integer(0) })
+        try #require(
+            try FileConnection(path: path).first("PRAGMA freelist_count") { $0.integer(0) })
     }
 
     private func sizeBytes() throws -> Int {
@@ -300,7 +301,7 @@ struct HistorySchemaTests {
     /// Makes a file as the first version made it, with rows of every kind.
     private func makeFirstVersion() throws {
         mkdir(bed.path, 0o700)
-        let connection = try Connection(path: path)
+        let connection = try FileConnection(path: path)
         try connection.execute("PRAGMA journal_mode = WAL")
         try Migrations(
             applicationID: historyMigrations.applicationID, steps: [historyMigrations.steps[0]]
@@ -342,7 +343,7 @@ struct HistorySchemaTests {
     /// Makes a file as version 7 made it, with 9 MB of decisions besides its rows.
     private func makeSeventhVersion() throws {
         try makeFirstVersion()
-        let connection = try Connection(path: path)
+        let connection = try FileConnection(path: path)
         var seventh = historyMigrations
         seventh.steps.removeSubrange(7...)
         try seventh.migrate(connection)

@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("The size of the history")
@@ -31,7 +31,7 @@ struct HistorySizeTests {
             planner = next
             return plan
         }
-        let connection = try Connection(path: "\(directory.path)/history.db", access: .readOnly)
+        let connection = try FileConnection(path: "\(directory.path)/history.db", access: .readOnly)
         func size() throws -> Int64? {
             try connection.first(
                 "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"

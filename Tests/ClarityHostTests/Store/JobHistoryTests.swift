@@ -1,7 +1,7 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What the history says of one job")
@@ -57,7 +57,7 @@ struct JobHistoryTests {
 
     @Test func `no question walks the runs of other jobs`() throws {
         try add(1, a, waits: [("idle", -9, -8)], ends: -7)
-        let connection = try Connection(path: "\(bed.path)/history.db")
+        let connection = try FileConnection(path: "\(bed.path)/history.db")
         let questions = [
             "SELECT id FROM runs WHERE job_id = 'a' ORDER BY id DESC LIMIT 20",
             "SELECT id, finished_at_ms FROM runs WHERE job_id = 'a' AND id < 9 ORDER BY id DESC "

@@ -1,7 +1,7 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What is counted for ever")
@@ -14,7 +14,7 @@ struct JobTotalsTests {
     init() throws {
         bed = try SQLiteRunStoreBed()
         store = try bed.open().store
-        connection = try Connection(path: "\(bed.path)/history.db")
+        connection = try FileConnection(path: "\(bed.path)/history.db")
         job = try #require(JobID("a"))
     }
 

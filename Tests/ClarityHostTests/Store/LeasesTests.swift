@@ -1,7 +1,7 @@
 import ClarityScheduler
 import ClarityTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityHost
@@ -111,7 +111,7 @@ struct LeasesTests {
     }
 
     private func edit(_ statement: String) throws {
-        try Connection(path: "\(bed.path)/history.db").execute(statement)
+        try FileConnection(path: "\(bed.path)/history.db").execute(statement)
     }
 
     private func runningRun(_ owner: String) throws -> Run {

@@ -1,7 +1,7 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("The ledger that a store keeps")
@@ -12,7 +12,7 @@ struct LedgerCacheTests {
         let bed = try SQLiteRunStoreBed()
         var life = StoreLife(seed: seed)
         let stores = [try bed.open(), try bed.open()]
-        let fresh = try Connection(path: "\(bed.path)/history.db")
+        let fresh = try FileConnection(path: "\(bed.path)/history.db")
 
         for step in 0..<120 {
             let (store, owner) = stores[life.index(of: stores)]
@@ -29,7 +29,7 @@ struct LedgerCacheTests {
             for (store, owner) in stores where life.isOne(in: 2) {
                 var read = LedgerCache()
                 try read.refresh(
-                    fresh, Leases(folder: "\(bed.path)/owners", ownOwner: owner))
+                    fresh, FilePeers(Leases(folder: "\(bed.path)/owners", ownOwner: owner)))
                 #expect(try store.ledger() == read.ledger, "seed \(seed), step \(step)")
             }
         }

@@ -1,19 +1,19 @@
 @testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What retention forgets")
 struct RetentionTests {
     let bed: SQLiteRunStoreBed
     let store: any RunStore
-    let connection: Connection
+    let connection: FileConnection
 
     init() throws {
         bed = try SQLiteRunStoreBed()
         store = try bed.open().store
-        connection = try Connection(path: "\(bed.path)/history.db")
+        connection = try FileConnection(path: "\(bed.path)/history.db")
         try connection.execute("PRAGMA foreign_keys = ON")
     }
 
@@ -117,12 +117,12 @@ struct RetentionTests {
             try insert(number, "a", number % 2 == 0 ? "failed" : "succeeded", daysAgo: 1)
         }
         try connection.execute("UPDATE runs SET finished_at_ms = finished_at_ms + id")
-        let before = try HistoryPast(connection: connection).bytes()
+        let before = try connection.usedBytes()
 
         for _ in 0..<4 { try prune(RetentionPolicy(runs: 10_000, bytes: before / 4 * 3)) }
 
         let kept = try ids()
-        #expect(try HistoryPast(connection: connection).bytes() <= before / 4 * 3)
+        #expect(try connection.usedBytes() <= before / 4 * 3)
         #expect(kept.count > 400)
         #expect(kept == Array(Int(2001 - kept.count)...2000))
     }
@@ -155,7 +155,7 @@ struct RetentionTests {
                 """)
             last += 1000
             try prune(policy, at: .noon + .seconds(last))
-            largest = max(largest, try HistoryPast(connection: connection).bytes())
+            largest = max(largest, try connection.usedBytes())
         }
 
         #expect(largest <= policy.bytes)

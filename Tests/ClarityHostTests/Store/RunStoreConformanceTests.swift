@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What every run store keeps to")
@@ -15,6 +15,13 @@ struct RunStoreConformanceTests {
     @Test(arguments: RunStoreConformance.allCases)
     func `the store in SQLite keeps to it`(sentence: RunStoreConformance) throws {
         try sentence.check(try SQLiteRunStoreBed())
+    }
+
+    @Test(
+        .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"),
+        arguments: RunStoreConformance.allCases)
+    func `the store in PostgreSQL keeps to it`(sentence: RunStoreConformance) async throws {
+        try sentence.check(try await PostgresRunStoreBed())
     }
 }
 
@@ -38,7 +45,7 @@ final class SQLiteRunStoreBed: RunStoreBed {
     func end(_ owner: String) { stores[owner] = nil }
 
     func lapseLeases(of owner: String) throws {
-        let connection = try Connection(path: "\(path)/history.db", access: .readWrite)
+        let connection = try FileConnection(path: "\(path)/history.db", access: .readWrite)
         try connection.run(
             "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
     }

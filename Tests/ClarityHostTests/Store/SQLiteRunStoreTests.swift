@@ -2,7 +2,7 @@
 import ClarityScheduler
 import ClarityTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("The store in SQLite")
@@ -31,10 +31,10 @@ struct SQLiteRunStoreTests {
         let (store, _) = try bed.open()
         let run = try enqueuedRun()
         try store.decide { _ in [.put(run)] }
-        let connection = try Connection(path: "\(bed.path)/history.db")
+        let connection = try FileConnection(path: "\(bed.path)/history.db")
         try connection.execute("PRAGMA foreign_keys = ON")
 
-        let error = #expect(throws: SQLiteError.self) { try connection.execute(statement) }
+        let error = #expect(throws: DatabaseError.self) { try connection.execute(statement) }
 
         #expect(error?.isConstraint == true)
     }
@@ -50,7 +50,7 @@ struct SQLiteRunStoreTests {
         }
         // Reads the file without its log.
         func inFile() throws -> Int64? {
-            try Connection(path: "\(bed.path)/history.db", access: .immutable).first(
+            try FileConnection(path: "\(bed.path)/history.db", access: .immutable).first(
                 "SELECT considered_until_ms FROM job_records"
             ) { $0.integer(0) }
         }
@@ -58,7 +58,7 @@ struct SQLiteRunStoreTests {
         try write(199)
         store.tidy()
         // The file does not even contain the tables yet.
-        #expect(throws: SQLiteError.self) { try inFile() }
+        #expect(throws: DatabaseError.self) { try inFile() }
         try write(200)
         store.tidy()
 
@@ -85,7 +85,7 @@ struct SQLiteRunStoreTests {
             return stat("\(path)-wal", &attributes) == 0 ? Int(attributes.st_size) : 0
         }
         try write(1)
-        let reader = try Connection(path: path, access: .readOnly)
+        let reader = try FileConnection(path: path, access: .readOnly)
         try reader.execute("BEGIN; SELECT count(*) FROM job_records")
         try write(900)
         let longest = logSize()
@@ -123,7 +123,7 @@ struct SQLiteRunStoreTests {
 
     @Test func `a newer schema is refused and left as it is`() throws {
         _ = try bed.open()
-        let connection = try Connection(path: "\(bed.path)/history.db")
+        let connection = try FileConnection(path: "\(bed.path)/history.db")
         try connection.execute("PRAGMA user_version = 99")
 
         let error = #expect(throws: RunStoreError.self) { try bed.open() }

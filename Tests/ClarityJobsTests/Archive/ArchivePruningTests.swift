@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -153,7 +153,7 @@ struct ArchiveTests {
         var collector = archived(0..<3)
         collector.add(40 * 86_400)
         _ = try keep(collector)
-        let connection = try Connection(path: "\(folder.path)/health.db", access: .readWrite)
+        let connection = try FileConnection(path: "\(folder.path)/health.db", access: .readWrite)
         try connection.run(
             """
             UPDATE segments
@@ -177,7 +177,7 @@ struct ArchiveTests {
 
     @Test func `an older content of a month is not taken for the present one`() throws {
         _ = try keep(archived(0..<3))
-        let connection = try Connection(path: "\(folder.path)/health.db", access: .readWrite)
+        let connection = try FileConnection(path: "\(folder.path)/health.db", access: .readWrite)
         let old = try #require(try connection.first("SELECT sealed FROM segments") { $0.blob(0) })
         _ = try keep(archived(0..<9))
         try connection.run("UPDATE segments SET sealed = ?", .blob(old))

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -52,7 +52,7 @@ struct DaySumsTests {
     }
 
     private var sealed: Connection {
-        get throws { try Connection(path: "\(folder.path)/health.db", access: .readWrite) }
+        get throws { try FileConnection(path: "\(folder.path)/health.db", access: .readWrite) }
     }
 
     @Test func `they are what the records add up to, however the records came`() throws {

@@ -1,5 +1,5 @@
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs

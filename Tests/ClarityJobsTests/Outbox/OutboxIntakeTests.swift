@@ -1,5 +1,5 @@
 import ClaritySystem
-import SQLite
+import Database
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -25,9 +25,9 @@ import Testing
 
     /// Counts the encrypted values in the file that a sealer can decrypt in their rows.
     private func opened(
-        _ folder: StateFolder, by sealer: Sealer, access: Connection.Access = .immutable
+        _ folder: StateFolder, by sealer: Sealer, access: FileConnection.Access = .immutable
     ) throws -> Int {
-        let connection = try Connection(path: "\(folder.path)/health.db", access: access)
+        let connection = try FileConnection(path: "\(folder.path)/health.db", access: access)
         var count = 0
         for table in SealedTable.all + [.formerKeys] {
             for entry in try table.entries(after: 0, limit: 99, connection) {
@@ -80,7 +80,7 @@ import Testing
 
     @Test func `nothing that the former key opens is left in any file when it goes`() throws {
         let filled = try FilledStore()
-        let connection = try Connection(path: "\(filled.folder.path)/health.db")
+        let connection = try FileConnection(path: "\(filled.folder.path)/health.db")
         var former = try SealedTable.all.flatMap { table in
             try table.entries(after: 0, limit: 99, connection).compactMap(\.sealed)
         }

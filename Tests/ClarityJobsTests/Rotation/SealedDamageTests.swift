@@ -1,4 +1,4 @@
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -52,7 +52,7 @@ import Testing
     @Test func `a flipped byte of any sealed value is noticed and named`() throws {
         let filled = try FilledStore(firstKey)
         let sealer = try sealer(firstKey)
-        let connection = try Connection(path: "\(filled.folder.path)/health.db")
+        let connection = try FileConnection(path: "\(filled.folder.path)/health.db")
         let all = try sealed(connection)
 
         #expect(Set(all.map(\.table.name)) == Set(SealedTable.all.filter(\.isSealed).map(\.name)))
@@ -81,7 +81,7 @@ import Testing
     @Test func `a sealed value opens in no other row of any table`() throws {
         let filled = try FilledStore(firstKey)
         let sealer = try sealer(firstKey)
-        let all = try sealed(Connection(path: "\(filled.folder.path)/health.db"))
+        let all = try sealed(FileConnection(path: "\(filled.folder.path)/health.db"))
 
         for one in all {
             let homes = all.filter { other in
@@ -191,7 +191,8 @@ import Testing
 
         // If the head of the audit log is missing too, the owner proves the key.
         try filled.folder.open(firstKey).sql("UPDATE canary SET sealed = zeroblob(41)")
-        try Connection(path: "\(filled.folder.path)/health.db").execute("DELETE FROM audit_head")
+        try FileConnection(path: "\(filled.folder.path)/health.db").execute(
+            "DELETE FROM audit_head")
         let store = try filled.folder.open(firstKey)
         #expect(try store.sessions.load() == filled.session)
         #expect(try store.audit.verify().broken?.reason == "the head of the log is missing")

@@ -1,4 +1,4 @@
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -186,7 +186,7 @@ import Testing
 
     @Test func `a reader delays the old pages, and the next call gives them up`() throws {
         _ = try fill()
-        let reader = try Connection(path: "\(folder.path)/health.db", access: .readOnly)
+        let reader = try FileConnection(path: "\(folder.path)/health.db", access: .readOnly)
         try reader.execute("BEGIN")
         _ = try reader.first("SELECT count(*) FROM outbox") { $0.integer(0) }
         let store = try folder.open()

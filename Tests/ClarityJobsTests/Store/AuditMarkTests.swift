@@ -1,5 +1,5 @@
 import ClarityTestSupport
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -25,10 +25,10 @@ import Testing
 
     @Test func `entries that are removed with the head of a backup are missed`() throws {
         try add(3)
-        let backup = try Connection(path: "")
-        try Connection(path: "\(folder.path)/health.db").copy(into: backup)
+        let backup = try FileConnection(path: "")
+        try FileConnection(path: "\(folder.path)/health.db").copy(into: backup)
         try add(2)
-        let file = try Connection(path: "\(folder.path)/health.db")
+        let file = try FileConnection(path: "\(folder.path)/health.db")
 
         try file.execute("DELETE FROM audit WHERE number > 3")
         let head = try backup.first(

@@ -1,6 +1,6 @@
 import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+import Database
 
 @testable import ClarityJobs
 @testable import ClarityScheduler
@@ -29,7 +29,7 @@ final class StateFolder {
     /// Makes a file of an earlier version, encrypted with the first test key, and returns a
     /// connection.
     func makeFile(version: Int) throws -> Connection {
-        let connection = try Connection(path: "\(path)/health.db")
+        let connection = try FileConnection(path: "\(path)/health.db")
         var migrations = HealthSchema.migrations
         migrations.steps.removeSubrange(version...)
         try migrations.migrate(connection)

@@ -1,5 +1,5 @@
 import ClarityTestSupport
-import SQLite
+import Database
 import Synchronization
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
 struct DatabaseCopyTests {
     /// Changes every row, grows and shrinks the file, and checkpoints the log, until told to stop.
     private static func write(_ path: String, until isOver: borrowing Atomic<Bool>) throws {
-        let writer = try Connection(path: path, access: .readWrite)
+        let writer = try FileConnection(path: path, access: .readWrite)
         while !isOver.load(ordering: .relaxed) {
             try writer.execute(
                 """
@@ -32,7 +32,7 @@ struct DatabaseCopyTests {
     @Test func `is one state of it, whatever is written meanwhile`() async throws {
         let folder = try TemporaryFolder(isInMemory: true)
         let path = "\(folder.path)/health.db"
-        let file = try Connection(path: path)
+        let file = try FileConnection(path: path)
         try file.execute("PRAGMA auto_vacuum = INCREMENTAL")
         try file.useWriteAheadLog()
         try file.execute(
@@ -48,7 +48,7 @@ struct DatabaseCopyTests {
         let findings = try await blocking {
             defer { isOver.value.store(true, ordering: .relaxed) }
             return try (0..<300).compactMap { _ -> String? in
-                let copy = try Connection(path: "")
+                let copy = try FileConnection(path: "")
                 try DatabaseCopy(path: path, drafts: folder.path).copy(into: copy)
                 let faults = try copy.all("PRAGMA integrity_check") { $0.text(0) }
                 let states = try copy.all("SELECT DISTINCT generation FROM pages") { $0.integer(0) }

@@ -1,7 +1,7 @@
 import CSodium
 import ClarityTestSupport
 import Dispatch
-import SQLite
+import Database
 import Synchronization
 import Testing
 
@@ -33,7 +33,7 @@ import Testing
 
     /// Changes the file back to the form that the former release wrote.
     private func makeFormer() throws {
-        let connection = try Connection(path: "\(filled.folder.path)/health.db")
+        let connection = try FileConnection(path: "\(filled.folder.path)/health.db")
         let sealer = try sealer(firstKey)
         for table in SealedTable.all where table.isSealed && table.name != "pulls" {
             for entry in try table.entries(after: 0, limit: 99, connection) {
@@ -96,7 +96,7 @@ import Testing
     }
 
     private func upgrade(_ folder: StateFolder) throws -> (FormUpgrade, Connection) {
-        let connection = try Connection(path: "\(folder.path)/health.db")
+        let connection = try FileConnection(path: "\(folder.path)/health.db")
         try HealthStore.prepare(connection) { _ in }
         return (FormUpgrade(connection: connection, sealer: try sealer(firstKey)), connection)
     }

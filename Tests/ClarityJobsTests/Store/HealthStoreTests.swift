@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -92,7 +92,7 @@ import Testing
 
     @Test func `another program's file is refused and left as it is`() throws {
         let folder = StateFolder()
-        try Connection(path: "\(folder.path)/health.db").execute("CREATE TABLE theirs (v)")
+        try FileConnection(path: "\(folder.path)/health.db").execute("CREATE TABLE theirs (v)")
         let before = folder.bytes(of: "health.db")
 
         let error = #expect(throws: HealthStoreError.self) { try folder.open(key) }
@@ -131,9 +131,9 @@ import Testing
 
     @Test func `a full disk is a disk failure, a held file is busy`() {
         let full = HealthStoreError.database(
-            SQLiteError(code: 13, message: "database or disk is full"), path: "/s/health.db")
+            DatabaseError(code: 13, message: "database or disk is full"), path: "/s/health.db")
         let busy = HealthStoreError.database(
-            SQLiteError(code: 5, message: "database is locked"), path: "/s/health.db")
+            DatabaseError(code: 5, message: "database is locked"), path: "/s/health.db")
 
         #expect(
             full.failure

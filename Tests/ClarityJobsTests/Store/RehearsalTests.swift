@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs

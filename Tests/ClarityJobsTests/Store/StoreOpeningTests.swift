@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs
@@ -46,7 +46,7 @@ import Testing
 
     @Test func `a wrong key does not bring an earlier version's file up to date`() throws {
         let folder = StateFolder()
-        let connection = try Connection(path: "\(folder.path)/health.db")
+        let connection = try FileConnection(path: "\(folder.path)/health.db")
         try Migrations(
             applicationID: HealthSchema.applicationID,
             steps: [HealthSchema.migrations.steps[0]]

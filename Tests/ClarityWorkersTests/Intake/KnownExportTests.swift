@@ -1,7 +1,7 @@
 import ClarityScheduler
 import ClarityTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @testable import ClarityJobs

@@ -1,7 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
-import SQLite
+import Database
 import Synchronization
 import Testing
 
@@ -140,7 +140,7 @@ struct NotifyAttemptTests {
         let bench = WorkBench()
         try bench.logIn()
         try bench.enqueue(0..<3)
-        let file = try Connection(path: "\(bench.state)/health.db", access: .readWrite)
+        let file = try FileConnection(path: "\(bench.state)/health.db", access: .readWrite)
         try file.execute("UPDATE outbox SET state = 'setAside', reason = 'invented'")
 
         _ = await attempt(bench, [], Self.ntfy.merging(["fresh.sleep": "86400000"]) { $1 })

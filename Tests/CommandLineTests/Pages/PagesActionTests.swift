@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// What a person does on the pages, and what the log says of what was seen there.
@@ -144,7 +144,8 @@ struct PagesActionTests {
         let token = try #require(session["csrf"].text)
         let body = #"{"job":"quick"}"#
         // The command waits for the history, which this test keeps locked.
-        let history = try Connection(path: "\(playground.statePath)/history.db", access: .readWrite)
+        let history = try FileConnection(
+            path: "\(playground.statePath)/history.db", access: .readWrite)
         try history.execute("BEGIN IMMEDIATE")
         let browser = try LoopbackRequest.open(
             "POST /api/v1/actions/pause HTTP/1.1\r\nHost: 127.0.0.1:\(pages.port)\r\n"

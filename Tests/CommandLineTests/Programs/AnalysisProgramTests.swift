@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// A week of steps from the export to its insight, with the built programs and the sandbox.
@@ -341,7 +341,7 @@ extension Playground {
     fileprivate func rows(_ sql: String) throws -> [String] {
         let columns = sql.firstRange(of: "FROM").map { String(sql[..<$0.lowerBound]) } ?? ""
         let count = Int32(columns.split(separator: ",").count)
-        return try Connection(path: "\(statePath)/health.db").all(sql) { row in
+        return try FileConnection(path: "\(statePath)/health.db").all(sql) { row in
             (0..<count).map { row.text($0) }.joined(separator: " ")
         }
     }

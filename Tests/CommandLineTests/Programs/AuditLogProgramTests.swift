@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("audit log", .timeLimit(.minutes(5)))
@@ -42,7 +42,7 @@ struct AuditLogProgramTests {
         let playground = try await Playground()
         try await playground.logIn()
         #expect(try await playground.run("run", "refresh").status == 0)
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("DELETE FROM audit WHERE number = 2")
 
         let proof = try await playground.run("audit", "log", "--verify")
@@ -168,7 +168,7 @@ struct AuditLogProgramTests {
             jobFile: Self.jobFile(", options: { url: \"\(server.url)/audit\" }"))
         try await playground.logIn()
         #expect(try await playground.run("run", "refresh").status == 0)
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("DELETE FROM audit WHERE number = 2")
 
         let run = try await playground.run("run", "audit", "-v")

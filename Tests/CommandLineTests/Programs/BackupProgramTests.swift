@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("Backups of the state directory", .timeLimit(.minutes(5)))
@@ -25,7 +25,7 @@ struct BackupProgramTests {
     }
 
     private func rows(_ path: String) throws -> [Int64] {
-        let file = try Connection(path: path, access: .immutable)
+        let file = try FileConnection(path: path, access: .immutable)
         let tables = try file.all(
             "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
         ) { $0.text(0) }
@@ -82,7 +82,7 @@ struct BackupProgramTests {
             try playground.folder.contents().keys.first {
                 $0.hasPrefix("elsewhere/") && $0.hasSuffix("health.db")
             })
-        let copy = try Connection(
+        let copy = try FileConnection(
             path: "\(playground.folder.path)/\(name)", access: .immutable)
         #expect(try copy.first("SELECT count(*) FROM outbox") { $0.integer(0) } == 30)
         #expect(try copy.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
@@ -156,7 +156,7 @@ struct BackupProgramTests {
         #expect(names.count == 2)
         for name in names {
             let path = "\(playground.folder.path)/\(name)"
-            let copy = try Connection(path: path, access: .immutable)
+            let copy = try FileConnection(path: path, access: .immutable)
             let version = try copy.first("PRAGMA user_version") { $0.integer(0) }
             #expect(version == (name.hasSuffix("history.db") ? 3 : 12))
             #expect(try rows(path) == (name.hasSuffix("history.db") ? before : outbox))
@@ -178,7 +178,7 @@ struct BackupProgramTests {
             + "no room for a backup in `\(playground.statePath)/backups`: it wants "
         #expect(run.errors.hasPrefix(start), "\(run.errors)")
         for (name, version) in [("history", Int64(3)), ("health", 12)] {
-            let file = try Connection(
+            let file = try FileConnection(
                 path: "\(playground.statePath)/\(name).db", access: .readWrite)
             #expect(try file.first("PRAGMA user_version") { $0.integer(0) } == version)
         }

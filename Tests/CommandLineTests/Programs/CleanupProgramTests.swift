@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// `cleanup`, through the built programs.
@@ -35,7 +35,7 @@ struct CleanupProgramTests {
     }
 
     private func health(_ playground: Playground) throws -> Connection {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
     }
 
     private func receipt(_ text: String) -> String? {

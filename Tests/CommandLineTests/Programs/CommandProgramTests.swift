@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// Jobs of the kind `command`, through the built programs.
@@ -178,7 +178,7 @@ struct CommandProgramTests {
     @Test func `the output of a run is deleted with the run`() async throws {
         let playground = try await playground("command: [echo, hello]")
         #expect(try await playground.run("run", "nightly").status == 0)
-        let history = try Connection(
+        let history = try FileConnection(
             path: "\(playground.statePath)/history.db", access: .readWrite)
         try history.execute("PRAGMA foreign_keys = ON")
         let count = "SELECT count(*) FROM attempt_outputs"

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("Constraints as the programs show them", .timeLimit(.minutes(5)))
@@ -105,7 +105,8 @@ struct ConstraintProgramTests {
             """
         }
         let first = try await playground.run("run", "--due", "--verbose")
-        let lock = try Connection(path: "\(playground.statePath)/history.db", access: .readWrite)
+        let lock = try FileConnection(
+            path: "\(playground.statePath)/history.db", access: .readWrite)
         try lock.execute("BEGIN IMMEDIATE")
 
         let second = try await playground.run("run", "--due", "--verbose")

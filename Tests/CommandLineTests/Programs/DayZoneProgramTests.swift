@@ -2,7 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// An account has one time zone, whatever file its days come from.
@@ -180,7 +180,7 @@ struct DayZoneProgramTests {
     /// Removes the note that only this release writes. An earlier release recorded the machine's
     /// zone, and only if some source named none.
     private func age(_ playground: Playground, noted zone: String?) throws {
-        let file = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        let file = try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
         try file.execute("DELETE FROM day_zone")
     }
 
@@ -226,7 +226,7 @@ struct DayZoneProgramTests {
 extension Playground {
     /// Returns the start of each day in the sandbox's own file, in seconds since 1970.
     fileprivate func sentDayStarts() throws -> [Int64] {
-        try Connection(path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly).all(
+        try FileConnection(path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly).all(
             """
             SELECT created_at_ms / 1000 FROM metrics WHERE type = 'activity_level'
             ORDER BY created_at_ms, sequence

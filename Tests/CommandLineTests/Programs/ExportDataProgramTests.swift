@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("Records given back", .timeLimit(.minutes(5)))
@@ -138,7 +138,7 @@ struct ExportDataProgramTests {
         #expect(again.isRefusal(78, "clarity-jobs: `\(path)` is there already; name another file"))
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
-        let database = try Connection(path: path, access: .immutable)
+        let database = try FileConnection(path: path, access: .immutable)
         func number(_ sql: String) throws -> Int64? { try database.first(sql) { $0.integer(0) } }
         #expect(try number(#"SELECT count(*) FROM "all records""#) == 2229)
         #expect(try number("SELECT count(*) FROM HeartRate WHERE value > 0") == 507)
@@ -178,7 +178,7 @@ struct ExportDataProgramTests {
         let result = try await playground.run("export-data", "--out", path, "--format", "sqlite")
 
         #expect(more.status == 0 && result.status == 0, "\(more.errors)\(result.errors)")
-        let database = try Connection(path: path, access: .immutable)
+        let database = try FileConnection(path: path, access: .immutable)
         func rows(_ sql: String, _ columns: Int32) throws -> [String] {
             try database.all(sql) { row in
                 (0..<columns).map { row.optionalText($0) ?? "-" }.joined(separator: "|")
@@ -284,7 +284,7 @@ struct ExportDataProgramTests {
 
     @Test func `a damaged month is named and left out, by export-data and by audit`() async throws {
         let playground = try await playground()
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             """
             UPDATE segments
             SET sealed = CAST(x'00' || substr(sealed, 2) AS BLOB)

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("Records given back on a schedule", .timeLimit(.minutes(5)))
@@ -147,7 +147,7 @@ struct ExportKindProgramTests {
         let playground = try await playground()
         _ = try await playground.run("run", "records")
         let last = try files(playground)
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             """
             UPDATE segments
             SET sealed = CAST(x'00' || substr(sealed, 2) AS BLOB)

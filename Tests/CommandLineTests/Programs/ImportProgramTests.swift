@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("import", .timeLimit(.minutes(5)))
@@ -349,7 +349,7 @@ extension Playground {
     /// Returns the number of samples of the outbox in each state.
     fileprivate func outbox() throws -> [String: Int] {
         var counts: [String: Int] = [:]
-        try Connection(path: "\(statePath)/health.db", access: .readOnly).forEach(
+        try FileConnection(path: "\(statePath)/health.db", access: .readOnly).forEach(
             "SELECT state, count(*) FROM samples GROUP BY state"
         ) { counts[$0.text(0)] = Int($0.integer(1)) }
         return counts

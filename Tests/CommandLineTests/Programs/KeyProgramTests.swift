@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("key", .timeLimit(.minutes(5)))
@@ -99,7 +99,7 @@ struct KeyProgramTests {
 
     /// Returns the number of samples in the outbox.
     private func samples(_ playground: Playground) throws -> Int64? {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .first("SELECT count(*) FROM outbox") { $0.integer(0) }
     }
 
@@ -198,7 +198,7 @@ struct KeyProgramTests {
     @Test func `a damaged login is reported, and a new login repairs it`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("UPDATE session SET sealed = zeroblob(99)")
 
         let status = try await playground.run("auth", "status")

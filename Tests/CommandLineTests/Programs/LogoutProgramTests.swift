@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("auth logout and its data", .timeLimit(.minutes(5)))
@@ -13,7 +13,7 @@ struct LogoutProgramTests {
 
     /// Returns the number of rows in each table with a user's data, without empty tables.
     private func rows(_ playground: Playground) throws -> [String: Int] {
-        let health = try Connection(
+        let health = try FileConnection(
             path: "\(playground.statePath)/health.db", access: .readOnly)
         var counts: [String: Int] = [:]
         for table in Self.tables {

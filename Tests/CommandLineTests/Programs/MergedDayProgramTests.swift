@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// An export and Health Auto Export with the same days, judged by what the sandbox stores.
@@ -103,7 +103,7 @@ struct MergedDayProgramTests {
         let before = try await sandbox.lastSend()
         // The last version that did not record what each source contributed to a day.
         try makeFormerHealthFile(state: playground.statePath, version: 14)
-        let file = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        let file = try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
         try file.execute("DELETE FROM sources")
 
         let again = try await playground.run("run", "upload")
@@ -120,7 +120,7 @@ struct MergedDayProgramTests {
 extension Playground {
     /// Returns the steps of each day in the sandbox's own file.
     fileprivate func sentSteps() throws -> [Int64] {
-        try Connection(path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly).all(
+        try FileConnection(path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly).all(
             """
             SELECT json_extract(body, '$.activity_data.steps') FROM metrics
             WHERE type = 'activity_level' ORDER BY created_at_ms, sequence

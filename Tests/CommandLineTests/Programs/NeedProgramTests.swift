@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("What a run itself needs, as the programs show it", .timeLimit(.minutes(5)))
@@ -14,7 +14,7 @@ struct NeedProgramTests {
                 with: "every: 1d }, constraints: { storage_free: 900TiB } }")
         }
         _ = try await playground.run("run", "cleanup")
-        let history = try Connection(
+        let history = try FileConnection(
             path: "\(playground.statePath)/history.db", access: .readWrite)
         try history.execute("UPDATE runs SET needs = 'network_unmetered' WHERE id = 1")
         return playground

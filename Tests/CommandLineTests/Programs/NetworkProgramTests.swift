@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite(
@@ -179,7 +179,8 @@ struct NetworkProgramTests {
         let loop = try playground.start(["loop"])
         _ = try #require(await loop.readErrorLine())
         // The batch is recorded before it is sent.
-        let outbox = try Connection(path: "\(playground.statePath)/health.db", access: .readOnly)
+        let outbox = try FileConnection(
+            path: "\(playground.statePath)/health.db", access: .readOnly)
         while try outbox.first(
             "SELECT 1 FROM batches WHERE state = 'sending'", map: { _ in true }) == nil
         { await Task.yield() }

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("outbox", .timeLimit(.minutes(5)))
@@ -41,7 +41,8 @@ struct OutboxProgramTests {
             "export.xml",
             Array((lines.prefix(4) + records + ["</HealthData>"]).joined(separator: "\n").utf8))
         #expect(try await playground.run("run", "upload").status == 0)
-        let health = try Connection(path: "\(playground.statePath)/health.db", access: .readOnly)
+        let health = try FileConnection(
+            path: "\(playground.statePath)/health.db", access: .readOnly)
 
         let rows = try ["packed_samples", "outbox"].map { table in
             try health.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
@@ -98,7 +99,7 @@ struct OutboxProgramTests {
 
     @Test func `audit checks the outbox and names damage`() async throws {
         let playground = try await refused()
-        let health = try Connection(
+        let health = try FileConnection(
             path: "\(playground.statePath)/health.db", access: .readWrite)
         try health.execute("UPDATE readings SET known = known + 1 WHERE tag NOT NULL")
 

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("Reading what is kept", .timeLimit(.minutes(5)))
@@ -67,7 +67,7 @@ struct ReadingProgramTests {
         // The state that an earlier version leaves: no time zone is recorded.
         _ = try await playground.run(
             "import", try playground.folder.write("a.ndjson", []), "-q")
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("DELETE FROM day_zone")
 
         let result = try await read(playground, "summary", "--now", "2026-11-10T23:30:00Z")
@@ -246,7 +246,7 @@ struct ReadingProgramTests {
             #expect(result.status == 0 && result.errors == "", "\(result.errors)")
         }
         // As if nothing had been pulled: only the samples remain.
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("DELETE FROM metrics WHERE id NOT LIKE 'x%' AND sample IS NOT NULL")
         let own = try await counts()
 
@@ -404,7 +404,7 @@ struct ReadingProgramTests {
 
     @Test func `a damaged row is named and the others are shown`() async throws {
         let playground = try await offline(heartRates: 3)
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("UPDATE outbox SET end_s = end_s + 1 WHERE id = 2")
 
         let result = try await read(

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// `records`: the archive, looked at.
@@ -108,7 +108,7 @@ struct RecordsProgramTests {
 
     @Test func `a damaged month is named and the others are shown`() async throws {
         let playground = try await playground()
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             """
             UPDATE segments SET sealed = x'00' WHERE id =
                 (SELECT min(id) FROM segments WHERE type LIKE '%HeartRate');

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @Suite("The report of a month", .timeLimit(.minutes(5)))
@@ -224,7 +224,7 @@ struct ReportProgramTests {
 
     @Test func `damaged records are left out, and the report and its end say so`() async throws {
         let playground = try await playground()
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             """
             UPDATE segments SET sealed = CAST(x'00' || substr(sealed, 2) AS BLOB)
             WHERE type LIKE '%SleepAnalysis'

@@ -2,7 +2,7 @@ import ClaritySystem
 import ClarityTestSupport
 import Foundation
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 @testable import clarity_jobs
@@ -336,7 +336,8 @@ struct ResultProgramTests {
     }
 
     private func changeHealthData(of playground: Playground, _ sql: String) throws {
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(sql)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+            sql)
     }
 
     @Test(.enabled(if: hasValidator))
@@ -401,7 +402,8 @@ struct ResultProgramTests {
             )
         }
         let health = "\(playground.statePath)/accounts/anna/health.db"
-        try Connection(path: health, access: .readWrite).execute("DELETE FROM outbox WHERE id = 1")
+        try FileConnection(path: health, access: .readWrite).execute(
+            "DELETE FROM outbox WHERE id = 1")
         try await add("audit", ["--all"], to: &outputs, playground, statuses: [1])
         try await add("accounts remove", ["anna", "--wipe", "--yes"], to: &outputs, playground)
         try await add("accounts show", ["anna"], to: &outputs, playground)

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// What the programs report about samples that are sent, judged by what the sandbox received and
@@ -161,19 +161,19 @@ struct SendingProgramTests {
 extension Playground {
     /// Returns the number of extra copies that may exist, according to the outbox.
     fileprivate func copies() throws -> Int {
-        try Connection(path: "\(statePath)/health.db", access: .readWrite).first(
+        try FileConnection(path: "\(statePath)/health.db", access: .readWrite).first(
             "SELECT coalesce(sum(doubts), 0) FROM samples WHERE state <> 'sending'"
         ) { Int($0.integer(0)) } ?? 0
     }
 
     /// Returns the state of each sample with its number of failures.
     fileprivate func failures() throws -> [String] {
-        try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
+        try FileConnection(path: "\(statePath)/health.db", access: .readWrite).all(
             "SELECT state || ' ' || failures FROM samples"
         ) { $0.text(0) }
     }
 
     fileprivate func sql(_ statement: String) throws {
-        try Connection(path: "\(statePath)/health.db", access: .readWrite).execute(statement)
+        try FileConnection(path: "\(statePath)/health.db", access: .readWrite).execute(statement)
     }
 }

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite(
@@ -33,7 +33,7 @@ struct ServiceProgramTests {
         // Creates the files of the health data. A process that holds their lock then keeps a
         // cleanup busy.
         let first = try await playground.run("run", "cleanup", environment: bus.environment)
-        let lock = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        let lock = try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
         try lock.execute("BEGIN IMMEDIATE")
         let busy = try playground.start(["run", "cleanup"], environment: bus.environment)
         while try await playground.lastRun(of: "cleanup")["state"] != .string("running") {}

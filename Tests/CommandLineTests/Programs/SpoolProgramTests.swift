@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("A spool folder and the other sources", .timeLimit(.minutes(5)))
@@ -100,7 +100,7 @@ struct SpoolProgramTests {
 
         #expect(run.status == 0 && again.status == 0, "\(run.errors)\(again.errors)")
         #expect(audit.status == 0, "\(audit.output)")
-        let database = try Connection(
+        let database = try FileConnection(
             path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly)
         let isLoop = options.contains("loop")
         let bodies = try database.all(

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// `status --all`, through the built programs.
@@ -28,7 +28,7 @@ struct StatusAllProgramTests {
     }
 
     private func history(_ playground: Playground) throws -> Connection {
-        try Connection(path: "\(playground.statePath)/history.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/history.db", access: .readWrite)
     }
 
     @Test func `an account is fresh until its newest sample is too old`() async throws {

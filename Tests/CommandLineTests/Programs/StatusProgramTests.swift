@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// `status` and `fresh:`, through the built programs.
@@ -129,7 +129,7 @@ struct StatusProgramTests {
         let playground = try await playground(fresh: "heart_rate: 26h")
         try await playground.logIn()
         let health = {
-            try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+            try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
         }
 
         let never = try await playground.run("status", "--now", noon)
@@ -169,7 +169,7 @@ struct StatusProgramTests {
         #expect(try await playground.run("run", "upload").status == 0)
 
         let quiet = try await playground.run("status", "--now", "2026-10-09T00:00:00Z")
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             "UPDATE outbox SET state = 'queued', batch_id = NULL")
         let held = try await playground.json(status: 1, "status", "--now", noon)
 

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite("auth on a terminal", .timeLimit(.minutes(5)))
@@ -321,7 +321,7 @@ struct TerminalProgramTests {
     @Test func `a damaged login does not prevent a logout`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("UPDATE session_record SET sealed = zeroblob(99)")
         let program = try playground.onTerminal("auth", "logout")
         let asked = await program.read(until: "[y/N] ")

@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
+import Database
 import Testing
 
 /// Workouts from an export to the backend, judged by what the backend received.
@@ -98,7 +98,7 @@ struct WorkoutProgramTests {
 
     /// Returns the workouts that the stand-in backend has.
     private func workouts(at playground: Playground) throws -> [JSONValue] {
-        try Connection(
+        try FileConnection(
             path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly
         ).all("SELECT body FROM healthkit_samples WHERE kind = 'workouts'") { $0.text(0) }
             .map { try JSONValue($0) }

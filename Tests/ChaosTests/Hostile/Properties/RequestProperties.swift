@@ -1,6 +1,6 @@
 import ClarityTestSupport
 import JSON
-import SQLite
+import Database
 
 @testable import clarity_jobs_sandbox
 

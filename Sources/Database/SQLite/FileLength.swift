@@ -1,6 +1,6 @@
 import CSQLite
 
-extension Connection {
+extension FileConnection {
     /// Checks that the file is as long as its pages.
     ///
     /// SQLite rounds the length of a file up to a whole page and reads the missing bytes as zeros.
@@ -10,8 +10,8 @@ extension Connection {
     /// A write-ahead log that is not empty may still have the missing bytes: if a process dies
     /// during a checkpoint, the next one copies the page again. Such a file passes.
     ///
-    /// - Throws: `SQLiteError` with code 11 if the end of the last page is missing.
-    func requireWholePages() throws(SQLiteError) {
+    /// - Throws: `DatabaseError` with code 11 if the end of the last page is missing.
+    func requireWholePages() throws(DatabaseError) {
         // A transaction that has added pages writes them when it commits.
         guard sqlite3_txn_state(handle, "main") != SQLITE_TXN_WRITE else { return }
         let pageBytes = try first("PRAGMA page_size") { $0.integer(0) } ?? 0
@@ -25,7 +25,7 @@ extension Connection {
             return (found, needed)
         }
         guard let gap else { return }
-        throw SQLiteError(
+        throw DatabaseError(
             code: 11,
             message: "database is damaged: the file has \(gap.found) bytes, its pages have "
                 + "\(gap.needed)")

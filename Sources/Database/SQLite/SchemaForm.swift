@@ -24,26 +24,26 @@ extension SchemaForm: CustomStringConvertible {
 
 extension Migrations {
     /// Returns the schema of a new file.
-    public func form() throws(SQLiteError) -> SchemaForm {
-        let made = try Connection(path: ":memory:", access: .readWrite)
+    public func form() throws(DatabaseError) -> SchemaForm {
+        let made = try FileConnection(path: ":memory:", access: .readWrite)
         for step in missing(0) { try made.execute(step) }
         return SchemaForm(version: steps.count, mark: try made.schemaMark())
     }
 }
 
-extension Connection {
+extension FileConnection {
     /// Checks that every page, row and index of the database is consistent, and that the file holds
     /// all of its last page.
     ///
     /// If the database has the version of `form`, its schema must be that of `form` too.
     ///
-    /// - Throws: `SQLiteError` with code 11 and the first fault found.
-    public func requireSoundness(_ form: SchemaForm?) throws(SQLiteError) {
+    /// - Throws: `DatabaseError` with code 11 and the first fault found.
+    public func requireSoundness(_ form: SchemaForm?) throws(DatabaseError) {
         let found = try first("PRAGMA integrity_check(1)") { $0.text(0) }
         guard found == "ok" else {
             // SQLite's message names tables, indexes and pages, never a value.
             let words = found?.split(separator: "\n").first { !$0.hasPrefix("***") }
-            throw SQLiteError(
+            throw DatabaseError(
                 code: 11, message: "database is damaged: \(words ?? found?[...] ?? "no answer")")
         }
         try requireWholePages()
@@ -55,9 +55,9 @@ extension Connection {
     /// Checks only the schema of a database, which must have the version of `form`.
     ///
     /// - Throws: as `requireSoundness`.
-    public func requireSchema(_ form: SchemaForm) throws(SQLiteError) {
+    public func requireSchema(_ form: SchemaForm) throws(DatabaseError) {
         guard try schemaMark() == form.mark else {
-            throw SQLiteError(
+            throw DatabaseError(
                 code: 11, message: "database is damaged: its schema is not what this program made")
         }
     }
@@ -67,7 +67,7 @@ extension Connection {
     /// White space and double quotes are left out, because versions of SQLite place them
     /// differently when a step alters a table. Two texts of the same length that differ in one
     /// other byte always have different hashes.
-    fileprivate func schemaMark() throws(SQLiteError) -> UInt64 {
+    fileprivate func schemaMark() throws(DatabaseError) -> UInt64 {
         let statements = try all(
             """
             SELECT type || name || coalesce(sql, '') FROM sqlite_schema
@@ -82,7 +82,7 @@ extension Connection {
 }
 
 // Copies of whole databases, which may be kept for years.
-extension Connection {
+extension FileConnection {
     /// Copies everything that is committed in this database into an empty file, and checks the
     /// copy.
     ///
@@ -91,22 +91,28 @@ extension Connection {
     ///
     /// - Parameter form: the schema that a database of its version has; `nil` if unknown.
     /// - Returns: the version of the copy's schema (`PRAGMA user_version`).
-    /// - Throws: `SQLiteError`; with code 11 if the copy is damaged, as it is when this database
+    /// - Throws: `DatabaseError`; with code 11 if the copy is damaged, as it is when this database
     ///   is.
-    public func writeCopy(to path: String, form: SchemaForm?) throws(SQLiteError) -> Int {
+    public func writeCopy(to path: String, form: SchemaForm?) throws(DatabaseError) -> Int {
         do {
-            let target = try Connection(path: path, access: .readWrite)
+            let target = try FileConnection(path: path, access: .readWrite)
             // The caller syncs the copy, and discards one that is incomplete.
             try target.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
             try copy(into: target)
         }
-        let written = try Connection(path: path, access: .immutable)
+        let written = try FileConnection(path: path, access: .immutable)
         try written.requireSoundness(form)
         return try written.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
     }
 
+    /// Returns the size of the pages that are in use, in bytes.
+    public func usedBytes() throws(DatabaseError) -> Int64 {
+        let free = try first("PRAGMA freelist_count") { $0.integer(0) } ?? 0
+        return try sizeBytes() - free * (first("PRAGMA page_size") { $0.integer(0) } ?? 0)
+    }
+
     /// Returns the approximate size of a copy in bytes.
-    public func sizeBytes() throws(SQLiteError) -> Int64 {
+    public func sizeBytes() throws(DatabaseError) -> Int64 {
         let pages = try first("PRAGMA page_count") { $0.integer(0) } ?? 0
         return pages * (try first("PRAGMA page_size") { $0.integer(0) } ?? 0)
     }

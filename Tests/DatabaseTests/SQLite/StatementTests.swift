@@ -1,9 +1,9 @@
-import SQLite
+import Database
 import Testing
 
 @Suite struct StatementTests {
     private func table() throws -> Connection {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         try connection.execute(
             "CREATE TABLE t (n INTEGER, name TEXT, bytes BLOB, UNIQUE (n)) STRICT")
         return connection
@@ -41,7 +41,7 @@ import Testing
         let connection = try table()
         let insert = "INSERT INTO t (n) VALUES (?)"
 
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: DatabaseError.self) {
             try connection.withStatement(insert) { statement in
                 try statement.bind(1, at: 1)
                 try statement.run()

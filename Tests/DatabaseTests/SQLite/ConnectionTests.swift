@@ -1,11 +1,11 @@
 import CSQLite
 import Testing
 
-@testable import SQLite
+@testable import Database
 
 @Suite struct ConnectionTests {
-    private func connection() throws -> Connection {
-        let connection = try Connection(path: "")
+    private func connection() throws -> FileConnection {
+        let connection = try FileConnection(path: "")
         try connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT")
         return connection
     }
@@ -32,7 +32,9 @@ import Testing
     }
 
     @Test func `a file that cannot be opened is said with the system's reason`() {
-        let error = #expect(throws: SQLiteError.self) { try Connection(path: "/dev/null/a.db") }
+        let error = #expect(throws: DatabaseError.self) {
+            try FileConnection(path: "/dev/null/a.db")
+        }
 
         #expect(
             error?.description == "unable to open database file: not a directory (SQLite 14)")
@@ -51,7 +53,7 @@ import Testing
         let connection = try connection()
         connection.refuseRollbacks()
 
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: DatabaseError.self) {
             try connection.transaction {
                 try connection.run("INSERT INTO t (id) VALUES (1)")
                 try connection.run("INSERT INTO t (id) VALUES (1)")
@@ -63,7 +65,7 @@ import Testing
 
     @Test func `a decoder names the columns of its query`() throws {
         enum Column: String, RowColumn { case size_bytes, title }
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         try connection.execute("CREATE TABLE files (title TEXT, size_bytes INTEGER)")
         try connection.run("INSERT INTO files VALUES (?, ?)", .text("a"), .integer(7))
 
@@ -80,7 +82,7 @@ import Testing
     @Test func `an error undoes its transaction and is thrown on`() throws {
         let connection = try connection()
 
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: DatabaseError.self) {
             try connection.transaction {
                 try connection.run("INSERT INTO t (id) VALUES (1)")
                 try connection.run("INSERT INTO t (id) VALUES (1)")
@@ -94,7 +96,7 @@ import Testing
     @Test func `an error that ended the transaction itself is not hidden by the rollback`() throws {
         let connection = try connection()
 
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: DatabaseError.self) {
             try connection.transaction {
                 try connection.run("INSERT INTO t (id) VALUES (1)")
                 try connection.run("INSERT OR ROLLBACK INTO t (id) VALUES (1)")
@@ -107,11 +109,13 @@ import Testing
 
     @Test func `a held write lock is reported as busy`() throws {
         let file = TemporaryFile()
-        let holder = try Connection(path: file.path)
+        let holder = try FileConnection(path: file.path)
         try holder.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (v) ; BEGIN IMMEDIATE")
-        let other = try Connection(path: file.path, busyTimeout: .zero)
+        let other = try FileConnection(path: file.path, busyTimeout: .zero)
 
-        let error = #expect(throws: SQLiteError.self) { try other.run("INSERT INTO t VALUES (1)") }
+        let error = #expect(throws: DatabaseError.self) {
+            try other.run("INSERT INTO t VALUES (1)")
+        }
 
         #expect(error?.isBusy == true)
         #expect(error?.description == "database is locked (SQLite 5)")
@@ -128,7 +132,7 @@ import Testing
         let connection = try connection()
         try connection.execute("CREATE TABLE u (v TEXT CHECK (length(v) < 3)) STRICT")
 
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: DatabaseError.self) {
             try connection.run("INSERT INTO u VALUES (?)", "MARKER")
         }
 
@@ -139,7 +143,7 @@ import Testing
     @Test func `a copy holds what the original does`() throws {
         let original = try connection()
         try original.run("INSERT INTO t (v) VALUES (?)", "kept")
-        let copy = try Connection(path: "")
+        let copy = try FileConnection(path: "")
 
         try original.copy(into: copy)
 
@@ -149,9 +153,9 @@ import Testing
     @Test func `a missing file is not made unless asked`() throws {
         let file = TemporaryFile()
 
-        for access in [Connection.Access.readWrite, .readOnly, .immutable] {
-            let error = #expect(throws: SQLiteError.self) {
-                try Connection(path: file.path, access: access)
+        for access in [FileConnection.Access.readWrite, .readOnly, .immutable] {
+            let error = #expect(throws: DatabaseError.self) {
+                try FileConnection(path: file.path, access: access)
             }
             #expect(error?.isAccess == true)
         }
@@ -160,27 +164,27 @@ import Testing
     @Test(arguments: ["a b.db", "a?b.db", "a#b.db", "a%20b.db"])
     func `an immutable file is found under any name`(name: String) throws {
         let file = TemporaryFile(name)
-        try Connection(path: file.path).execute("CREATE TABLE t (v)")
+        try FileConnection(path: file.path).execute("CREATE TABLE t (v)")
 
-        let connection = try Connection(path: file.path, access: .immutable)
+        let connection = try FileConnection(path: file.path, access: .immutable)
 
         #expect(try connection.first("SELECT name FROM sqlite_schema") { $0.text(0) } == "t")
     }
 
     @Test func `a file that is no database is damage`() throws {
         let file = TemporaryFile()
-        try Connection(path: file.path).execute("CREATE TABLE t (v)")
+        try FileConnection(path: file.path).execute("CREATE TABLE t (v)")
         overwrite(file.path, with: [UInt8](repeating: 0x41, count: 4096))
 
-        let error = #expect(throws: SQLiteError.self) {
-            try Connection(path: file.path).first("SELECT * FROM sqlite_schema") { $0.text(0) }
+        let error = #expect(throws: DatabaseError.self) {
+            try FileConnection(path: file.path).first("SELECT * FROM sqlite_schema") { $0.text(0) }
         }
 
         #expect(error?.isDamage == true)
     }
 }
 
-extension Connection {
+extension FileConnection {
     /// Makes each ROLLBACK fail.
     fileprivate func refuseRollbacks() {
         sqlite3_set_authorizer(

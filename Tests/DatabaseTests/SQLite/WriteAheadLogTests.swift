@@ -1,19 +1,19 @@
 import Glibc
-import SQLite
+import Database
 import Testing
 
 @Suite struct WriteAheadLogTests {
     private let file = TemporaryFile()
 
-    private func connection() throws -> Connection {
-        let connection = try Connection(path: file.path)
+    private func connection() throws -> FileConnection {
+        let connection = try FileConnection(path: file.path)
         try connection.useWriteAheadLog()
         try connection.execute("CREATE TABLE IF NOT EXISTS t (v BLOB) STRICT")
         return connection
     }
 
     /// Writes about 50 pages in one commit.
-    private func fill(_ connection: Connection) throws {
+    private func fill(_ connection: FileConnection) throws {
         try connection.transaction {
             for _ in 0..<50 { try connection.run("INSERT INTO t VALUES (zeroblob(4000))") }
         }
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func `a database without a log has nothing to copy`() throws {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         try connection.execute("CREATE TABLE t (v BLOB) STRICT")
 
         try connection.checkpoint()

@@ -1,5 +1,5 @@
 import Glibc
-import SQLite
+import Database
 import Testing
 
 /// SQLite itself reads the missing end of a file as zeros, and calls the database intact.
@@ -11,7 +11,7 @@ import Testing
     /// Makes a file of whole pages that ends with a page of a blob.
     private func made() throws -> TemporaryFile {
         let file = TemporaryFile()
-        let connection = try Connection(path: file.path)
+        let connection = try FileConnection(path: file.path)
         try connection.useWriteAheadLog()
         try migrations.migrate(connection)
         try connection.run("INSERT INTO kept VALUES (?)", .blob(Self.bytes))
@@ -29,11 +29,11 @@ import Testing
         let file = try made()
         let whole = try length(file.path)
         try #require(truncate(file.path, whole - missing) == 0)
-        let connection = try Connection(path: file.path, access: .immutable)
+        let connection = try FileConnection(path: file.path, access: .immutable)
 
         let checked = try connection.first("PRAGMA integrity_check") { $0.text(0) }
         let value = try connection.first("SELECT value FROM kept") { $0.blob(0) }
-        let error = #expect(throws: SQLiteError.self) { try connection.requireSoundness(nil) }
+        let error = #expect(throws: DatabaseError.self) { try connection.requireSoundness(nil) }
 
         #expect(checked == "ok" && value?.count == Self.bytes.count && value != Self.bytes)
         #expect(
@@ -49,8 +49,8 @@ import Testing
         let short = try length(file.path) - 1000
         try #require(truncate(file.path, short) == 0)
 
-        let error = #expect(throws: SQLiteError.self) {
-            try migrations.migrate(try Connection(path: file.path, access: .readWrite))
+        let error = #expect(throws: DatabaseError.self) {
+            try migrations.migrate(try FileConnection(path: file.path, access: .readWrite))
         }
 
         #expect(error?.isDamage == true)
@@ -59,7 +59,7 @@ import Testing
 
     @Test func `a whole file is sound, and so is one with pages in its log`() throws {
         let file = try made()
-        let writer = try Connection(path: file.path, access: .readWrite)
+        let writer = try FileConnection(path: file.path, access: .readWrite)
         try writer.requireSoundness(try migrations.form())
 
         try writer.run("INSERT INTO kept VALUES (?)", .blob(Self.bytes))
@@ -73,7 +73,7 @@ import Testing
 
     @Test func `a transaction may have pages that the file has not yet`() throws {
         let file = TemporaryFile()
-        let connection = try Connection(path: file.path)
+        let connection = try FileConnection(path: file.path)
         try connection.execute("CREATE TABLE kept (value BLOB)")
 
         try connection.transaction {

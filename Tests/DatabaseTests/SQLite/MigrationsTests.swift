@@ -1,6 +1,6 @@
 import ClarityTestSupport
 @preconcurrency import Glibc
-import SQLite
+import Database
 import Synchronization
 import Testing
 
@@ -15,12 +15,12 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
     private let two = Migrations(
         applicationID: 7, steps: ["CREATE TABLE a (v)", "CREATE TABLE b (v)"])
 
-    private func tables(_ connection: Connection) throws -> [String] {
+    private func tables(_ connection: FileConnection) throws -> [String] {
         try connection.all("SELECT name FROM sqlite_schema ORDER BY name") { $0.text(0) }
     }
 
     @Test func `an empty file takes every step`() throws {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
 
         try two.migrate(connection)
 
@@ -29,7 +29,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
     }
 
     @Test func `an older file takes the steps that it lacks`() throws {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         try one.migrate(connection)
         try connection.execute("INSERT INTO a VALUES (1)")
 
@@ -40,7 +40,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
     }
 
     @Test func `a newer file is refused and left as it is`() throws {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         try two.migrate(connection)
 
         #expect(throws: Migrations.Fault.newer(found: 2, known: 1)) {
@@ -50,7 +50,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
     }
 
     @Test func `another program's file is refused and left as it is`() throws {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         try connection.execute("CREATE TABLE theirs (v)")
 
         #expect(throws: Migrations.Fault.foreign(applicationID: 0)) {
@@ -60,10 +60,10 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
     }
 
     @Test func `a failing step undoes those before it`() throws {
-        let connection = try Connection(path: "")
+        let connection = try FileConnection(path: "")
         let faulty = Migrations(applicationID: 7, steps: ["CREATE TABLE a (v)", "CREATE TABLE"])
 
-        #expect(throws: SQLiteError.self) { try faulty.migrate(connection) }
+        #expect(throws: DatabaseError.self) { try faulty.migrate(connection) }
 
         #expect(try tables(connection) == [])
         #expect(try one.version(of: connection) == 0)
@@ -77,7 +77,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 1...4 {
                     group.addTask {
-                        let connection = try Connection(path: name)
+                        let connection = try FileConnection(path: name)
                         try connection.useWriteAheadLog()
                         try migrations.migrate(connection)
                         for _ in 1...5 { _ = try migrations.version(of: connection) }
@@ -85,7 +85,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
                 }
                 try await group.waitForAll()
             }
-            #expect(try migrations.version(of: Connection(path: name)) == 2)
+            #expect(try migrations.version(of: FileConnection(path: name)) == 2)
         }
     }
 
@@ -94,12 +94,12 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
         for _ in 1...60 {
             let file = TemporaryFile()
             let path = file.path
-            try Connection(path: path).useWriteAheadLog()
+            try FileConnection(path: path).useWriteAheadLog()
             let isOver = Flag()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     try await blocking {
-                        let reader = try Connection(path: path)
+                        let reader = try FileConnection(path: path)
                         while try migrations.version(of: reader) < 2, !isOver.isSet {}
                     }
                 }
@@ -107,7 +107,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
                     try await blocking {
                         // If the migration fails, the reader must end too.
                         defer { isOver.set() }
-                        try migrations.migrate(Connection(path: path))
+                        try migrations.migrate(FileConnection(path: path))
                     }
                 }
                 try await group.waitForAll()
@@ -133,7 +133,7 @@ private final class Flag: Sendable {
     private struct Refusal: Error {}
 
     @Test func `a file with rows is kept as it was before its first new step`() throws {
-        let connection = try Connection(path: file.path)
+        let connection = try FileConnection(path: file.path)
         try connection.useWriteAheadLog()
         try one.migrate(connection)
         try connection.run("INSERT INTO a VALUES (5)")
@@ -143,7 +143,7 @@ private final class Flag: Sendable {
         try two.migrate(connection) { version in
             versions.append(version)
             // A backup also reads through its own connection.
-            let other = try Connection(path: file.path, access: .readOnly)
+            let other = try FileConnection(path: file.path, access: .readOnly)
             seen = try other.all("SELECT x, (SELECT count(*) FROM pragma_table_info('a')) FROM a") {
                 $0.integer(0) * 10 + $0.integer(1)
             }
@@ -154,7 +154,7 @@ private final class Flag: Sendable {
     }
 
     @Test func `nothing is kept of a file without rows, or one that is up to date`() throws {
-        let connection = try Connection(path: file.path)
+        let connection = try FileConnection(path: file.path)
         try one.migrate(connection) { _ in throw Refusal() }
         try two.migrate(connection) { _ in throw Refusal() }
         try connection.run("INSERT INTO a VALUES (5, 'b')")
@@ -162,7 +162,7 @@ private final class Flag: Sendable {
     }
 
     @Test func `a file that cannot be kept stays as it is`() throws {
-        let connection = try Connection(path: file.path)
+        let connection = try FileConnection(path: file.path)
         try one.migrate(connection)
         try connection.run("INSERT INTO a VALUES (5)")
 

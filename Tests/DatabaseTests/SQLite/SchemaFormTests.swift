@@ -1,4 +1,4 @@
-import SQLite
+import Database
 import Testing
 
 @Suite struct SchemaFormTests {
@@ -9,8 +9,8 @@ import Testing
             "ALTER TABLE runs ADD COLUMN needs TEXT; CREATE INDEX by_state ON runs (state)",
         ])
 
-    private func file(_ script: String) throws -> Connection {
-        let file = try Connection(path: ":memory:", access: .readWrite)
+    private func file(_ script: String) throws -> FileConnection {
+        let file = try FileConnection(path: ":memory:", access: .readWrite)
         try file.execute(script)
         return file
     }
@@ -37,7 +37,7 @@ import Testing
             migrations.steps.joined(separator: ";").replacing(word, with: other)
                 + "; PRAGMA user_version = 2")
 
-        let error = #expect(throws: SQLiteError.self) { try turned.requireSoundness(form) }
+        let error = #expect(throws: DatabaseError.self) { try turned.requireSoundness(form) }
         #expect(error?.isDamage == true)
     }
 
@@ -54,7 +54,7 @@ import Testing
     @Test func `a statement that names what a schema has not is told as damage`() throws {
         let file = try file(migrations.steps[0])
 
-        let error = #expect(throws: SQLiteError.self) {
+        let error = #expect(throws: DatabaseError.self) {
             try file.first("SELECT needs FROM runs") { $0.text(0) }
         }
         #expect(error?.isDamage == true)

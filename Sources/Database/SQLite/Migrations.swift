@@ -36,9 +36,9 @@ public struct Migrations: Sendable {
     ///   rows. It runs while this connection holds the write lock: nobody else can write, but
     ///   another connection can still read the file.
     /// - Throws: `Fault` for a file that is not ours or too new, which stays unchanged; otherwise
-    ///   what `keeping` throws, or `SQLiteError`. Every error rolls back.
+    ///   what `keeping` throws, or `DatabaseError`. Every error rolls back.
     public func migrate(
-        _ connection: Connection, keeping: (Int) throws -> Void = { _ in }
+        _ connection: FileConnection, keeping: (Int) throws -> Void = { _ in }
     ) throws {
         // A second process waits here for the first one, which may take long to copy a large file.
         let deadline = ContinuousClock.now + .seconds(120)
@@ -46,13 +46,13 @@ public struct Migrations: Sendable {
             if try version(of: connection) == steps.count { return }
             do {
                 return try take(connection, keeping)
-            } catch let error as SQLiteError where error.isBusy {
+            } catch let error as DatabaseError where error.isBusy {
                 guard ContinuousClock.now < deadline else { throw error }
             }
         }
     }
 
-    private func take(_ connection: Connection, _ keeping: (Int) throws -> Void) throws {
+    private func take(_ connection: FileConnection, _ keeping: (Int) throws -> Void) throws {
         try connection.transaction {
             // Another process may have migrated while this one waited for the lock.
             let found = try readVersion(of: connection)
@@ -68,7 +68,7 @@ public struct Migrations: Sendable {
         if version == 0, let schema { [schema] } else { steps[version...] }
     }
 
-    private func hasRows(_ connection: Connection) throws -> Bool {
+    private func hasRows(_ connection: FileConnection) throws -> Bool {
         let tables = try connection.all(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         ) { $0.text(0) }
@@ -85,9 +85,9 @@ public struct Migrations: Sendable {
 
     /// Returns the version of an existing file, 0 for an empty one.
     ///
-    /// - Throws: as `migrate`; `SQLiteError` with code 11 for a file that lacks the end of its last
+    /// - Throws: as `migrate`; `DatabaseError` with code 11 for a file that lacks the end of its last
     ///   page.
-    public func version(of connection: Connection) throws -> Int {
+    public func version(of connection: FileConnection) throws -> Int {
         // Version, owner and tables must come from one state of the file. Reading them separately
         // while another process migrates would describe a file that never existed.
         try connection.snapshot {
@@ -97,7 +97,7 @@ public struct Migrations: Sendable {
         }
     }
 
-    private func readVersion(of connection: Connection) throws -> Int {
+    private func readVersion(of connection: FileConnection) throws -> Int {
         let version = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         let owner = try connection.first("PRAGMA application_id") { $0.integer(0) } ?? 0
         let tables = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) }

@@ -2,13 +2,13 @@ import CSQLite
 
 // The write-ahead log and its checkpoints.
 
-extension Connection {
+extension FileConnection {
     /// Switches the file to a write-ahead log, for every connection to it.
     ///
     /// A temporary database has none and stays as it is.
     ///
-    /// - Throws: `SQLiteError`; busy if others hold the file for longer than `busyTimeout`.
-    public func useWriteAheadLog() throws(SQLiteError) {
+    /// - Throws: `DatabaseError`; busy if others hold the file for longer than `busyTimeout`.
+    public func useWriteAheadLog() throws(DatabaseError) {
         // When two connections change a new file's mode at once, SQLite does not wait for the lock,
         // because that could be a deadlock. The second attempt of the loser finds the mode changed.
         let deadline = ContinuousClock.now + busyTimeout
@@ -32,14 +32,14 @@ extension Connection {
     /// does `wal_checkpoint(TRUNCATE)`, unless others write for longer than `busyTimeout`.
     ///
     /// - Returns: `false` if another connection is writing; then nothing is copied.
-    /// - Throws: `SQLiteError` if the file cannot be read or written.
+    /// - Throws: `DatabaseError` if the file cannot be read or written.
     @discardableResult
-    public func checkpoint() throws(SQLiteError) -> Bool {
+    public func checkpoint() throws(DatabaseError) -> Bool {
         // A private temporary database has no name and no log.
         guard let name = sqlite3_db_filename(handle, "main"), name.pointee != 0 else { return true }
         // SQLite refuses a checkpoint inside a transaction, so another connection takes the write
         // lock.
-        let barrier = try Connection(
+        let barrier = try FileConnection(
             path: String(cString: name), access: .readWrite, busyTimeout: .zero)
         do {
             try barrier.execute("BEGIN IMMEDIATE")
@@ -47,7 +47,7 @@ extension Connection {
             guard error.isBusy else { throw error }
             return false
         }
-        defer { barrier.rollBack() }
+        defer { barrier.engine.rollBack() }
         try execute("PRAGMA main.wal_checkpoint(PASSIVE)")
         return true
     }
@@ -59,9 +59,9 @@ extension Connection {
             handle,
             { context, _, _, pages in
                 guard let context else { return SQLITE_OK }
-                let connection = Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
+                let connection = Unmanaged<FileConnection>.fromOpaque(context).takeUnretainedValue()
                 guard pages >= connection.logLimit else { return SQLITE_OK }
-                do throws(SQLiteError) {
+                do throws(DatabaseError) {
                     try connection.checkpoint()
                 } catch {
                     // The commit has succeeded and nothing is lost. The next commit tries again.

@@ -1,0 +1,57 @@
+import ClarityScheduler
+import Database
+
+/// The other processes that share a history, as the database or its folder tells of them.
+protocol HistoryPeers: AnyObject {
+    /// What this process's leases are held as; `nil` for one that only reads.
+    var ownOwner: String? { get }
+
+    /// What a lease's expiry is counted from: a boot of this machine, or the server.
+    var clock: String { get }
+
+    /// When a lease ends that is taken or renewed now, in milliseconds.
+    var nextExpiry: Int64 { get }
+
+    /// Returns a number that is another one when another process has committed a change since.
+    func version(_ connection: Connection) throws(DatabaseError) -> Int64
+
+    /// Returns the highest number that a run has or had.
+    func lastRun(_ connection: Connection) throws(DatabaseError) -> Int64
+
+    /// Returns whether the lease of each owner is held, lapsed or this process's own.
+    func states(
+        _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
+    ) throws(DatabaseError) -> [String: Lease.State]
+}
+
+/// The processes of this machine that share a history in a file.
+final class FilePeers: HistoryPeers {
+    private let leases: Leases
+
+    init(_ leases: Leases) { self.leases = leases }
+
+    var ownOwner: String? { leases.ownOwner }
+    var clock: String { leases.bootID }
+    var nextExpiry: Int64 { leases.nextExpiry }
+
+    /// `PRAGMA data_version` changes only when another connection commits a change
+    /// (<https://www.sqlite.org/pragma.html#pragma_data_version>).
+    func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
+        try connection.first("PRAGMA data_version") { $0.integer(0) } ?? 0
+    }
+
+    func lastRun(_ connection: Connection) throws(DatabaseError) -> Int64 {
+        try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
+            $0.integer(0)
+        } ?? 0
+    }
+
+    func states(
+        _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
+    ) -> [String: Lease.State] {
+        Dictionary(
+            uniqueKeysWithValues: terms.map { owner, terms in
+                (owner, leases.state(of: owner, boot: terms.boot, expires: terms.expires))
+            })
+    }
+}

@@ -1,0 +1,105 @@
+import Database
+
+/// The schema of a history in PostgreSQL: the tables of the file by the map of types, and what the
+/// map leaves out.
+enum ServerHistorySchema {
+    /// The column that has the shard of a row, first in every key.
+    static let ownerColumn = "shard"
+
+    /// The schema of PostgreSQL in which the tables are.
+    static let name = "clarity_history"
+
+    private static let map = PostgresSchema(ownerColumn: ownerColumn, ownerType: "bigint")
+
+    /// The statements that make it, in order, for a role that owns the database.
+    static var statements: String {
+        """
+        CREATE SCHEMA \(name);
+        SET search_path = \(name), pg_catalog;
+        CREATE TABLE schema_version (version bigint NOT NULL);
+        INSERT INTO schema_version VALUES (\(historyMigrations.steps.count));
+        \(PostgresSchema.functions)
+        \(map.translated(shardTable))
+        \(map.translated(historyMigrations.schema ?? ""))
+        \(totalsTriggers)
+        \(answersTrigger)
+        """
+    }
+
+    /// A row for each shard: how often it was written, and how often it changed hands.
+    private static let shardTable = """
+        CREATE TABLE shard_state (
+            id INTEGER PRIMARY KEY CONSTRAINT shard_state_one CHECK (id = 1),
+            version INTEGER NOT NULL DEFAULT 0,
+            generation INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        """
+
+    // MARK: Triggers, as in HistoryTotals.swift
+
+    private static let totalsTriggers = """
+        CREATE FUNCTION count_run() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO totals (job_id, measure, label, number, sum_ms)
+            VALUES (NEW.job_id, 'runs', NEW.state, 1, 0)
+            \(addingToTotals);
+            IF NEW.state = 'failed' AND NEW.failure_category IS NOT NULL THEN
+                INSERT INTO totals (job_id, measure, label, number, sum_ms)
+                VALUES (NEW.job_id, 'failures', NEW.failure_category, 1, 0)
+                \(addingToTotals);
+            END IF;
+            IF NEW.started_at_ms IS NOT NULL AND NEW.trigger IN ('schedule', 'catchUp') THEN
+                INSERT INTO totals (job_id, measure, label, number, sum_ms)
+                VALUES (NEW.job_id, 'delays',
+                    \(bucket("NEW.started_at_ms - NEW.scheduled_for_ms", JobTotals.delayBounds)),
+                    1, greatest(NEW.started_at_ms - NEW.scheduled_for_ms, 0))
+                \(addingToTotals);
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER totals_of_ended_run AFTER UPDATE OF finished_at_ms ON runs FOR EACH ROW
+        WHEN (OLD.finished_at_ms IS NULL AND NEW.finished_at_ms IS NOT NULL)
+        EXECUTE FUNCTION count_run();
+        CREATE TRIGGER totals_of_run_made_ended AFTER INSERT ON runs FOR EACH ROW
+        WHEN (NEW.finished_at_ms IS NOT NULL)
+        EXECUTE FUNCTION count_run();
+
+        CREATE FUNCTION count_attempt() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO totals (job_id, measure, label, number, sum_ms)
+            SELECT job_id, 'attempts',
+                \(bucket("NEW.finished_at_ms - NEW.started_at_ms", JobTotals.durationBounds)), 1,
+                greatest(NEW.finished_at_ms - NEW.started_at_ms, 0)
+            FROM runs WHERE id = NEW.run_id
+            \(addingToTotals);
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER totals_of_attempt AFTER UPDATE OF result ON attempts FOR EACH ROW
+        WHEN (OLD.result = 'running' AND NEW.result <> 'running' AND NEW.result <> 'interrupted')
+        EXECUTE FUNCTION count_attempt();
+        """
+
+    private static let addingToTotals = """
+        ON CONFLICT (shard, job_id, measure, label) DO UPDATE SET
+            number = totals.number + excluded.number, sum_ms = totals.sum_ms + excluded.sum_ms
+        """
+
+    private static let answersTrigger = """
+        CREATE FUNCTION count_answers() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO answer_totals (job_id, class, number)
+            SELECT job_id, class, number FROM (
+                SELECT class, (regexp_match(' ' || NEW.tally,
+                    ' http_' || class || '=([0-9]+)'))[1]::bigint AS number
+                FROM (VALUES ('2xx'), ('3xx'), ('4xx'), ('5xx'), ('none')) AS classes (class)
+            ) AS found, runs WHERE number > 0 AND runs.id = NEW.run_id
+            ON CONFLICT (shard, job_id, class) DO UPDATE SET
+                number = answer_totals.number + excluded.number;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER answer_totals_of_attempt AFTER UPDATE OF result ON attempts FOR EACH ROW
+        WHEN (OLD.result = 'running' AND NEW.result <> 'running'
+            AND position('http_' IN NEW.tally) > 0)
+        EXECUTE FUNCTION count_answers();
+        """
+}

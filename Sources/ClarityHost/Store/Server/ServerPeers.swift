@@ -1,0 +1,101 @@
+import ClarityScheduler
+import Database
+
+/// The processes, on any machine, that share one shard of a history in PostgreSQL.
+///
+/// A process holds an advisory lock with the key of its name for as long as its session lasts. The
+/// server frees it when the process dies, its machine is cut off, or it freezes. Leases expire by
+/// the server's clock: machines' clocks may differ.
+final class ServerPeers: HistoryPeers {
+    let ownOwner: String?
+    let clock = "server"
+    /// The server's clock at the last look, in milliseconds since 1970.
+    private var now: Int64 = 0
+    /// How often another process was found to have written.
+    private var foreignWrites: Int64 = 0
+    /// The version of the shard that this process has seen or written.
+    private var known: Int64?
+
+    init(_ ownOwner: String?) { self.ownOwner = ownOwner }
+
+    var nextExpiry: Int64 { now + Planner.leaseTerm.milliseconds }
+
+    func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
+        let state = try connection.first(
+            """
+            SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+            FROM shard_state
+            """
+        ) { (version: $0.integer(0), now: $0.integer(1)) }
+        guard let state else {
+            throw DatabaseError(
+                kind: .damage, message: "the shard does not exist", code: "PostgreSQL")
+        }
+        now = state.now
+        if state.version != known { foreignWrites += 1 }
+        known = state.version
+        return foreignWrites
+    }
+
+    func lastRun(_ connection: Connection) throws(DatabaseError) -> Int64 {
+        // Pruning notes the highest number that there was.
+        try connection.first(
+            """
+            SELECT max(coalesce((SELECT max(id) FROM runs), 0),
+                coalesce((SELECT through_run FROM prune_mark), 0))
+            """
+        ) { $0.integer(0) } ?? 0
+    }
+
+    func states(
+        _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
+    ) throws(DatabaseError) -> [String: Lease.State] {
+        var states: [String: Lease.State] = [:]
+        for (owner, terms) in terms {
+            if owner == ownOwner {
+                states[owner] = .mine
+            } else {
+                // Free until the end of the transaction, which shares the lock that it gets.
+                let isGone = try connection.first(
+                    "SELECT pg_try_advisory_xact_lock_shared(?)",
+                    .integer(ServerPeers.lockKey(owner))
+                ) { $0.integer(0) == 1 }
+                states[owner] = isGone != false || terms.expires <= now ? .lapsed : .held
+            }
+        }
+        return states
+    }
+
+    /// Takes the lock of this process's name for the rest of the session.
+    func register(_ connection: Connection) throws(DatabaseError) {
+        guard let ownOwner else { return }
+        try connection.run(
+            "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(ownOwner)))
+    }
+
+    /// Notes that the shard was written, in the transaction that wrote it.
+    ///
+    /// - Parameter generation: the generation in which this process holds the shard; `nil` for one
+    ///   that only asks for something.
+    /// - Throws: `RunStoreError.unreachable` if another process holds the shard now.
+    func seal(_ connection: Connection, generation: Int64?) throws {
+        let version = try connection.first(
+            """
+            UPDATE shard_state SET version = version + 1
+            WHERE CAST(?1 AS BIGINT) IS NULL OR generation = ?1 RETURNING version
+            """, .integer(generation)
+        ) { $0.integer(0) }
+        guard let version else {
+            throw RunStoreError.unreachable("another process holds the shard now")
+        }
+        known = version
+    }
+
+    /// The key of an owner's lock, FNV-1a.
+    static func lockKey(_ owner: String) -> Int64 {
+        let hash = "owner \(owner)".utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+        }
+        return Int64(bitPattern: hash)
+    }
+}

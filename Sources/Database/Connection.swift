@@ -1,0 +1,111 @@
+/// A connection to a database; owned by one task or actor at a time.
+///
+/// The same SQL texts run on every engine. They use `?` and `?1` for parameters, `ON CONFLICT` and
+/// `RETURNING`; what an engine needs in addition it adds itself (`PostgresText`). A statement is
+/// prepared once and kept.
+public class Connection {
+    let engine: any Engine
+
+    init(_ engine: any Engine) { self.engine = engine }
+
+    /// The number of rows that the last statement inserted, changed or removed.
+    public var changes: Int { engine.changes }
+
+    /// The number of rows that all statements since opening inserted, changed or removed.
+    public var totalChanges: Int64 { engine.totalChanges }
+
+    /// Runs one or more statements that take no values, and ignores their rows.
+    public func execute(_ script: String) throws(DatabaseError) { try engine.execute(script) }
+
+    /// Runs one statement to completion.
+    public func run(_ sql: String, _ values: Value...) throws(DatabaseError) {
+        try engine.forEach(sql, values) { _ in }
+    }
+
+    /// Runs an `INSERT ... RETURNING` of one integer, and returns it.
+    public func insert(_ sql: String, _ values: Value...) throws(DatabaseError) -> Int64 {
+        guard let returned = try first(sql, with: values, map: { $0.integer(0) }) else {
+            preconditionFailure("`\(sql)` inserts no row")
+        }
+        return returned
+    }
+
+    /// Calls `body` for each row, in order.
+    public func forEach(
+        _ sql: String, _ values: [Value] = [], _ body: (borrowing Row) -> Void
+    ) throws(DatabaseError) {
+        try engine.forEach(sql, values, body)
+    }
+
+    /// Returns an element for each row, in the order of the rows, without those for which `map`
+    /// returns `nil`.
+    public func all<Element>(
+        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element?
+    ) throws(DatabaseError) -> [Element] {
+        try all(sql, with: values, map: map)
+    }
+
+    /// Returns the same for a list of values.
+    public func all<Element>(
+        _ sql: String, with values: [Value], map: (borrowing Row) -> Element?
+    ) throws(DatabaseError) -> [Element] {
+        var elements: [Element] = []
+        try engine.forEach(sql, values) { row in
+            if let element = map(row) { elements.append(element) }
+        }
+        return elements
+    }
+
+    /// Returns what `map` returns for the first row, or `nil` if there is no row.
+    public func first<Element>(
+        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element?
+    ) throws(DatabaseError) -> Element? {
+        try first(sql, with: values, map: map)
+    }
+
+    /// Returns the same for a list of values.
+    public func first<Element>(
+        _ sql: String, with values: [Value], map: (borrowing Row) -> Element?
+    ) throws(DatabaseError) -> Element? {
+        var element: Element?
+        var isFirst = true
+        try engine.forEach(sql, values) { row in
+            if isFirst { element = map(row) }
+            isFirst = false
+        }
+        return element
+    }
+
+    /// Calls `body` with a statement that it can bind and run any number of times.
+    public func withStatement<Result>(
+        _ sql: String, _ body: (borrowing Statement) throws -> Result
+    ) throws -> Result {
+        let statement = try engine.begin(sql)
+        defer { statement.end() }
+        return try body(Statement(statement))
+    }
+
+    /// Runs `body` in a transaction that keeps every other writer out from its start.
+    ///
+    /// An error rolls everything back and is rethrown. Transactions do not nest.
+    public func transaction<Result>(_ body: () throws -> Result) throws -> Result {
+        try within(writes: true, body)
+    }
+
+    /// Runs `body` in a transaction that sees one state of the database; `body` must not write.
+    public func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
+        try within(writes: false, body)
+    }
+
+    private func within<Result>(writes: Bool, _ body: () throws -> Result) throws -> Result {
+        try engine.beginTransaction(writes: writes)
+        do {
+            let result = try body()
+            try engine.commit()
+            return result
+        } catch {
+            engine.rollBack()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// What a connection asks of the database behind it: SQLite or PostgreSQL.
+///
+/// Used by one task at a time, as `Connection` is.
+protocol Engine: AnyObject {
+    /// The number of rows that the last statement inserted, changed or removed.
+    var changes: Int { get }
+
+    /// The number of rows that all statements since opening inserted, changed or removed.
+    var totalChanges: Int64 { get }
+
+    /// Runs one or more statements that take no values, and ignores their rows.
+    func execute(_ script: String) throws(DatabaseError)
+
+    /// Calls `body` for each row, in order.
+    func forEach(
+        _ sql: String, _ values: [Value], _ body: (borrowing Row) -> Void
+    ) throws(DatabaseError)
+
+    /// Returns a statement that runs many times, until `end` is called for it.
+    func begin(_ sql: String) throws(DatabaseError) -> any EngineStatement
+
+    /// Begins a transaction that excludes other writers, or one that only reads one state.
+    func beginTransaction(writes: Bool) throws(DatabaseError)
+
+    /// Commits the transaction.
+    func commit() throws(DatabaseError)
+
+    /// Rolls back a failed transaction. A failure must not hide the error that led here.
+    func rollBack()
+}
+
+/// A statement that is bound and run any number of times.
+protocol EngineStatement: AnyObject {
+    func bind(_ number: Int64, at index: Int32) throws(DatabaseError)
+    func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError)
+    func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError)
+
+    /// Runs to completion, and returns whether there was a row.
+    func run() throws(DatabaseError) -> Bool
+
+    /// Forgets what is bound.
+    func end()
+}

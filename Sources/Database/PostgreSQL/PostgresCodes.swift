@@ -1,0 +1,37 @@
+extension DatabaseError {
+    /// Creates the error of a code of PostgreSQL (its documentation, appendix A).
+    ///
+    /// Messages of class 22 hold the value that does not fit; they are replaced.
+    init(sqlState: String, message: String, statement: String? = nil) {
+        self.init(
+            kind: Kind(sqlState: sqlState),
+            message: sqlState.hasPrefix("22") ? "a value does not fit its column" : message,
+            code: "PostgreSQL \(sqlState)", statement: statement)
+    }
+
+    /// Creates the error of a server that cannot be reached or has gone away.
+    static func gone(_ message: String) -> DatabaseError {
+        DatabaseError(kind: .gone, message: message, code: "PostgreSQL 08006")
+    }
+}
+
+extension DatabaseError.Kind {
+    fileprivate init(sqlState: String) {
+        self =
+            switch sqlState {
+            // Somebody else's lock or transaction was in the way.
+            case "55P03", "40001", "40P01": .busy
+            // A full disk, or one that fails.
+            case "53100", "58030": .disk
+            // Damaged pages and indices, and a schema without a name that a statement has.
+            case "XX001", "XX002", "42P01", "42703", "42883", "3F000": .damage
+            case "42501", "3D000": .access
+            // A standby, or one that was promoted away.
+            case "25006", "57P01", "57P02", "57P03", "57P05", "25P03", "53300": .gone
+            case let code where code.hasPrefix("23"): .constraint
+            case let code where code.hasPrefix("28"): .access
+            case let code where code.hasPrefix("08"): .gone
+            default: .other
+            }
+    }
+}

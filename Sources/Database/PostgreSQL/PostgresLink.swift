@@ -1,0 +1,181 @@
+import CPostgreSQL
+@preconcurrency import Glibc
+
+/// A connection of libpq that never waits longer than it may.
+///
+/// libpq's own blocking calls wait for a frozen server for ever. These send, wait for the socket
+/// and read (PostgreSQL's documentation, 34.4).
+final class PostgresLink {
+    let library: UnsafePointer<cpostgresql>
+    private let connection: OpaquePointer
+    /// How long an answer may take.
+    private let patience: Duration
+    /// Set when the connection has failed: then nothing more is tried on it.
+    private(set) var fault: DatabaseError?
+
+    /// Connects and logs in.
+    ///
+    /// - Throws: `DatabaseError`: `.gone` for a server that does not answer, `.access` for one that
+    ///   refuses the login, `.other` without libpq.
+    init(_ address: ServerAddress, patience: Duration) throws(DatabaseError) {
+        var reason: UnsafePointer<CChar>?
+        guard let library = cpostgresql_load(&reason) else {
+            throw DatabaseError(
+                kind: .other,
+                message: "cannot load libpq (Debian's package libpq5): "
+                    + (reason.map { String(cString: $0) } ?? "no reason"), code: "libpq")
+        }
+        self.library = library
+        self.patience = patience
+        let parameters = address.parameters
+        let names = parameters.map { strdup($0.name) } + [nil]
+        let values = parameters.map { strdup($0.value) } + [nil]
+        defer { for text in names + values { free(text) } }
+        let started = names.map { UnsafePointer($0) }.withUnsafeBufferPointer { names in
+            values.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
+                library.pointee.PQconnectStartParams(names.baseAddress, values.baseAddress, 0)
+            }
+        }
+        guard let started else { throw .gone("out of memory") }
+        connection = started
+        let deadline = ContinuousClock.now + patience
+        var step = PGRES_POLLING_WRITING
+        while step != PGRES_POLLING_OK {
+            guard library.pointee.PQstatus(connection) != CONNECTION_BAD,
+                step != PGRES_POLLING_FAILED
+            else { throw connectFailure() }
+            guard
+                wait(for: Int16(step == PGRES_POLLING_READING ? POLLIN : POLLOUT), until: deadline)
+            else { throw .gone("no answer from the server within \(patience)") }
+            step = library.pointee.PQconnectPoll(connection)
+        }
+        _ = library.pointee.PQsetnonblocking(connection, 1)
+        // Notices, such as that a table exists already, are for people at a terminal.
+        _ = library.pointee.PQsetNoticeProcessor(connection, { _, _ in }, nil)
+    }
+
+    deinit { library.pointee.PQfinish(connection) }
+
+    /// The socket, on which notifications arrive.
+    var socket: Int32 { library.pointee.PQsocket(connection) }
+
+    /// The number of the server's process.
+    var backend: Int32 { library.pointee.PQbackendPID(connection) }
+
+    var isInTransaction: Bool { library.pointee.PQtransactionStatus(connection) != PQTRANS_IDLE }
+
+    /// Sends something and passes the results to `body`; the first that failed is thrown.
+    func exchange(
+        _ sql: String?, send: (OpaquePointer, UnsafePointer<cpostgresql>) -> Int32,
+        _ body: (OpaquePointer) -> Void = { _ in }
+    ) throws(DatabaseError) {
+        if let fault { throw fault }
+        guard send(connection, library) == 1 else { throw lost() }
+        let deadline = ContinuousClock.now + patience
+        try flush(until: deadline)
+        var failure: DatabaseError?
+        while true {
+            while library.pointee.PQisBusy(connection) != 0 {
+                guard wait(for: Int16(POLLIN), until: deadline) else {
+                    throw lost("no answer from the server within \(patience)")
+                }
+                guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
+            }
+            guard let result = library.pointee.PQgetResult(connection) else { break }
+            defer { library.pointee.PQclear(result) }
+            switch library.pointee.PQresultStatus(result) {
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
+                if failure == nil { body(result) }
+            default: failure = failure ?? error(of: result, sql)
+            }
+        }
+        // The server ends connections with an error, and libpq with a status.
+        if library.pointee.PQstatus(connection) == CONNECTION_BAD {
+            throw lost(failure?.message)
+        }
+        if let failure { throw failure }
+    }
+
+    /// Returns the names of the channels that were notified since the last call.
+    func takeNotifications() throws(DatabaseError) -> [String] {
+        if let fault { throw fault }
+        guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
+        var channels: [String] = []
+        while let notice = library.pointee.PQnotifies(connection) {
+            channels.append(String(cString: notice.pointee.relname))
+            library.pointee.PQfreemem(notice)
+        }
+        return channels
+    }
+
+    // MARK: Waiting
+
+    private func flush(until deadline: ContinuousClock.Instant) throws(DatabaseError) {
+        while true {
+            switch library.pointee.PQflush(connection) {
+            case 0: return
+            case 1:
+                // The server may wait for this side to read before it takes more.
+                guard wait(for: Int16(POLLIN | POLLOUT), until: deadline),
+                    library.pointee.PQconsumeInput(connection) == 1
+                else { throw lost("no answer from the server within \(patience)") }
+            default: throw lost()
+            }
+        }
+    }
+
+    /// Waits until the socket is ready; returns whether it is.
+    private func wait(for events: Int16, until deadline: ContinuousClock.Instant) -> Bool {
+        while true {
+            let left = (deadline - .now) / .milliseconds(1)
+            guard left > 0 else { return false }
+            var descriptor = pollfd(fd: socket, events: events, revents: 0)
+            let ready = poll(&descriptor, 1, Int32(clamping: Int64(left.rounded(.up))))
+            if ready > 0 { return true }
+            if ready < 0, errno != EINTR { return false }
+        }
+    }
+
+    // MARK: Errors
+
+    private func lost(_ message: String? = nil) -> DatabaseError {
+        let error = DatabaseError.gone(message ?? lastMessage)
+        fault = error
+        return error
+    }
+
+    private func connectFailure() -> DatabaseError {
+        let message = lastMessage
+        // libpq has no code for a refused login; the server's text begins with its severity.
+        guard let refusal = message.firstRange(of: "FATAL:  ") else { return .gone(message) }
+        let text = String(message[refusal.upperBound...])
+        let isTemporary = [
+            "starting up", "shutting down", "recovery mode", "too many", "reserved",
+        ].contains { text.contains($0) }
+        return isTemporary
+            ? .gone(text) : DatabaseError(kind: .access, message: text, code: "PostgreSQL 28000")
+    }
+
+    /// The last message in one line.
+    private var lastMessage: String {
+        guard let text = library.pointee.PQerrorMessage(connection) else { return "" }
+        return String(cString: text).split(separator: "\n").map { $0.trimmingSpaces }.joined(
+            separator: "; ")
+    }
+
+    private func error(of result: OpaquePointer, _ sql: String?) -> DatabaseError {
+        func field(_ code: Character) -> String? {
+            library.pointee.PQresultErrorField(result, Int32(code.asciiValue ?? 0))
+                .map { String(cString: $0) }
+        }
+        return DatabaseError(
+            sqlState: field("C") ?? "XX000", message: field("M") ?? lastMessage, statement: sql)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingSpaces: Substring {
+        let start = firstIndex { !$0.isWhitespace } ?? endIndex
+        return self[start...]
+    }
+}

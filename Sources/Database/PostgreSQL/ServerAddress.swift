@@ -1,0 +1,57 @@
+/// Where a PostgreSQL server is, and as whom to log in there.
+public struct ServerAddress: Hashable, Sendable {
+    /// A host's name or address, or the folder of a Unix socket.
+    public var host: String
+    public var port: Int
+    public var database: String
+    public var user: String
+    /// The file that has the password, as in `~/.pgpass`; `nil` if none is needed.
+    public var passwordFile: String?
+    /// The file with the certificates that may have signed the server's; `nil` for the system's.
+    public var rootCertificate: String?
+
+    public init(
+        host: String, port: Int = 5432, database: String, user: String,
+        passwordFile: String? = nil, rootCertificate: String? = nil
+    ) {
+        self.host = host
+        self.port = port
+        self.database = database
+        self.user = user
+        self.passwordFile = passwordFile
+        self.rootCertificate = rootCertificate
+    }
+
+    /// Whether nobody else can listen on the way: a Unix socket, or this machine itself.
+    var isLocal: Bool {
+        host.hasPrefix("/") || host == "localhost" || host.hasPrefix("127.") || host == "::1"
+    }
+
+    /// The parameters of libpq (PostgreSQL's documentation, 34.1.2), each given, so that no default
+    /// of the user or the system takes part.
+    var parameters: [(name: String, value: String)] {
+        [
+            ("host", host), ("port", String(port)), ("dbname", database), ("user", user),
+            // Without one, a file that cannot exist takes the place of ~/.pgpass.
+            ("passfile", passwordFile ?? "/dev/null/none"),
+            // Beyond this machine the server has to prove its name.
+            ("sslmode", isLocal ? "prefer" : "verify-full"),
+            ("sslrootcert", rootCertificate ?? "/etc/ssl/certs/ca-certificates.crt"),
+            ("application_name", "clarity-jobs"), ("client_encoding", "UTF8"),
+            ("gssencmode", "disable"),
+            // A peer that is cut off is noticed within a second or two.
+            ("keepalives_idle", "1"), ("keepalives_interval", "1"), ("keepalives_count", "1"),
+            ("tcp_user_timeout", "900"),
+        ]
+    }
+}
+
+extension ServerAddress: CustomStringConvertible {
+    /// As in a job file, such as `postgresql://clarity@db.example/clarity`.
+    public var description: String {
+        host.hasPrefix("/")
+            ? "postgresql://\(user)@/\(database)?host=\(host)"
+            : "postgresql://\(user)@\(host.contains(":") ? "[\(host)]" : host)"
+                + "\(port == 5432 ? "" : ":\(port)")/\(database)"
+    }
+}

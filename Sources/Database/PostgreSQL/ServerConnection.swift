@@ -1,0 +1,67 @@
+/// A connection to a PostgreSQL server.
+///
+/// It is one session: locks that it takes end with it, and a session that has failed stays failed.
+/// Its owner opens another.
+public final class ServerConnection: Connection {
+    private let link: PostgresLink
+
+    /// The owner of rows that a session reads and writes.
+    public struct Owner: Hashable, Sendable {
+        /// The column that has the owner, first in every key: `shard` or `account`.
+        public var column: String
+        /// The owner's name or number.
+        public var value: String
+
+        public init(column: String, value: String) {
+            self.column = column
+            self.value = value
+        }
+
+        /// The setting of the session from which the column's default and the row-level security
+        /// take the owner.
+        public var setting: String { "clarity.\(column)" }
+
+        /// The key of the owner's advisory lock, FNV-1a.
+        var lockKey: Int64 {
+            let hash = "\(column) \(value)".utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+                ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+            }
+            return Int64(bitPattern: hash)
+        }
+    }
+
+    /// Connects to a server.
+    ///
+    /// - Parameters:
+    ///   - owner: whose rows the session sees; `nil` for one that makes or looks at schemas.
+    ///   - schema: the schema in which the tables are.
+    ///   - patience: how long the server may take to answer or to grant a lock.
+    /// - Throws: `DatabaseError`.
+    public init(
+        _ address: ServerAddress, owner: Owner? = nil, schema: String = "public",
+        patience: Duration = .seconds(30)
+    ) throws(DatabaseError) {
+        link = try PostgresLink(address, patience: patience)
+        super.init(
+            PostgresEngine(
+                link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.lockKey ?? 0))
+        // A lock must time out before this side believes that the server has frozen.
+        try execute("SET lock_timeout = \(patience * 0.9 / .milliseconds(1))")
+        try execute("SET search_path = \(schema), pg_catalog")
+        // A vanished peer is noticed in the middle of a query too, and its locks are free then.
+        try execute("SET client_connection_check_interval = 500")
+        guard let owner else { return }
+        try run("SELECT set_config(?, ?, false)", .text(owner.setting), .text(owner.value))
+    }
+
+    /// The socket, which is readable when a notification has arrived.
+    public var socket: Int32 { link.socket }
+
+    /// Whether the session has failed and never works again.
+    public var hasFailed: Bool { link.fault != nil }
+
+    /// Returns the names of the channels that were notified since the last call.
+    public func takeNotifications() throws(DatabaseError) -> [String] {
+        try link.takeNotifications()
+    }
+}

@@ -1,0 +1,117 @@
+import CSQLite
+
+/// The current row of a query; valid only inside the closure that receives it.
+///
+/// Columns count from 0. A value of another type is converted: SQLite does it itself, and
+/// PostgreSQL sends every value as text, of which an integer is the part before a fraction.
+public struct Row: ~Copyable {
+    /// The row in the engine's own memory.
+    enum Source {
+        case sqlite(OpaquePointer)
+        case postgreSQL(PostgresRow)
+    }
+
+    private let source: Source
+
+    init(_ source: Source) { self.source = source }
+
+    /// The number of columns.
+    public var columnCount: Int32 {
+        switch source {
+        case .sqlite(let statement): sqlite3_column_count(statement)
+        case .postgreSQL(let row): row.columnCount
+        }
+    }
+
+    /// Whether the column is NULL.
+    public func isNull(_ column: Int32) -> Bool {
+        switch source {
+        case .sqlite(let statement): sqlite3_column_type(statement, column) == SQLITE_NULL
+        case .postgreSQL(let row): row.isNull(column)
+        }
+    }
+
+    /// The column as an integer; 0 for NULL.
+    public func integer(_ column: Int32) -> Int64 {
+        switch source {
+        case .sqlite(let statement): sqlite3_column_int64(statement, column)
+        case .postgreSQL(let row): row.integer(column)
+        }
+    }
+
+    /// The column as a real number; 0 for NULL.
+    public func real(_ column: Int32) -> Double {
+        switch source {
+        case .sqlite(let statement): sqlite3_column_double(statement, column)
+        case .postgreSQL(let row): row.real(column)
+        }
+    }
+
+    /// The column as text; empty for NULL.
+    public func text(_ column: Int32) -> String {
+        switch source {
+        case .sqlite(let statement):
+            guard let start = sqlite3_column_text(statement, column) else { return "" }
+            let count = Int(sqlite3_column_bytes(statement, column))
+            return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+        case .postgreSQL(let row):
+            return String(decoding: row.bytes(column), as: UTF8.self)
+        }
+    }
+
+    /// The column as bytes; empty for NULL.
+    public func blob(_ column: Int32) -> [UInt8] {
+        withBlob(column) { Array($0) }
+    }
+
+    /// Calls `body` with the column's bytes, which SQLite does not copy; empty for NULL.
+    public func withBlob<Result>(
+        _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        switch source {
+        case .sqlite(let statement):
+            let start = sqlite3_column_blob(statement, column)
+            return body(
+                UnsafeRawBufferPointer(
+                    start: start, count: Int(sqlite3_column_bytes(statement, column))))
+        case .postgreSQL(let row): return row.blob(column).withUnsafeBytes(body)
+        }
+    }
+
+    /// The column as an integer; `nil` for NULL.
+    public func optionalInteger(_ column: Int32) -> Int64? {
+        isNull(column) ? nil : integer(column)
+    }
+
+    /// The column as text; `nil` for NULL.
+    public func optionalText(_ column: Int32) -> String? {
+        isNull(column) ? nil : text(column)
+    }
+}
+
+extension Row {
+    @inlinable public func isNull(_ column: some RowColumn) -> Bool { isNull(column.position) }
+
+    @inlinable public func integer(_ column: some RowColumn) -> Int64 { integer(column.position) }
+
+    @inlinable public func real(_ column: some RowColumn) -> Double { real(column.position) }
+
+    @inlinable public func text(_ column: some RowColumn) -> String { text(column.position) }
+
+    @inlinable public func blob(_ column: some RowColumn) -> [UInt8] { blob(column.position) }
+
+    @inlinable public func optionalInteger(_ column: some RowColumn) -> Int64? {
+        optionalInteger(column.position)
+    }
+
+    @inlinable public func optionalText(_ column: some RowColumn) -> String? {
+        optionalText(column.position)
+    }
+
+    /// Calls `body` as `withBlob(_:_:)` does.
+    @inlinable public func withBlob<Result>(
+        _ column: some RowColumn, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        withBlob(column.position, body)
+    }
+}

@@ -1,0 +1,75 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Database
+import Testing
+
+@testable import ClarityHost
+
+/// Stands for processes that share one shard of a database, each with its own session.
+final class PostgresRunStoreBed: RunStoreBed {
+    let address: ServerAddress
+    private var stores: [String: PostgresRunStore] = [:]
+    private var opened = 0
+
+    init() async throws {
+        let server = try await PostgresServer.shared()
+        try await PostgresRunStoreBed.template.value
+        address = try server.makeDatabase(from: PostgresRunStoreBed.templateName)
+    }
+
+    /// An empty history that every bed's database is a copy of.
+    private static let template = Task {
+        let server = try await PostgresServer.shared()
+        let admin = try ServerConnection(server.address(of: "postgres", user: "admin"))
+        try admin.execute("CREATE DATABASE \(templateName) OWNER clarity")
+        try ServerHistory.make(at: server.address(of: templateName), shards: 1..<2)
+    }
+
+    private static let templateName = "history"
+
+    func open() throws -> (store: any RunStore, owner: String) {
+        opened += 1
+        let store = try PostgresRunStore(at: address, shard: 1, owner: "process-\(opened)")
+        stores[store.owner] = store
+        return (Borrowed(store), store.owner)
+    }
+
+    func end(_ owner: String) {
+        stores[owner] = nil
+        // The server ends a session a moment after its client has left.
+        #expect(throws: Never.self) {
+            let connection = try ServerConnection(address)
+            try connection.run(
+                "SELECT pg_advisory_xact_lock(?)", .integer(ServerPeers.lockKey(owner)))
+        }
+    }
+
+    func lapseLeases(of owner: String) throws {
+        let connection = try ServerConnection(
+            address, owner: .init(column: "shard", value: "1"), schema: "clarity_history")
+        try connection.transaction {
+            try connection.run(
+                "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
+            try connection.run("UPDATE shard_state SET version = version + 1")
+        }
+    }
+
+    /// Holds a store weakly: only the bed keeps it alive, so that the bed can end it.
+    private final class Borrowed: RunStore {
+        private weak var store: PostgresRunStore?
+
+        init(_ store: PostgresRunStore) { self.store = store }
+
+        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+            guard let store else { throw .unreachable("its process has ended") }
+            try store.decide(decide)
+        }
+
+        func ledger() throws(RunStoreError) -> Ledger {
+            guard let store else { throw .unreachable("its process has ended") }
+            return try store.ledger()
+        }
+
+        func tidy() { store?.tidy() }
+    }
+}

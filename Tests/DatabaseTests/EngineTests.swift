@@ -1,0 +1,181 @@
+import ClarityTestSupport
+import Testing
+
+@testable import Database
+
+/// An engine under test.
+enum EngineName: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case sqlite = "SQLite"
+    case postgreSQL = "PostgreSQL"
+
+    var testDescription: String { rawValue }
+
+    /// The engines that this machine has.
+    static var here: [EngineName] {
+        PostgresServer.isAvailable ? allCases : [.sqlite]
+    }
+
+    /// Opens an empty database.
+    func open() async throws -> Connection {
+        switch self {
+        case .sqlite: return try FileConnection(path: "")
+        case .postgreSQL:
+            let connection = try ServerConnection(try await PostgresServer.shared().makeDatabase())
+            try connection.execute(PostgresSchema.functions)
+            return connection
+        }
+    }
+
+    /// Opens a database with a table `t` of an integer that is its key, a text and a blob.
+    func openTable() async throws -> Connection {
+        let connection = try await open()
+        let (integer, blob) = self == .sqlite ? ("INTEGER", "BLOB") : ("bigint", "bytea")
+        try connection.execute(
+            "CREATE TABLE t (id \(integer) PRIMARY KEY, name TEXT, bytes \(blob), x REAL)")
+        return connection
+    }
+}
+
+@Suite("What every engine keeps to")
+struct EngineTests {
+    @Test(arguments: EngineName.here)
+    func `a value comes back as it was`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        let texts = ["", "a", "ä✓\n\t'\"\\", String(repeating: "x", count: 100_000)]
+        let blobs: [[UInt8]] = [[], [0], [0, 255, 0, 92, 120], Array(0...255)]
+        let numbers: [Int64] = [.min, -1, 0, 1, .max]
+
+        for (place, number) in numbers.enumerated() {
+            let row: [Value] = [
+                .integer(number), .text(texts[place % 4]), .blob(blobs[place % 4]),
+                .real(0.5 * Double(place)),
+            ]
+            try connection.forEach("INSERT INTO t VALUES (?, ?, ?, ?)", row) { _ in }
+            let found = try connection.first("SELECT * FROM t WHERE id = ?", .integer(number)) {
+                row -> [Value] in
+                [
+                    .integer(row.integer(0)), .text(row.text(1)), .blob(row.blob(2)),
+                    .real(row.real(3)),
+                ]
+            }
+            #expect(found == row)
+        }
+    }
+
+    @Test(arguments: EngineName.here)
+    func `NULL is nothing, and a truth is 0 or 1`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        try connection.run("INSERT INTO t VALUES (1, ?, ?, NULL)", .text(nil), .null)
+
+        let row = try connection.first("SELECT name, bytes, x, id = 1, id = 2, name = 'a' FROM t") {
+            row in
+            (
+                row.optionalText(0), row.blob(1), row.isNull(2), row.integer(3), row.integer(4),
+                row.optionalInteger(5)
+            )
+        }
+
+        let found = try #require(row)
+        #expect(found == (nil, [], true, 1, 0, nil))
+    }
+
+    @Test(arguments: EngineName.here)
+    func `parameters are counted as in SQLite`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        try connection.run(
+            "INSERT INTO t (name, id) VALUES (?2, ?1)", .integer(7), .text("seven"))
+        try connection.run("UPDATE t SET name = ?2 || ? WHERE id = ?1", .integer(7), "a", "b")
+
+        #expect(try connection.all("SELECT name FROM t") { $0.text(0) } == ["ab"])
+    }
+
+    @Test(arguments: EngineName.here)
+    func `the rows that changed are counted`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        for id in Int64(1)...3 { try connection.run("INSERT INTO t (id) VALUES (?)", .integer(id)) }
+
+        try connection.run("UPDATE t SET name = 'a' WHERE id > 1")
+        #expect(connection.changes == 2)
+        try connection.run("INSERT INTO t (id) VALUES (1) ON CONFLICT (id) DO NOTHING")
+        #expect(connection.changes == 0)
+        #expect(try connection.insert("INSERT INTO t (id) VALUES (9) RETURNING id") == 9)
+        #expect(connection.changes == 1)
+    }
+
+    @Test(arguments: EngineName.here)
+    func `a failed transaction leaves nothing, and the next one works`(
+        engine: EngineName
+    ) async throws {
+        let connection = try await engine.openTable()
+
+        let error = #expect(throws: DatabaseError.self) {
+            try connection.transaction {
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+            }
+        }
+        #expect(error?.kind == .constraint)
+        #expect(try connection.all("SELECT id FROM t") { $0.integer(0) } == [])
+        try connection.transaction { try connection.run("INSERT INTO t (id) VALUES (2)") }
+        #expect(try connection.all("SELECT id FROM t") { $0.integer(0) } == [2])
+    }
+
+    @Test(arguments: EngineName.here)
+    func `a name that the schema has not is damage`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+
+        for sql in ["SELECT nosuch FROM t", "SELECT 1 FROM nowhere", "SELECT nofunction(1)"] {
+            let error = #expect(throws: DatabaseError.self) { try connection.run(sql) }
+            #expect(error?.kind == .damage, "\(sql): \(String(describing: error))")
+        }
+    }
+
+    @Test(arguments: EngineName.here)
+    func `the functions of the statements mean the same`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        for id in Int64(1)...3 {
+            try connection.run(
+                "INSERT INTO t (id, bytes) VALUES (?, ?)", .integer(id), .blob([0xAB, UInt8(id)]))
+        }
+        let questions: [(sql: String, answer: String)] = [
+            ("SELECT max(id, 2) FROM t WHERE id = 1", "2"),
+            ("SELECT min(id, 2) FROM t WHERE id = 1", "1"),
+            ("SELECT coalesce(max(id, NULL), -1) FROM t WHERE id = 1", "-1"),
+            ("SELECT sum(id > 1) FROM t", "2"),
+            ("SELECT coalesce(sum(id > 1), -1) FROM t WHERE id > 5", "-1"),
+            ("SELECT iif(id = 1, id, NULL) FROM t WHERE id = 1", "1"),
+            ("SELECT instr('abc', 'c')", "3"),
+            ("SELECT hex(bytes) FROM t WHERE id = 2", "AB02"),
+            ("SELECT count(*) FROM t WHERE id IN (SELECT value FROM json_each('[1,3]'))", "2"),
+            ("SELECT group_concat(id, ', ') FROM (SELECT id FROM t ORDER BY id) AS l", "1, 2, 3"),
+            ("SELECT count(*) FROM t WHERE (id = 1) = TRUE", "1"),
+            ("SELECT count(*) FROM t WHERE name IS NOT DISTINCT FROM NULL", "3"),
+        ]
+        for (sql, answer) in questions {
+            #expect(try connection.first(sql) { $0.text(0) } == answer, "\(sql)")
+        }
+    }
+
+    @Test(arguments: EngineName.here)
+    func `a statement runs as often as is wanted`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        let name = Array("käse".utf8)
+
+        try connection.withStatement("INSERT INTO t (id, name, bytes) VALUES (?, ?, ?)") {
+            statement in
+            try name.withUnsafeBytes { name in
+                try statement.bind(text: name, at: 2)
+                try statement.bind(blob: name, at: 3)
+                for id in Int64(1)...3 {
+                    try statement.bind(id, at: 1)
+                    #expect(try statement.run() == false)
+                }
+            }
+        }
+
+        let rows = try connection.all("SELECT id, name, bytes FROM t ORDER BY id") {
+            "\($0.integer(0)) \($0.text(1)) \($0.blob(2).count)"
+        }
+        #expect(rows == ["1 käse 5", "2 käse 5", "3 käse 5"])
+    }
+}
