@@ -1,5 +1,6 @@
 import ClarityScheduler
 import Database
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityJobs
@@ -146,21 +147,25 @@ struct DaySumsTests {
         try keep(0..<10, in: zone)
         let other = try folder.open()
         let zone = zone
-        let importing = Task.detached {
+        async let importing: Void = blocking {
             for portion in Int64(1)...150 {
                 var collector = ArchiveCollector()
                 for second in (portion * 10)..<(portion * 10 + 10) { collector.add(second) }
                 _ = try other.archive.keep(collector, of: nil, zone: zone)
             }
         }
-        var complaints: Set<String> = []
-        var stock: Int64 = 0
-        while stock < 1510 {
-            complaints.formUnion(try store.archive.prove(in: zone).damaged)
-            _ = try store.archive.repair(in: zone)
-            stock = try store.archive.stocks(in: zone).stocks.map(\.records).reduce(0, +)
+        let store = store
+        let complaints = try await blocking {
+            var complaints: Set<String> = []
+            var stock: Int64 = 0
+            while stock < 1510 {
+                complaints.formUnion(try store.archive.prove(in: zone).damaged)
+                _ = try store.archive.repair(in: zone)
+                stock = try store.archive.stocks(in: zone).stocks.map(\.records).reduce(0, +)
+            }
+            return complaints
         }
-        try await importing.value
+        try await importing
 
         #expect(complaints == [])
         #expect(try store.archive.prove(in: zone).damaged == [])

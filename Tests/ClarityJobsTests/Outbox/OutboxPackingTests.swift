@@ -1,4 +1,5 @@
 import Database
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityJobs
@@ -40,7 +41,7 @@ import Testing
         }
     }
 
-    private func rows(_ store: HealthStore) throws -> Int64? {
+    private static func rows(_ store: HealthStore) throws -> Int64? {
         try store.access { try $0.integer("SELECT count(*) FROM outbox") }
     }
 
@@ -58,36 +59,38 @@ import Testing
         let samples = months(0..<500)
         let store = try store(samples)
 
-        #expect(try rows(store) == 0)
+        #expect(try Self.rows(store) == 0)
         #expect(try store.outbox.counts()[.confirmed] == 500)
         #expect(try store.outbox.arithmetic().isBalanced)
         #expect(try store.outbox.prove().findings == [])
         let again = try store.outbox.enqueue(samples.shuffled() + months(500..<510))
         #expect(again.duplicates == 500 && again.queued == 10)
-        #expect(try rows(store) == 10)
+        #expect(try Self.rows(store) == 10)
     }
 
     @Test func `packing meanwhile counts no sample twice and leaves none out`() async throws {
         let store = try store(months(0..<2000), packs: false)
         let other = try folder.open()
         let more = (2...60).map { months(($0 * 1000)..<($0 * 1000 + 100)) }
-        let packing = Task.detached {
+        async let packing: Void = blocking {
             while try other.outbox.pack(atLeast: 1, at: noon) > 0 {}
             for samples in more {
                 _ = try other.outbox.enqueue(samples)
                 try OutboxPackingTests.confirm(other)
                 try other.outbox.pack(atLeast: 1, at: noon)
             }
-            return true
         }
-        var counts: [Int64] = []
-        var stocks: [Int64] = []
-        while try (counts.last ?? 0) < 7900 || rows(store) ?? 0 > 0 {
-            counts.append(try store.outbox.counts().total)
-            stocks.append(try store.cache.metricStocks().map(\.count).reduce(0, +))
+        let (counts, stocks) = try await blocking {
+            var counts: [Int64] = []
+            var stocks: [Int64] = []
+            while try (counts.last ?? 0) < 7900 || Self.rows(store) ?? 0 > 0 {
+                counts.append(try store.outbox.counts().total)
+                stocks.append(try store.cache.metricStocks().map(\.count).reduce(0, +))
+            }
+            return (counts, stocks)
         }
+        try await packing
 
-        #expect(try await packing.value)
         #expect(counts == counts.sorted() && counts.allSatisfy { $0 % 100 == 0 })
         #expect(stocks == stocks.sorted() && stocks.allSatisfy { $0 % 100 == 0 })
     }
@@ -113,7 +116,7 @@ import Testing
 
         #expect(
             before == [.confirmed: 11, .stored: 10, .unconfirmed: 9, .queued: 10, .accepted: 10])
-        #expect(try packed == 21 && rows(store) == 29)
+        #expect(try packed == 21 && Self.rows(store) == 29)
         #expect(try store.outbox.states() == before)
         #expect(try store.outbox.prove().findings == [])
     }
@@ -161,7 +164,7 @@ import Testing
         try store.outbox.settle(batch, processingID: "p", at: noon)
 
         #expect(try store.outbox.pack(atLeast: 1, at: noon) == 1)
-        #expect(try rows(store) == 4)
+        #expect(try Self.rows(store) == 4)
         #expect(try store.outbox.counts().total == 5)
     }
 
@@ -170,7 +173,7 @@ import Testing
         try store.access { try $0.execute("UPDATE outbox SET doubts = 1 WHERE id = 2") }
 
         #expect(try store.outbox.pack(atLeast: 1, at: noon) == 2)
-        #expect(try rows(store) == 1)
+        #expect(try Self.rows(store) == 1)
     }
 
     @Test func `an aggregate that equals a packed sample is known`() throws {

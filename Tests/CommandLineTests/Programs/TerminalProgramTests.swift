@@ -274,7 +274,7 @@ struct TerminalProgramTests {
             }
             #expect(wide.isEmpty, "\(command)")
             // What the machine measures, such as free space, may change from one to the other.
-            let isMeasured = command.first == "conditions"
+            let isMeasured = command.first == "doctor"
             func words(_ text: String) -> [Substring] {
                 Self.words(text).filter { !isMeasured || Double($0) == nil }
             }
