@@ -291,7 +291,8 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             trigger: .schedule, scheduledFor: .noon, enqueuedAt: .noon)
     }
 
-    private static func runningRun(_ number: Int64, _ owner: String) throws -> Run {
+    /// Returns a run that runs under a lease.
+    public static func runningRun(_ number: Int64, _ owner: String) throws -> Run {
         var run = try plainRun()
         run.id = RunID(number)
         run.trigger = .manual

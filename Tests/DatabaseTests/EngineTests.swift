@@ -121,6 +121,34 @@ struct EngineTests {
     }
 
     @Test(arguments: EngineName.here)
+    func `transactions that write follow one another`(engine: EngineName) async throws {
+        let folder = try TemporaryFolder()
+        let address =
+            engine == .postgreSQL ? try await PostgresServer.shared().makeDatabase() : nil
+        let open = { @Sendable () throws -> Connection in
+            guard let address else { return try FileConnection(path: "\(folder.path)/t.db") }
+            return try ServerConnection(address)
+        }
+        try open().execute("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (0)")
+
+        // Each reads before it writes: without the lock, increments would be lost.
+        let writer = { @Sendable () throws in
+            let connection = try open()
+            for _ in 0..<50 {
+                try connection.transaction {
+                    let number = try connection.first("SELECT n FROM t") { $0.integer(0) } ?? 0
+                    try connection.run("UPDATE t SET n = ?", .integer(number + 1))
+                }
+            }
+        }
+        async let first: Void = blocking(writer)
+        async let second: Void = blocking(writer)
+        _ = try await (first, second)
+
+        #expect(try open().first("SELECT n FROM t") { $0.integer(0) } == 100)
+    }
+
+    @Test(arguments: EngineName.here)
     func `a name that the schema has not is damage`(engine: EngineName) async throws {
         let connection = try await engine.openTable()
 

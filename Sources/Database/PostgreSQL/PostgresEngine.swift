@@ -55,10 +55,17 @@ final class PostgresEngine: Engine {
     func beginTransaction(writes: Bool) throws(DatabaseError) {
         // After the lock, each statement sees what was committed before it: in READ COMMITTED,
         // because a snapshot from before the lock would not.
-        try execute(
+        let begin =
             writes
-                ? "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(writeLock))"
-                : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            ? "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(writeLock))"
+            : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        do throws(DatabaseError) {
+            try execute(begin)
+        } catch {
+            // The transaction has begun, and waited for the lock in vain.
+            rollBack()
+            throw error
+        }
     }
 
     func commit() throws(DatabaseError) { try execute("COMMIT") }

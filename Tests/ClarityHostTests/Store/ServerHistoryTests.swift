@@ -1,0 +1,106 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Database
+import Testing
+
+@testable import ClarityHost
+
+@Suite(
+    "A history in PostgreSQL",
+    .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+struct ServerHistoryTests {
+    /// Every table with rows of its own, besides `schema_version`.
+    private static let tables: Set<String> = [
+        "account_facts", "answer_totals", "attempt_outputs", "attempts", "boot_mark", "deferrals",
+        "job_records", "occurrence_fates", "prune_mark", "runs", "shard_state",
+        "source_fingerprints", "totals",
+    ]
+
+    /// Makes a history in which every table has a row of shard 1.
+    private func filled() async throws -> PostgresRunStoreBed {
+        let bed = try await PostgresRunStoreBed()
+        let (store, owner) = try bed.open()
+        let job = try #require(JobID("a"))
+        var run = try RunStoreConformance.runningRun(1, owner)
+        let running = run
+        var attempt = Attempt(
+            run: run.id, number: 1, startedAt: .noon, result: .running, tally: Tally())
+        let started = attempt
+        attempt.result = .succeeded
+        attempt.finishedAt = .noon
+        attempt.tally["http_2xx"] = 3
+        attempt.output = AttemptOutput(head: [1], leftOutBytes: 0, tail: [])
+        let ended = attempt
+        run.state = .succeeded
+        run.lease = nil
+        run.finishedAt = .noon
+        let succeeded = run
+        let wait = Deferral(
+            .constraint, subject: "network", wanted: "yes", measured: "no", source: "test")
+        try store.decide { _ in
+            [
+                .put(running), .putAttempt(started), .putAttempt(ended),
+                .deferred(running.id, [wait], at: .noon),
+                .recordFate(job, .skipped, first: .noon, latest: .noon, count: 1, run: nil),
+                .setBoot("boot"),
+                .setSource(
+                    "/x", SourceFingerprint(isFolder: false, files: 1, newestChange: 1)),
+                .putFacts(
+                    [AttemptFact("waiting", 1, at: .noon)], of: nil, at: .noon),
+            ]
+        }
+        try store.decide { _ in [.put(succeeded), .prune(RetentionPolicy(), at: .noon)] }
+        return bed
+    }
+
+    private func session(_ bed: PostgresRunStoreBed, shard: String?) throws -> ServerConnection {
+        try ServerConnection(
+            bed.address, owner: shard.map { .init(column: "shard", value: $0) },
+            schema: "clarity_history")
+    }
+
+    @Test func `no table shows or gives a row to another shard`() async throws {
+        let bed = try await filled()
+        let own = try session(bed, shard: "1")
+        let found = try own.all(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'clarity_history'"
+        ) { $0.text(0) }
+        #expect(Set(found) == Self.tables.union(["schema_version"]))
+
+        for shard in ["2", nil] {
+            let stranger = try session(bed, shard: shard)
+            for table in Self.tables.sorted() {
+                let rows = try own.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
+                #expect(rows ?? 0 > 0, "\(table)")
+                #expect(
+                    try stranger.first("SELECT count(*) FROM \(table)") { $0.integer(0) } == 0,
+                    "\(table)")
+                try stranger.run("UPDATE \(table) SET shard = shard")
+                #expect(stranger.changes == 0, "\(table)")
+                try stranger.run("DELETE FROM \(table)")
+                #expect(stranger.changes == 0, "\(table)")
+                let before = try own.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
+                #expect(before == rows, "\(table)")
+            }
+            let error = #expect(throws: DatabaseError.self) {
+                try stranger.run(
+                    "INSERT INTO boot_mark (shard, id, boot) VALUES (1, 1, 'forged')")
+            }
+            #expect(error?.kind == .access)
+        }
+    }
+
+    @Test func `the totals are those of a history in a file`() async throws {
+        let bed = try await filled()
+        let own = try session(bed, shard: "1")
+
+        let totals = try own.all(
+            "SELECT job_id, measure, label, number, sum_ms FROM totals ORDER BY measure"
+        ) { "\($0.text(0)) \($0.text(1)) \($0.text(2)) \($0.integer(3)) \($0.integer(4))" }
+        #expect(totals == ["a attempts 100 1 0", "a runs succeeded 1 0"])
+        #expect(
+            try own.all("SELECT class, number FROM answer_totals") {
+                "\($0.text(0)) \($0.integer(1))"
+            } == ["2xx 3"])
+    }
+}

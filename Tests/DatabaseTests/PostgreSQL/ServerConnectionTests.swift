@@ -1,0 +1,106 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@testable import Database
+
+@Suite(
+    "A session with PostgreSQL",
+    .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+struct ServerConnectionTests {
+    @Test func `a session that the server has ended fails at once from then on`() async throws {
+        let address = try await PostgresServer.shared().makeDatabase()
+        let connection = try ServerConnection(address)
+        let pid = try #require(try connection.first("SELECT pg_backend_pid()") { $0.integer(0) })
+        let other = try ServerConnection(address)
+        try other.run("SELECT pg_terminate_backend(?)", .integer(pid))
+
+        // The end may reach this side during one statement or before the next.
+        let error = #expect(throws: DatabaseError.self) {
+            for _ in 0..<1000 { try connection.run("SELECT 1") }
+        }
+        #expect(error?.kind == .gone)
+        #expect(connection.hasFailed)
+        #expect(throws: DatabaseError.self) { try connection.execute("SELECT 1") }
+    }
+
+    @Test func `a server that freezes costs the time of an answer and no more`() async throws {
+        let address = try await PostgresServer.shared().makeDatabase()
+        let connection = try ServerConnection(address, patience: .milliseconds(300))
+        let pid = try #require(try connection.first("SELECT pg_backend_pid()") { $0.integer(0) })
+        try #require(kill(pid_t(pid), SIGSTOP) == 0)
+        defer { kill(pid_t(pid), SIGCONT) }
+
+        let start = ContinuousClock.now
+        let error = #expect(throws: DatabaseError.self) { try connection.run("SELECT 1") }
+
+        #expect(error?.kind == .gone)
+        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(connection.hasFailed)
+    }
+
+    @Test func `a lock that another holds is busy when its time is over`() async throws {
+        let address = try await PostgresServer.shared().makeDatabase()
+        let holder = try ServerConnection(address)
+        let waiting = try ServerConnection(address, patience: .milliseconds(500))
+        try holder.transaction {
+            let error = #expect(throws: DatabaseError.self) { try waiting.transaction {} }
+            #expect(error?.kind == .busy)
+        }
+        #expect(!waiting.hasFailed)
+        try waiting.transaction {}
+    }
+
+    @Test func `who may not enter is told apart from who finds nobody`() async throws {
+        let server = try await PostgresServer.shared()
+        var address = try server.makeDatabase()
+        func kind(_ address: ServerAddress) -> DatabaseError.Kind? {
+            #expect(throws: DatabaseError.self) { try ServerConnection(address) }?.kind
+        }
+
+        address.database = "nosuch"
+        #expect(kind(address) == .access)
+        address.user = "nobody"
+        #expect(kind(address) == .access)
+        address.host = "/nosuch"
+        #expect(kind(address) == .gone)
+        // A name that this machine alone resolves, and a port where nobody listens.
+        address.host = "127.0.0.1"
+        address.port = 1
+        #expect(kind(address) == .gone)
+    }
+
+    @Test func `an error has no value`() async throws {
+        let connection = try ServerConnection(
+            try await PostgresServer.shared().makeDatabase())
+        try connection.execute(
+            """
+            CREATE TABLE t (a bigint CONSTRAINT t_a CHECK (a < 5), b text UNIQUE, c bytea NOT NULL);
+            INSERT INTO t VALUES (1, 'secret', '');
+            """)
+        let statements = [
+            "INSERT INTO t VALUES (?, 'x', '')", "INSERT INTO t (a) VALUES (CAST(? AS bigint))",
+            "INSERT INTO t VALUES (1, ?, '')", "INSERT INTO t VALUES (1, ?, NULL)",
+            "SELECT CAST(CAST(? AS text) AS date)", "SELECT CAST(CAST(? AS text) AS json)",
+        ]
+        for sql in statements {
+            let error = #expect(throws: DatabaseError.self) {
+                try connection.run(sql, .text("secret"))
+            }
+            #expect("\(String(describing: error))".contains("secret") == false, "\(sql)")
+        }
+    }
+
+    @Test func `a notification reaches the sessions that listen`() async throws {
+        let address = try await PostgresServer.shared().makeDatabase()
+        let listening = try ServerConnection(address)
+        try listening.execute("LISTEN news")
+        #expect(try listening.takeNotifications() == [])
+
+        try ServerConnection(address).run("SELECT pg_notify('news', '')")
+
+        var descriptor = pollfd(fd: listening.socket, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&descriptor, 1, 10_000) == 1)
+        #expect(try listening.takeNotifications() == ["news"])
+    }
+}
