@@ -139,6 +139,10 @@ let package = Package(
 
         // Tests mirror the sources.
         .target(name: "Faultline", path: "Tests/Faultline"),
+        // A process that holds a lease in PostgreSQL, for tests that kill and freeze it.
+        .executableTarget(
+            name: "lease-holder", dependencies: ["ClarityHost", "ClarityScheduler", "Database"],
+            path: "Tests/LeaseHolder", swiftSettings: strict),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
@@ -154,7 +158,10 @@ let package = Package(
         tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
         tests(
             "ClarityHostTests",
-            ["ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "Database"],
+            [
+                "ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "Database",
+                "lease-holder",
+            ],
             exclude: ["Kernel/Captures"]),
         tests(
             "ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "Database"]),

@@ -11,6 +11,10 @@ public final class PostgresRunStore: RunStore {
     private var shared: SharedLedger
     private let channel: String
     private let place: String
+    private let session: LeaseSession
+    /// Yields when another process has written, so that this one looks, and when the session that
+    /// proves this process's leases has ended.
+    public let changes: AsyncStream<Void>
     /// The generation in which this process holds the shard, once it does.
     private var generation: Int64?
     /// What this process's leases are held as.
@@ -27,18 +31,25 @@ public final class PostgresRunStore: RunStore {
     ) throws(RunStoreError) {
         self.owner = owner
         let (place, peers) = ("\(address)", ServerPeers(owner))
-        (connection, shared) = try rethrowing(place) {
+        let channel = "clarity_\(shard)"
+        let (changes, continuation) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (connection, shared, session) = try rethrowing(place) {
             let connection = try ServerConnection(
                 address,
                 owner: .init(column: ServerHistorySchema.ownerColumn, value: "\(shard)"),
                 schema: ServerHistorySchema.name, patience: patience)
             try ServerHistory.requireVersion(connection)
-            try peers.register(connection)
-            return (connection, SharedLedger(connection, peers))
+            let session = try LeaseSession(at: address, owner: owner, channel: channel) {
+                continuation.yield()
+            }
+            return (connection, SharedLedger(connection, peers), session)
         }
-        (self.place, self.peers) = (place, peers)
-        channel = "clarity_\(shard)"
+        (self.place, self.peers, self.channel) = (place, peers, channel)
+        self.changes = changes
     }
+
+    deinit { session.end() }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         try rethrowing(place) {

@@ -3,9 +3,8 @@ import Database
 
 /// The processes, on any machine, that share one shard of a history in PostgreSQL.
 ///
-/// A process holds an advisory lock with the key of its name for as long as its session lasts. The
-/// server frees it when the process dies, its machine is cut off, or it freezes. Leases expire by
-/// the server's clock: machines' clocks may differ.
+/// A process holds an advisory lock with the key of its name for as long as its `LeaseSession`
+/// lasts. Leases expire by the server's clock: machines' clocks may differ.
 final class ServerPeers: HistoryPeers {
     let ownOwner: String?
     let clock = "server"
@@ -21,15 +20,22 @@ final class ServerPeers: HistoryPeers {
     var nextExpiry: Int64 { now + Planner.leaseTerm.milliseconds }
 
     func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
+        // The own lock is free if the session that held it has ended; others may have taken over.
         let state = try connection.first(
             """
-            SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+            SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+                pg_try_advisory_xact_lock_shared(CAST(? AS bigint))
             FROM shard_state
-            """
-        ) { (version: $0.integer(0), now: $0.integer(1)) }
+            """, .integer(ownOwner.map { ServerPeers.lockKey($0) })
+        ) { (version: $0.integer(0), now: $0.integer(1), isLost: $0.integer(2) == 1) }
         guard let state else {
             throw DatabaseError(
                 kind: .damage, message: "the shard does not exist", code: "PostgreSQL")
+        }
+        guard !state.isLost else {
+            throw DatabaseError(
+                kind: .gone, message: "the session that holds this process's leases has ended",
+                code: "PostgreSQL")
         }
         now = state.now
         if state.version != known { foreignWrites += 1 }
@@ -64,13 +70,6 @@ final class ServerPeers: HistoryPeers {
             }
         }
         return states
-    }
-
-    /// Takes the lock of this process's name for the rest of the session.
-    func register(_ connection: Connection) throws(DatabaseError) {
-        guard let ownOwner else { return }
-        try connection.run(
-            "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(ownOwner)))
     }
 
     /// Notes that the shard was written, in the transaction that wrote it.

@@ -1,0 +1,103 @@
+import CLinux
+import ClaritySystem
+import Database
+@preconcurrency import Glibc
+import Synchronization
+
+/// Proves that the holder of leases is alive, by a lock that the server releases.
+///
+/// A session of its own holds the lock of the holder's name, beats twice a second, and hears when
+/// another process has written. The server ends it when the holder is killed, cut off or frozen, and
+/// then the leases lapse. It is not the session of the decisions, which waits for locks.
+final class LeaseSession: Sendable {
+    /// The time between two beats, and the silence after which the server ends the session.
+    private static let beat = (every: Int32(500), silence: 1500)
+
+    private let hasEnded = Atomic<Bool>(false)
+    private let stopping: PipeEnds
+    private let thread = Mutex<JoinedThread?>(nil)
+
+    /// Takes the lock of `owner` and begins to beat.
+    ///
+    /// - Parameter hear: called on a thread of this session's when another process has written, and
+    ///   when the session has ended.
+    /// - Throws: `DatabaseError`; `ThreadError` or `StateDirectoryError` if the system refuses.
+    init(
+        at address: ServerAddress, owner: String, channel: String,
+        hear: @escaping @Sendable () -> Void
+    ) throws {
+        let connection = try ServerConnection(address, patience: .seconds(1))
+        try connection.execute("LISTEN \(channel)")
+        try connection.run(
+            "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
+        try connection.execute("SET idle_session_timeout = \(Self.beat.silence)")
+        stopping = try PipeEnds()
+        nonisolated(unsafe) let handedOver = connection
+        let started = try JoinedThread { [stopping, self] in
+            Self.beat(handedOver, until: stopping, hear: hear)
+            hasEnded.store(true, ordering: .releasing)
+            hear()
+        }
+        thread.withLock { $0 = started }
+    }
+
+    /// Whether the session has ended, so that others may have taken over what this process held.
+    var isLost: Bool { hasEnded.load(ordering: .acquiring) }
+
+    /// Ends the session and with it the leases.
+    func end() {
+        stopping.closeWriting()
+        thread.withLock { thread in
+            thread?.join()
+            thread = nil
+        }
+    }
+
+    /// Beats until the pipe closes or the session ends.
+    private static func beat(
+        _ connection: ServerConnection, until stopping: PipeEnds, hear: () -> Void
+    ) {
+        while true {
+            var descriptors = [
+                pollfd(fd: stopping.reading, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
+            ]
+            poll(&descriptors, 2, beat.every)
+            guard descriptors[0].revents == 0 else { return }
+            do throws(DatabaseError) {
+                try connection.run("SELECT 1")
+                if try !connection.takeNotifications().isEmpty { hear() }
+            } catch {
+                // The caller learns of it by `isLost`, and its next decision says so.
+                return
+            }
+        }
+    }
+}
+
+/// A pipe of which one end tells the other that it has closed.
+private final class PipeEnds: Sendable {
+    let reading: Int32
+    private let writing: Mutex<Int32>
+
+    init() throws(StateDirectoryError) {
+        var ends: [Int32] = [-1, -1]
+        guard clinux_pipe(&ends) == 0 else {
+            throw StateDirectoryError(path: "pipe", errno: errno)
+        }
+        reading = ends[0]
+        writing = Mutex(ends[1])
+    }
+
+    deinit {
+        closeWriting()
+        close(reading)
+    }
+
+    func closeWriting() {
+        writing.withLock { writing in
+            if writing >= 0 { close(writing) }
+            writing = -1
+        }
+    }
+}

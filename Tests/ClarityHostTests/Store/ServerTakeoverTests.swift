@@ -1,0 +1,87 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Database
+import Glibc
+import Testing
+
+@testable import ClarityHost
+
+@Suite(
+    "What becomes of leases in PostgreSQL",
+    .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+struct ServerTakeoverTests {
+    /// A process that holds the lease of run 1, and a store that sees it.
+    private struct Scene {
+        let bed: PostgresRunStoreBed
+        let holder: ChildProgram
+        let other: any RunStore
+
+        init() async throws {
+            bed = try await PostgresRunStoreBed()
+            holder = try ChildProgram(
+                "\(ChildProgram.folder)/lease-holder",
+                [bed.address.host, "5432", bed.address.database, "holder"], environment: [:])
+            try #require(await holder.readLine() == "held")
+            other = try bed.open().store
+            #expect(try state() == .held)
+        }
+
+        func state() throws -> Lease.State? { try other.ledger().open[RunID(1)]?.lease?.state }
+
+        /// Looks until the lease has lapsed, for at most ten seconds.
+        func waitUntilLapsed() throws -> Duration {
+            let start = ContinuousClock.now
+            while try state() != .lapsed, ContinuousClock.now - start < .seconds(10) {}
+            #expect(try state() == .lapsed)
+            return ContinuousClock.now - start
+        }
+    }
+
+    @Test func `the lease of a killed process lapses`() async throws {
+        let scene = try await Scene()
+
+        scene.holder.signal(SIGKILL)
+
+        let span = try scene.waitUntilLapsed()
+        print("takeover: killed \(span)")
+    }
+
+    @Test func `the lease of a frozen process lapses, and it writes nothing when it comes back`()
+        async throws
+    {
+        let scene = try await Scene()
+
+        scene.holder.signal(SIGSTOP)
+        let span = try scene.waitUntilLapsed()
+        print("takeover: frozen \(span)")
+        scene.holder.signal(SIGCONT)
+        scene.holder.writeLine("renew")
+        let answer = try #require(await scene.holder.readLine())
+
+        #expect(answer.contains("has ended"), "\(answer)")
+        #expect(try scene.state() == .lapsed)
+    }
+
+    @Test func `a process that lives keeps its lease while it waits`() async throws {
+        let scene = try await Scene()
+
+        // Longer than the silence after which the server ends a session.
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .seconds(3) { #expect(try scene.state() == .held) }
+        scene.holder.writeLine("renew")
+
+        #expect(await scene.holder.readLine() == "renewed")
+    }
+
+    @Test func `a process hears what another has written`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        let listening = try PostgresRunStore(at: bed.address, shard: 1, owner: "listening")
+        let (writing, owner) = try bed.open()
+        let run = try RunStoreConformance.runningRun(1, owner)
+        try writing.decide { _ in [.put(run)] }
+
+        for await _ in listening.changes { break }
+
+        #expect(try listening.ledger().open[run.id] != nil)
+    }
+}
