@@ -13,9 +13,6 @@
     each(PQstatus) \
     each(PQsocket) \
     each(PQerrorMessage) \
-    each(PQbackendPID) \
-    each(PQserverVersion) \
-    each(PQsslInUse) \
     each(PQtransactionStatus) \
     each(PQsetnonblocking) \
     each(PQsetNoticeProcessor) \

@@ -59,9 +59,6 @@ final class PostgresLink {
     /// The socket, on which notifications arrive.
     var socket: Int32 { library.pointee.PQsocket(connection) }
 
-    /// The number of the server's process.
-    var backend: Int32 { library.pointee.PQbackendPID(connection) }
-
     var isInTransaction: Bool { library.pointee.PQtransactionStatus(connection) != PQTRANS_IDLE }
 
     /// Sends something and passes the results to `body`; the first that failed is thrown.

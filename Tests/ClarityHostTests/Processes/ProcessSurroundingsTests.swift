@@ -118,7 +118,8 @@ import Testing
     ])
     func `50 attempts leave no descriptor and no process`(_ script: String) async throws {
         await #expect(processExitsWith: .success) { [script] in
-            _ = try await ScriptWorker.run(script)
+            // The runtime opens descriptors of its own when it first needs them.
+            for _ in 0..<5 { _ = try await ScriptWorker.run(script) }
             let before = try await Self.openDescriptors()
 
             var processes: [Int64] = []
@@ -127,7 +128,7 @@ import Testing
             }
             let after = try await Self.openDescriptors()
 
-            #expect(after == before)
+            #expect(after == before, "\(Set(after).symmetricDifference(before))")
             #expect(processes.allSatisfy { $0 > 0 })
             #expect(processes.filter(ScriptWorker.hasChild).isEmpty)
         }

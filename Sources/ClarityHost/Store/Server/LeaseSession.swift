@@ -13,7 +13,6 @@ final class LeaseSession: Sendable {
     /// The time between two beats, and the silence after which the server ends the session.
     private static let beat = (every: Int32(500), silence: 1500)
 
-    private let hasEnded = Atomic<Bool>(false)
     private let stopping: PipeEnds
     private let thread = Mutex<JoinedThread?>(nil)
 
@@ -33,16 +32,12 @@ final class LeaseSession: Sendable {
         try connection.execute("SET idle_session_timeout = \(Self.beat.silence)")
         stopping = try PipeEnds()
         nonisolated(unsafe) let handedOver = connection
-        let started = try JoinedThread { [stopping, self] in
+        let started = try JoinedThread { [stopping] in
             Self.beat(handedOver, until: stopping, hear: hear)
-            hasEnded.store(true, ordering: .releasing)
             hear()
         }
         thread.withLock { $0 = started }
     }
-
-    /// Whether the session has ended, so that others may have taken over what this process held.
-    var isLost: Bool { hasEnded.load(ordering: .acquiring) }
 
     /// Ends the session and with it the leases.
     func end() {
@@ -68,7 +63,7 @@ final class LeaseSession: Sendable {
                 try connection.run("SELECT 1")
                 if try !connection.takeNotifications().isEmpty { hear() }
             } catch {
-                // The caller learns of it by `isLost`, and its next decision says so.
+                // The next decision finds the lock free, and says so.
                 return
             }
         }

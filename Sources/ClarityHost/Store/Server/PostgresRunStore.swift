@@ -15,8 +15,6 @@ public final class PostgresRunStore: RunStore {
     /// Yields when another process has written, so that this one looks, and when the session that
     /// proves this process's leases has ended.
     public let changes: AsyncStream<Void>
-    /// The generation in which this process holds the shard, once it does.
-    private var generation: Int64?
     /// What this process's leases are held as.
     public let owner: String
 
@@ -53,7 +51,7 @@ public final class PostgresRunStore: RunStore {
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         try rethrowing(place) {
-            let written = try shared.decide(decide) { try peers.seal($0, generation: generation) }
+            let written = try shared.decide(decide) { try peers.seal($0) }
             guard written.isNews else { return }
             do throws(DatabaseError) {
                 // After the commit: within the transaction it would make all commits wait for each

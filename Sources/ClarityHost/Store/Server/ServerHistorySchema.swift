@@ -26,12 +26,11 @@ enum ServerHistorySchema {
         """
     }
 
-    /// A row for each shard: how often it was written, and how often it changed hands.
+    /// A row for each shard: how often it was written.
     private static let shardTable = """
         CREATE TABLE shard_state (
             id INTEGER PRIMARY KEY CONSTRAINT shard_state_one CHECK (id = 1),
-            version INTEGER NOT NULL DEFAULT 0,
-            generation INTEGER NOT NULL DEFAULT 0
+            version INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         """
 

@@ -73,21 +73,10 @@ final class ServerPeers: HistoryPeers {
     }
 
     /// Notes that the shard was written, in the transaction that wrote it.
-    ///
-    /// - Parameter generation: the generation in which this process holds the shard; `nil` for one
-    ///   that only asks for something.
-    /// - Throws: `RunStoreError.unreachable` if another process holds the shard now.
-    func seal(_ connection: Connection, generation: Int64?) throws {
-        let version = try connection.first(
-            """
-            UPDATE shard_state SET version = version + 1
-            WHERE CAST(?1 AS BIGINT) IS NULL OR generation = ?1 RETURNING version
-            """, .integer(generation)
+    func seal(_ connection: Connection) throws(DatabaseError) {
+        known = try connection.first(
+            "UPDATE shard_state SET version = version + 1 RETURNING version"
         ) { $0.integer(0) }
-        guard let version else {
-            throw RunStoreError.unreachable("another process holds the shard now")
-        }
-        known = version
     }
 
     /// The key of an owner's lock, FNV-1a.
