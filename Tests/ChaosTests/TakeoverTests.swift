@@ -14,7 +14,9 @@ struct TakeoverTests {
         try await sandbox.wait(for: 1) { try await $0.answers("hang") }
         let worker = try #require(ProcessTable.children(of: scheduler.processID).first)
 
-        let requests = try await sandbox.count("requests")
+        // Another batch is on its way beside the one that hangs.
+        let requests = 5
+        try await sandbox.wait(for: requests) { try await $0.count("requests") }
         scheduler.signal(SIGKILL)
         // The worker holds the error stream too, so this returns when both have ended.
         let killed = await scheduler.finish()
