@@ -33,7 +33,7 @@ let package = Package(
     name: "clarity-jobs",
     products: [
         .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
-        .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem"]),
+        .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem", "Database"]),
         .library(
             name: "ClarityWorkers",
             targets: [

@@ -13,6 +13,25 @@ public protocol RunStoreBed: AnyObject {
     func lapseLeases(of owner: String) throws
 }
 
+/// Holds a store weakly: only its bed keeps it alive, so that the bed can end it.
+public final class BorrowedRunStore<Store: RunStore>: RunStore {
+    private weak var store: Store?
+
+    public init(_ store: Store) { self.store = store }
+
+    public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        guard let store else { throw .unreachable("its process has ended") }
+        try store.decide(decide)
+    }
+
+    public func ledger() throws(RunStoreError) -> Ledger {
+        guard let store else { throw .unreachable("its process has ended") }
+        return try store.ledger()
+    }
+
+    public func tidy() { store?.tidy() }
+}
+
 /// The rules that every store follows. Each case is one rule, as a sentence.
 public enum RunStoreConformance: String, CaseIterable, Sendable {
     case emptyAtFirst = "a new store knows of nothing"

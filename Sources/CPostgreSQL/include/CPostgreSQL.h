@@ -15,6 +15,7 @@
     each(PQerrorMessage) \
     each(PQtransactionStatus) \
     each(PQsetnonblocking) \
+    each(PQsetErrorVerbosity) \
     each(PQsetNoticeProcessor) \
     each(PQsendQuery) \
     each(PQsendPrepare) \

@@ -15,6 +15,9 @@ protocol HistoryPeers: AnyObject {
     /// Returns a number that is another one when another process has committed a change since.
     func version(_ connection: Connection) throws(DatabaseError) -> Int64
 
+    /// Makes `version` another number for the others; called in a transaction that has written.
+    func noteWrite(_ connection: Connection) throws(DatabaseError)
+
     /// Returns the highest number that a run has or had.
     func lastRun(_ connection: Connection) throws(DatabaseError) -> Int64
 
@@ -39,6 +42,9 @@ final class FilePeers: HistoryPeers {
     func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
         try connection.first("PRAGMA data_version") { $0.integer(0) } ?? 0
     }
+
+    /// Does nothing: the commit itself changes the number.
+    func noteWrite(_ connection: Connection) {}
 
     func lastRun(_ connection: Connection) throws(DatabaseError) -> Int64 {
         try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {

@@ -19,19 +19,13 @@ struct SharedLedger {
     }
 
     /// Passes the ledger to `decide` and writes the changes that it returns, in one transaction.
-    ///
-    /// - Parameter seal: called in the transaction when everything has been written, if anything
-    ///   was.
-    mutating func decide(
-        _ decide: (Ledger) -> [LedgerChange],
-        seal: (Connection) throws -> Void = { _ in }
-    ) throws -> Written {
+    mutating func decide(_ decide: (Ledger) -> [LedgerChange]) throws -> Written {
         do {
             return try connection.transaction {
                 try cache.refresh(connection, peers)
                 let changes = decide(cache.ledger)
                 try LedgerWriter(connection: connection, peers: peers).write(changes, to: &cache)
-                if !changes.isEmpty { try seal(connection) }
+                if !changes.isEmpty { try peers.noteWrite(connection) }
                 return Written(
                     changes: changes.count, isNews: changes.contains { $0.concernsOthers })
             }

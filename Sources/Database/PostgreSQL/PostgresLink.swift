@@ -38,6 +38,7 @@ final class PostgresLink {
         }
         guard let started else { throw .gone("out of memory") }
         connection = started
+        _ = library.pointee.PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
         let deadline = ContinuousClock.now + patience
         var step = PGRES_POLLING_WRITING
         while step != PGRES_POLLING_OK {
@@ -49,6 +50,7 @@ final class PostgresLink {
             else { throw .gone("no answer from the server within \(patience)") }
             step = library.pointee.PQconnectPoll(connection)
         }
+        _ = library.pointee.PQsetErrorVerbosity(connection, PQERRORS_DEFAULT)
         _ = library.pointee.PQsetnonblocking(connection, 1)
         // Notices, such as that a table exists already, are for people at a terminal.
         _ = library.pointee.PQsetNoticeProcessor(connection, { _, _ in }, nil)
@@ -141,16 +143,20 @@ final class PostgresLink {
         return error
     }
 
+    /// Why the login failed: by the server's code if it answered, which libpq has in its message
+    /// alone, as `FATAL:  28P01:  password authentication failed`.
     private func connectFailure() -> DatabaseError {
         let message = lastMessage
-        // libpq has no code for a refused login; the server's text begins with its severity.
-        guard let refusal = message.firstRange(of: "FATAL:  ") else { return .gone(message) }
-        let text = String(message[refusal.upperBound...])
-        let isTemporary = [
-            "starting up", "shutting down", "recovery mode", "too many", "reserved",
-        ].contains { text.contains($0) }
-        return isTemporary
-            ? .gone(text) : DatabaseError(kind: .access, message: text, code: "PostgreSQL 28000")
+        let words = message.split(separator: " ")
+        let code = words.firstIndex { word in
+            word.utf8.count == 6 && word.last == ":"
+                && word.dropLast().allSatisfy { $0.isASCII && ($0.isNumber || $0.isUppercase) }
+                && word.contains(where: \.isNumber)
+        }
+        guard let code else { return .gone(message) }
+        // What follows the next semicolon is a place in the server's source.
+        let text = words[(code + 1)...].joined(separator: " ").split(separator: ";").first ?? ""
+        return DatabaseError(sqlState: String(words[code].dropLast()), message: String(text))
     }
 
     /// The last message in one line.

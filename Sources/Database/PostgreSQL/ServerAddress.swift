@@ -24,7 +24,9 @@ public struct ServerAddress: Hashable, Sendable {
 
     /// Whether nobody else can listen on the way: a Unix socket, or this machine itself.
     var isLocal: Bool {
-        host.hasPrefix("/") || host == "localhost" || host.hasPrefix("127.") || host == "::1"
+        host.hasPrefix("/") || host == "localhost" || host == "::1"
+            // An address, and no name that begins like one.
+            || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x2E...0x39).contains($0) }
     }
 
     /// The parameters of libpq (PostgreSQL's documentation, 34.1.2), each given, so that no default

@@ -21,14 +21,12 @@ public final class ServerConnection: Connection {
         /// take the owner.
         public var setting: String { "clarity.\(column)" }
 
-        /// The key of the owner's advisory lock, FNV-1a.
-        var lockKey: Int64 {
-            let hash = "\(column) \(value)".utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-                ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-            }
-            return Int64(bitPattern: hash)
-        }
+        /// The key of the lock that a transaction of the owner's takes before it writes.
+        var lockKey: Int64 { ServerConnection.lockKey(of: "\(column) \(value)") }
     }
+
+    /// Returns the key of the advisory lock that stands for a name.
+    public static func lockKey(of name: String) -> Int64 { Int64(bitPattern: name.utf8.fnv1a) }
 
     /// Connects to a server.
     ///

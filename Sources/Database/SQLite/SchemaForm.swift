@@ -75,9 +75,14 @@ extension FileConnection {
             """
         ) { $0.text(0) }
         let ignored = Set(" \n\t\r\"".utf8)
-        return statements.joined(separator: ";").utf8.reduce(0xCBF2_9CE4_8422_2325) { mark, byte in
-            ignored.contains(byte) ? mark : (mark ^ UInt64(byte)) &* 0x100_0000_01B3
-        }
+        return statements.joined(separator: ";").utf8.lazy.filter { !ignored.contains($0) }.fnv1a
+    }
+}
+
+extension Sequence<UInt8> {
+    /// The 64-bit FNV-1a hash, which is the same in every process and release.
+    var fnv1a: UInt64 {
+        reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
 

@@ -39,7 +39,7 @@ final class SQLiteRunStoreBed: RunStoreBed {
         opened += 1
         let store = try SQLiteRunStore(in: StateDirectory(path: path), uniqueNumber: opened)
         stores[store.leaseLock.owner] = store
-        return (Borrowed(store), store.leaseLock.owner)
+        return (BorrowedRunStore(store), store.leaseLock.owner)
     }
 
     func end(_ owner: String) { stores[owner] = nil }
@@ -48,24 +48,5 @@ final class SQLiteRunStoreBed: RunStoreBed {
         let connection = try FileConnection(path: "\(path)/history.db", access: .readWrite)
         try connection.run(
             "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
-    }
-
-    /// Holds a store weakly: only the bed keeps it alive, so that the bed can end it.
-    private final class Borrowed: RunStore {
-        private weak var store: SQLiteRunStore?
-
-        init(_ store: SQLiteRunStore) { self.store = store }
-
-        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-            guard let store else { throw .unreachable("its process has ended") }
-            try store.decide(decide)
-        }
-
-        func ledger() throws(RunStoreError) -> Ledger {
-            guard let store else { throw .unreachable("its process has ended") }
-            return try store.ledger()
-        }
-
-        func tidy() { store?.tidy() }
     }
 }

@@ -70,6 +70,17 @@ struct ServerConnectionTests {
         #expect(kind(address) == .gone)
     }
 
+    @Test(arguments: [
+        ("/run/postgresql", false), ("localhost", false), ("127.0.0.1", false), ("::1", false),
+        ("db.example.org", true), ("127.example.org", true), ("10.0.0.1", true),
+    ])
+    func `beyond this machine the server has to prove its name`(host: String, proves: Bool) {
+        let address = ServerAddress(host: host, database: "d", user: "u")
+        let mode = address.parameters.first { $0.name == "sslmode" }?.value
+
+        #expect(mode == (proves ? "verify-full" : "prefer"))
+    }
+
     @Test func `an error has no value`() async throws {
         let connection = try ServerConnection(
             try await PostgresServer.shared().makeDatabase())

@@ -1,4 +1,3 @@
-import CLinux
 import ClaritySystem
 import Database
 @preconcurrency import Glibc
@@ -13,7 +12,7 @@ final class LeaseSession: Sendable {
     /// The time between two beats, and the silence after which the server ends the session.
     private static let beat = (every: Int32(500), silence: 1500)
 
-    private let stopping: PipeEnds
+    private let ending = Bell()
     private let thread = Mutex<JoinedThread?>(nil)
 
     /// Takes the lock of `owner` and begins to beat.
@@ -30,10 +29,13 @@ final class LeaseSession: Sendable {
         try connection.run(
             "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
         try connection.execute("SET idle_session_timeout = \(Self.beat.silence)")
-        stopping = try PipeEnds()
+        guard ending.descriptor >= 0 else {
+            throw StateDirectoryError(path: "the session of the leases", errno: EMFILE)
+        }
+        // From here on, the thread alone uses the connection.
         nonisolated(unsafe) let handedOver = connection
-        let started = try JoinedThread { [stopping] in
-            Self.beat(handedOver, until: stopping, hear: hear)
+        let started = try JoinedThread { [ending] in
+            Self.beat(handedOver, until: ending, hear: hear)
             hear()
         }
         thread.withLock { $0 = started }
@@ -41,20 +43,20 @@ final class LeaseSession: Sendable {
 
     /// Ends the session and with it the leases.
     func end() {
-        stopping.closeWriting()
+        ending.ring()
         thread.withLock { thread in
             thread?.join()
             thread = nil
         }
     }
 
-    /// Beats until the pipe closes or the session ends.
+    /// Beats until the bell rings or the session ends.
     private static func beat(
-        _ connection: ServerConnection, until stopping: PipeEnds, hear: () -> Void
+        _ connection: ServerConnection, until ending: Bell, hear: () -> Void
     ) {
         while true {
             var descriptors = [
-                pollfd(fd: stopping.reading, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: ending.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
             ]
             poll(&descriptors, 2, beat.every)
@@ -66,33 +68,6 @@ final class LeaseSession: Sendable {
                 // The next decision finds the lock free, and says so.
                 return
             }
-        }
-    }
-}
-
-/// A pipe of which one end tells the other that it has closed.
-private final class PipeEnds: Sendable {
-    let reading: Int32
-    private let writing: Mutex<Int32>
-
-    init() throws(StateDirectoryError) {
-        var ends: [Int32] = [-1, -1]
-        guard clinux_pipe(&ends) == 0 else {
-            throw StateDirectoryError(path: "pipe", errno: errno)
-        }
-        reading = ends[0]
-        writing = Mutex(ends[1])
-    }
-
-    deinit {
-        closeWriting()
-        close(reading)
-    }
-
-    func closeWriting() {
-        writing.withLock { writing in
-            if writing >= 0 { close(writing) }
-            writing = -1
         }
     }
 }

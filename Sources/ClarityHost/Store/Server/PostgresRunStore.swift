@@ -7,7 +7,6 @@ public import Database
 /// `SQLiteRunStore`, and both read and write by the same statements.
 public final class PostgresRunStore: RunStore {
     private let connection: ServerConnection
-    private let peers: ServerPeers
     private var shared: SharedLedger
     private let channel: String
     private let place: String
@@ -28,11 +27,11 @@ public final class PostgresRunStore: RunStore {
         at address: ServerAddress, shard: Int64, owner: String, patience: Duration = .seconds(30)
     ) throws(RunStoreError) {
         self.owner = owner
-        let (place, peers) = ("\(address)", ServerPeers(owner))
+        let place = "\(address)"
         let channel = "clarity_\(shard)"
         let (changes, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        (connection, shared, session) = try rethrowing(place) {
+        (connection, shared, session) = try rethrowing(server: place) {
             let connection = try ServerConnection(
                 address,
                 owner: .init(column: ServerHistorySchema.ownerColumn, value: "\(shard)"),
@@ -41,17 +40,16 @@ public final class PostgresRunStore: RunStore {
             let session = try LeaseSession(at: address, owner: owner, channel: channel) {
                 continuation.yield()
             }
-            return (connection, SharedLedger(connection, peers), session)
+            return (connection, SharedLedger(connection, ServerPeers(owner)), session)
         }
-        (self.place, self.peers, self.channel) = (place, peers, channel)
-        self.changes = changes
+        (self.place, self.channel, self.changes) = (place, channel, changes)
     }
 
     deinit { session.end() }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-        try rethrowing(place) {
-            let written = try shared.decide(decide) { try peers.seal($0) }
+        try rethrowing(server: place) {
+            let written = try shared.decide(decide)
             guard written.isNews else { return }
             do throws(DatabaseError) {
                 // After the commit: within the transaction it would make all commits wait for each
@@ -65,11 +63,26 @@ public final class PostgresRunStore: RunStore {
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
-        try rethrowing(place) { try shared.ledger() }
+        try rethrowing(server: place) { try shared.ledger() }
     }
 
     /// Does nothing: the server tidies up by itself.
     public func tidy() {}
+}
+
+/// Runs `body`, and rethrows every failure of a server as a `RunStoreError`.
+///
+/// A damaged database on a server has no backup in a state directory that could be restored.
+private func rethrowing<Result>(
+    server place: String, _ body: () throws -> Result
+) throws(RunStoreError) -> Result {
+    try rethrowing(place) {
+        do {
+            return try body()
+        } catch let error as DatabaseError where error.isDamage {
+            throw RunStoreError.unusable("cannot use history `\(place)`: \(error)")
+        }
+    }
 }
 
 /// A history in PostgreSQL as a whole.
@@ -80,7 +93,7 @@ public enum ServerHistory {
     public static func make(
         at address: ServerAddress, shards: Range<Int64>
     ) throws(RunStoreError) {
-        try rethrowing("\(address)") {
+        try rethrowing(server: "\(address)") {
             let connection = try ServerConnection(address)
             try connection.transaction {
                 try connection.execute(ServerHistorySchema.statements)
@@ -101,7 +114,9 @@ public enum ServerHistory {
         let isThere = try connection.first(
             "SELECT to_regclass('\(ServerHistorySchema.name).schema_version') IS NOT NULL"
         ) { $0.integer(0) == 1 }
-        guard isThere == true else { throw RunStoreError.unusable("the database has no history") }
+        guard isThere == true else {
+            throw RunStoreError.unusable("there is no history in this database")
+        }
         let found =
             try connection.first("SELECT version FROM schema_version") { $0.integer(0) } ?? 0
         if found > known { throw Migrations.Fault.newer(found: Int(found), known: known) }

@@ -72,18 +72,12 @@ final class ServerPeers: HistoryPeers {
         return states
     }
 
-    /// Notes that the shard was written, in the transaction that wrote it.
-    func seal(_ connection: Connection) throws(DatabaseError) {
+    func noteWrite(_ connection: Connection) throws(DatabaseError) {
         known = try connection.first(
             "UPDATE shard_state SET version = version + 1 RETURNING version"
         ) { $0.integer(0) }
     }
 
-    /// The key of an owner's lock, FNV-1a.
-    static func lockKey(_ owner: String) -> Int64 {
-        let hash = "owner \(owner)".utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-        }
-        return Int64(bitPattern: hash)
-    }
+    /// The key of an owner's lock.
+    static func lockKey(_ owner: String) -> Int64 { ServerConnection.lockKey(of: "owner \(owner)") }
 }

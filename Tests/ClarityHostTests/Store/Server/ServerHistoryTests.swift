@@ -90,6 +90,31 @@ struct ServerHistoryTests {
         }
     }
 
+    @Test func `a database without this version's history is refused`() async throws {
+        let empty = try await PostgresServer.shared().makeDatabase()
+        let none = #expect(throws: RunStoreError.self) {
+            try PostgresRunStore(at: empty, shard: 1, owner: "a")
+        }
+        #expect(none == .unusable("there is no history in this database"))
+
+        let bed = try await PostgresRunStoreBed()
+        try session(bed, shard: nil).run("UPDATE schema_version SET version = 99")
+        let newer = #expect(throws: RunStoreError.self) { try bed.open() }
+        guard case .newer = newer else {
+            Issue.record("\(String(describing: newer))")
+            return
+        }
+        let shard = await #expect(throws: RunStoreError.self) {
+            let other = try await PostgresRunStoreBed()
+            _ = try PostgresRunStore(at: other.address, shard: 9, owner: "a").ledger()
+        }
+        guard case .unusable(let text) = shard else {
+            Issue.record("\(String(describing: shard))")
+            return
+        }
+        #expect(text.contains("the shard does not exist"))
+    }
+
     @Test func `the totals are those of a history in a file`() async throws {
         let bed = try await filled()
         let own = try session(bed, shard: "1")

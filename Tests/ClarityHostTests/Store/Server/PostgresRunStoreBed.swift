@@ -31,7 +31,7 @@ final class PostgresRunStoreBed: RunStoreBed {
         opened += 1
         let store = try PostgresRunStore(at: address, shard: 1, owner: "process-\(opened)")
         stores[store.owner] = store
-        return (Borrowed(store), store.owner)
+        return (BorrowedRunStore(store), store.owner)
     }
 
     func end(_ owner: String) {
@@ -52,24 +52,5 @@ final class PostgresRunStoreBed: RunStoreBed {
                 "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
             try connection.run("UPDATE shard_state SET version = version + 1")
         }
-    }
-
-    /// Holds a store weakly: only the bed keeps it alive, so that the bed can end it.
-    private final class Borrowed: RunStore {
-        private weak var store: PostgresRunStore?
-
-        init(_ store: PostgresRunStore) { self.store = store }
-
-        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-            guard let store else { throw .unreachable("its process has ended") }
-            try store.decide(decide)
-        }
-
-        func ledger() throws(RunStoreError) -> Ledger {
-            guard let store else { throw .unreachable("its process has ended") }
-            return try store.ledger()
-        }
-
-        func tidy() { store?.tidy() }
     }
 }
