@@ -100,8 +100,9 @@ import Testing
     /// Returns what each open descriptor of this process is, such as `7 pipe:[1234]`. Only in a
     /// process that runs a single test is a change in it the doing of that test.
     static func openDescriptors() async throws -> [String] {
-        // Lets the runtime open the descriptors of its timers, which it does when it first needs one.
-        try await Task.sleep(for: .milliseconds(1))
+        // Lets the runtime open the descriptors of its timers, which it does when it first waits for
+        // one. A machine with much to do is past a shorter time before it waits.
+        try await Task.sleep(for: .milliseconds(200))
         let folder = "/proc/self/fd"
         // The descriptor of the listing itself is closed by then and has no destination.
         return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { number in
