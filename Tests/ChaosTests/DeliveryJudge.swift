@@ -89,6 +89,10 @@ struct DeliveryJudge {
         var sends: [ClosedRange<Int>] = []
         /// The number of further attempts, which the scheduler itself killed at their time limit.
         var attempts = 0
+        /// The number of all attempts that were killed, or whose scheduler was. It counts where one
+        /// batch is sent at a time: a backend that ends each connection after its answer leaves a
+        /// program that is killed next without a port.
+        var killed = 0
 
         /// Whether two sends come from the same program that was cut short.
         func isSame(_ one: SendRecord.Send, _ other: SendRecord.Send) -> Bool {
@@ -176,12 +180,19 @@ struct DeliveryJudge {
         return verdict
     }
 
+    /// The number of attempts that were cut short and whose last send no port or range names.
+    private var unnamedCuts: Int {
+        guard policy != .deduplicates else { return cutShort.attempts }
+        return cutShort.attempts
+            + max(0, cutShort.killed - record.sends.count(where: cutShort.covers))
+    }
+
     /// The numbers of the sends whose samples may be sent again although they were accepted. The
-    /// allowance `cutShort.attempts` goes to the repetitions that arrived first.
+    /// allowance `unnamedCuts` goes to the repetitions that arrived first.
     private var excused: Set<Int> {
         var isAccepted: [String: SendRecord.Send] = [:]
         var excused = Set(record.sends.filter(cutShort.covers).map(\.send))
-        var left = cutShort.attempts
+        var left = unnamedCuts
         for send in record.sends {
             for sample in send.samples {
                 if let first = isAccepted[sample.id], first.last, left > 0,
@@ -236,8 +247,8 @@ struct DeliveryJudge {
 
     /// The number of samples in uploads whose answer may not have reached the client.
     ///
-    /// Samples on hold are not sent again, so no repetition shows which sends were cut short at a
-    /// time limit. The largest sends that may have been cut short are counted.
+    /// Samples on hold are not sent again, so no repetition shows which sends were cut short where
+    /// nothing else names them. The largest sends that may have been cut short are counted.
     private var doubtful: Int {
         let excused = excused
         let (heard, unheard) = (
@@ -245,7 +256,7 @@ struct DeliveryJudge {
             record.sends.filter { !$0.accepted || excused.contains($0.send) }
         )
         let atTimeLimit = heard.filter(\.last).map(\.samples.count).sorted(by: >)
-            .prefix(cutShort.attempts).reduce(0, +)
+            .prefix(unnamedCuts).reduce(0, +)
         return Set(unheard.flatMap { $0.samples.map(\.id) }).count + atTimeLimit
     }
 }

@@ -83,6 +83,18 @@ struct DeliveryJudgeTests {
             ], doubled: 5, findings: 1
         ) { $0.cutShort.attempts = 1 },
         Case(
+            testDescription: "a killed process whose connection had ended", policy: .resend,
+            sends: [Send(samples: 0...9, isLast: true), Send(samples: 0...9)]
+        ) { ($0.cutShort.killed, $0.claims.possibleCopies) = (1, 10) },
+        Case(
+            testDescription: "a killed process, by its port, and a repetition of another",
+            policy: .resend,
+            sends: [
+                Send(samples: 0...4, isLast: true), Send(samples: 0...4, port: 2),
+                Send(samples: 5...9, isLast: true, port: 3), Send(samples: 5...9, port: 4),
+            ], doubled: 5, findings: 1
+        ) { ($0.cutShort.ports, $0.cutShort.killed, $0.claims.possibleCopies) = ([1], 1, 10) },
+        Case(
             testDescription: "copies that are counted", policy: .resend,
             sends: [Send(samples: 0...9, isAccepted: false), Send(samples: 0...9)]
         ) { $0.claims.possibleCopies = 10 },

@@ -23,7 +23,8 @@ struct AccountCrowdTests {
         let evidence = try CrowdEvidence(scene.playground)
         var cutShort = await crowd.tally.cutShort
         cutShort.attempts = evidence.killedUploads
-        let cuts = cutShort.ports.count + cutShort.attempts
+        cutShort.killed = evidence.interruptedUploads
+        let cuts = cutShort.ports.count + cutShort.attempts + cutShort.killed
         let verdict = try await scene.judge(
             cutShort: cutShort, mayBeHeld: AccountScene.batchSize * cuts)
         let complaints = await crowd.tally.complaints

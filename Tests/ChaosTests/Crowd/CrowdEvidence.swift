@@ -18,11 +18,11 @@ struct CrowdEvidence {
     let open: [String]
     let runs: Int
     let attempts: Int
-    /// The number of attempts whose scheduler died before they ended.
-    let interrupted: Int
     /// The number of upload attempts that their scheduler had to kill, because they did not stop
     /// after a timeout, a cancellation or a shutdown.
     let killedUploads: Int
+    /// The number of upload attempts that a signal ended, or that ran when their scheduler died.
+    let interruptedUploads: Int
     /// The number of attempts that a witness recorded.
     let witnessed: Int
 
@@ -61,13 +61,21 @@ struct CrowdEvidence {
         }
         runs = try count("SELECT count(*) FROM runs")
         attempts = try count("SELECT count(*) FROM attempts")
-        interrupted = try count("SELECT count(*) FROM attempts WHERE result = 'interrupted'")
 
-        killedUploads = try count(
+        let uploads =
             """
             SELECT count(*) FROM attempts JOIN runs ON runs.id = run_id
-            WHERE (job_id LIKE 'upload%' OR job_id LIKE '%/upload') AND attempts.stop_reason IS NOT NULL
+            WHERE (job_id LIKE 'upload%' OR job_id LIKE '%/upload')
+            """
+        killedUploads = try count(
+            """
+            \(uploads) AND attempts.stop_reason IS NOT NULL
                 AND (attempts.reason IS NULL OR attempts.reason LIKE 'did not end%')
+            """)
+        interruptedUploads = try count(
+            """
+            \(uploads) AND (attempts.result = 'interrupted'
+                OR attempts.reason LIKE '%was ended by signal%')
             """)
 
         twice = try lines("twice")

@@ -79,7 +79,7 @@ final class CrowdScene: Sendable {
             Set(minutes.map { ExpectedSample.heartRate($0, CrowdScene.value($0)) })
         }
         // Each attempt that was cut short may have left a batch on hold.
-        let cuts = cutShort.ports.count + cutShort.attempts
+        let cuts = cutShort.ports.count + cutShort.attempts + cutShort.killed
         return DeliveryJudge(
             policy: policy, expected: expected, record: try await sandbox.sends(),
             claims: .init(try StateAudit(statePath: playground.statePath)), cutShort: cutShort,

@@ -37,6 +37,9 @@ actor CrowdTally {
         let workers = ProcessTable.children(of: program.processID)
         cutShort.ports.formUnion(try await ProcessTable.stopped(workers))
         program.signal(SIGKILL)
+        // A thread that waits for the disk keeps the program alive for a while, and its workers would
+        // go on over connections that nobody recorded.
+        try await ProcessTable.waitForEnd(of: program.processID)
         // The workers notice by themselves that nobody is left to read their reports.
         for worker in workers { Glibc.kill(worker, SIGCONT) }
     }

@@ -21,6 +21,7 @@ struct CrowdTests {
         let kept = audit.samples.values.reduce(0, +)
         var cutShort = await round.tally.cutShort
         cutShort.attempts = evidence.killedUploads
+        cutShort.killed = evidence.interruptedUploads
         let delivery = try await scene.delivery(cutShort: cutShort)
         let (kills, crashes) = (await round.tally.kills, await round.tally.crashes)
         let complaints = await round.tally.complaints
