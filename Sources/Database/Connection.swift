@@ -97,6 +97,34 @@ public class Connection {
         try within(writes: false, body)
     }
 
+    // MARK: The place
+
+    // Nothing of this is needed on a server, which looks after its files itself.
+
+    /// Prepares for much that is written in many transactions.
+    ///
+    /// - Parameters:
+    ///   - logPages: the pages after which a commit copies the log into the file.
+    ///   - cache: the memory for pages, as in `PRAGMA cache_size`: a number of pages, or, if it is
+    ///     negative, KiB.
+    public func expectMuch(logPages: Int, cache: Int) throws(DatabaseError) {}
+
+    /// Copies the log into the file as far as others allow.
+    public func copyLog() throws(DatabaseError) {}
+
+    /// Overwrites removed content from now on, or no longer.
+    public func overwrite(_ isOn: Bool) throws(DatabaseError) {}
+
+    /// Rewrites everything, so that nothing of what was removed is left in the file or its log.
+    public func rewrite() throws(DatabaseError) {}
+
+    /// Returns unused space to the file system, at most `pages` of the file.
+    ///
+    /// - Returns: the bytes by which the file shrank, and whether there is more to give back.
+    public func giveBack(pages: Int) throws(DatabaseError) -> (freed: Int64, isMore: Bool) {
+        (0, false)
+    }
+
     private func within<Result>(writes: Bool, _ body: () throws -> Result) throws -> Result {
         try engine.beginTransaction(writes: writes)
         do {

@@ -91,4 +91,10 @@ public final class PostgresServer: Sendable {
         try admin.execute("CREATE DATABASE \(name) OWNER clarity TEMPLATE \(template)")
         return address(of: name)
     }
+
+    /// Removes a database that nobody uses any more.
+    public func remove(_ database: ServerAddress) throws {
+        let admin = try ServerConnection(address(of: "postgres", user: "admin"))
+        try admin.execute("DROP DATABASE \(database.database)")
+    }
 }

@@ -73,6 +73,8 @@ final class PostgresLink {
         let deadline = ContinuousClock.now + patience
         try flush(until: deadline)
         var failure: DatabaseError?
+        var results: [OpaquePointer] = []
+        defer { results.forEach { library.pointee.PQclear($0) } }
         while true {
             while library.pointee.PQisBusy(connection) != 0 {
                 guard wait(for: Int16(POLLIN), until: deadline) else {
@@ -81,10 +83,9 @@ final class PostgresLink {
                 guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
             }
             guard let result = library.pointee.PQgetResult(connection) else { break }
-            defer { library.pointee.PQclear(result) }
+            results.append(result)
             switch library.pointee.PQresultStatus(result) {
-            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
-                if failure == nil { body(result) }
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: continue
             default: failure = failure ?? error(of: result, sql)
             }
         }
@@ -93,6 +94,8 @@ final class PostgresLink {
             throw lost(failure?.message)
         }
         if let failure { throw failure }
+        // Only now is the connection free for what `body` asks of it.
+        for result in results { body(result) }
     }
 
     /// Returns the names of the channels that were notified since the last call.

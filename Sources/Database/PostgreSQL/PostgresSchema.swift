@@ -13,12 +13,16 @@ public struct PostgresSchema: Sendable {
         (self.ownerColumn, self.ownerType) = (ownerColumn, ownerType)
     }
 
-    /// Returns the statements for a script of `CREATE TABLE`, `CREATE INDEX` and `CREATE TRIGGER`.
+    /// Returns the statements for a script that creates tables, indices, views and triggers.
     public func translated(_ script: String) -> String {
         SQLStatement.statements(of: script).compactMap { statement in
             switch statement.words.prefix(2).map({ $0.uppercased() }) {
             case ["CREATE", "TABLE"]: table(statement)
             case ["CREATE", "INDEX"], ["CREATE", "UNIQUE"]: index(statement)
+            // With the rights of whoever asks: a view has those of its owner otherwise, for whom
+            // the server would not compare the rows' owner.
+            case ["CREATE", "VIEW"]:
+                "\(statement.text.replacingFirst(" AS", " WITH (security_invoker) AS"));"
             case ["CREATE", "TRIGGER"]: nil
             default: preconditionFailure("no map for `\(statement.text)`")
             }
@@ -27,7 +31,7 @@ public struct PostgresSchema: Sendable {
 
     /// An SQL expression: the owner that the session has set; NULL without one.
     private var owner: String {
-        "nullif(current_setting('clarity.\(ownerColumn)', true), '')::\(ownerType)"
+        "(nullif(current_setting('clarity.\(ownerColumn)', true), '')::\(ownerType))"
     }
 
     // MARK: Tables
@@ -173,10 +177,11 @@ private struct SQLPart {
         return words
     }
 
-    /// The text with PostgreSQL's types. Text is compared byte by byte, as SQLite does.
+    /// The text of a column with PostgreSQL's types. Text is compared byte by byte, as SQLite does.
     var withTypes: String {
-        var output = ""
         var tokens = SQLTokens(text)
+        // The name of the column may be that of a type.
+        var output = tokens.next()?.text ?? ""
         while let token = tokens.next() {
             switch token {
             case _ where token.isWord("INTEGER"): output += "bigint"

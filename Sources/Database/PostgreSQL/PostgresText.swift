@@ -4,6 +4,7 @@
 ///   (<https://www.sqlite.org/lang_expr.html#varparam>).
 /// - A conflict is one within the owner of the rows, so that `ON CONFLICT (id)` becomes
 ///   `ON CONFLICT (account, id)`.
+/// - A blob is written `'\x00'::bytea`, not `x'00'`.
 /// - `INDEXED BY` is left out: PostgreSQL's planner takes no advice.
 ///
 /// Texts in quotes and comments stay as they are.
@@ -22,6 +23,10 @@ struct PostgresText {
                 let place = number ?? highest + 1
                 highest = max(highest, place)
                 output += "$\(place)".utf8
+            case .word where token.isWord("X") && tokens.isAtQuote:
+                // x'00'
+                let literal = tokens.next()?.bytes.dropFirst() ?? []
+                output += "'\\x".utf8 + literal + "::bytea".utf8
             case .word where token.isWord("INDEXED"):
                 // INDEXED BY name
                 for _ in 0..<2 { tokens.skipWord() }
@@ -89,6 +94,9 @@ struct SQLTokens {
         }
         return Token(kind: kind, bytes: bytes[start..<place])
     }
+
+    /// Whether a text in single quotes is next.
+    var isAtQuote: Bool { place < bytes.count && bytes[place] == UInt8(ascii: "'") }
 
     /// Skips white space and the word after it.
     mutating func skipWord() {

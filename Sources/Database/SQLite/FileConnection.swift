@@ -62,6 +62,37 @@ public final class FileConnection: Connection {
         }
     }
 
+    public override func expectMuch(logPages: Int, cache: Int) throws(DatabaseError) {
+        logLimit = logPages
+        try execute("PRAGMA cache_size = \(cache)")
+    }
+
+    public override func copyLog() throws(DatabaseError) { try checkpoint() }
+
+    public override func overwrite(_ isOn: Bool) throws(DatabaseError) {
+        try execute("PRAGMA secure_delete = \(isOn ? "ON" : "OFF")")
+    }
+
+    public override func rewrite() throws(DatabaseError) {
+        try emptyLog()
+        try execute("VACUUM")
+        try emptyLog()
+    }
+
+    /// Returns unused pages. After the last portion it checkpoints and truncates the log. Another
+    /// process that reads or writes meanwhile may leave part of this for the next time.
+    public override func giveBack(
+        pages: Int
+    ) throws(DatabaseError) -> (freed: Int64, isMore: Bool) {
+        let before = try space()
+        try execute("PRAGMA incremental_vacuum(\(pages))")
+        let after = try space()
+        // If nothing was freed, there is no more: otherwise the caller would loop for ever.
+        let isMore = after.unused > 0 && after.bytes < before.bytes
+        if !isMore { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+        return (max(0, before.bytes - after.bytes), isMore)
+    }
+
     private func failure(_ code: Int32) -> DatabaseError {
         DatabaseError(code: code, message: SQLiteEngine.message(of: handle, code))
     }

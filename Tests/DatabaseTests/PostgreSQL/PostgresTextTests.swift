@@ -13,6 +13,7 @@ struct PostgresTextTests {
             "SELECT 1 FROM runs INDEXED BY runs_open WHERE id = ?",
             "SELECT 1 FROM runs WHERE id = $1"
         ),
+        ("UPDATE t SET a = x'00', x = ?", "UPDATE t SET a = '\\x00'::bytea, x = $1"),
         (
             "UPDATE runs INDEXED BY one SET a = 1",
             "UPDATE runs SET a = 1"
@@ -51,6 +52,7 @@ struct PostgresSchemaTests {
         ("a TEXT NOT NULL", "a text COLLATE \"C\" NOT NULL"),
         ("a INTEGER DEFAULT 0", "a bigint DEFAULT 0"),
         ("a BLOB", "a bytea"),
+        ("text TEXT NOT NULL", "text text COLLATE \"C\" NOT NULL"),
         ("a REAL", "a double precision"),
         (
             "id INTEGER PRIMARY KEY AUTOINCREMENT",
@@ -92,6 +94,12 @@ struct PostgresSchemaTests {
     ])
     func `an index begins with the owner`(index: String, expected: String) {
         #expect(map.translated(index) == expected)
+    }
+
+    @Test func `a view has the rights of whoever asks`() {
+        let view = map.translated("CREATE VIEW v AS SELECT a AS b FROM t;")
+
+        #expect(view == "CREATE VIEW v WITH (security_invoker) AS SELECT a AS b FROM t;")
     }
 
     @Test func `a trigger is left out, and what follows it is not`() {
