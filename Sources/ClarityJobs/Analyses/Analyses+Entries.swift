@@ -40,7 +40,7 @@ extension Analyses {
                 SELECT \(StoredAnalysis.Column.list), made_at_ms, finished_at_ms, reason, sealed,
                     (SELECT insight_id FROM insight_requests
                         WHERE analysis_id = analyses.id AND insight_requests.state = 'completed')
-                FROM analyses WHERE last_day BETWEEN ? AND ? AND (?3 IS NULL OR id = ?3)
+                FROM analyses WHERE last_day BETWEEN ? AND ? AND id = coalesce(?3, id)
                 ORDER BY last_day DESC, id DESC LIMIT ?
                 """, .integer(Int64(days.lowerBound.daysSince1970)),
                 .integer(Int64(days.upperBound.daysSince1970)),

@@ -91,7 +91,8 @@ extension Analyses {
                 """
                 INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
                 VALUES (?, 1, ?) ON CONFLICT (insight_id) DO UPDATE SET
-                    asked_count = asked_count + 1, last_asked_at_ms = excluded.last_asked_at_ms
+                    asked_count = missing_texts.asked_count + 1,
+                    last_asked_at_ms = excluded.last_asked_at_ms
                 """, .text(insight), .instant(now))
         }
     }
@@ -106,8 +107,8 @@ extension Analyses {
                 """
                 SELECT id FROM insights WHERE timestamp_ms >= ? AND NOT EXISTS
                     (SELECT 1 FROM insight_requests WHERE insight_id = insights.id)
-                    AND id NOT IN (SELECT value FROM json_each(
-                        (SELECT known_ids FROM insight_requests WHERE id = ?)))
+                    AND instr(coalesce((SELECT known_ids FROM insight_requests WHERE id = ?), ''),
+                        json_quote(id)) = 0
                 ORDER BY timestamp_ms, id LIMIT 1
                 """, .instant(start), .integer(request.id)
             ) { $0.text(0) }

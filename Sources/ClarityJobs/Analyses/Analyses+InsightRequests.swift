@@ -13,18 +13,17 @@ extension Analyses {
         try store.change { connection in
             // The number is part of the encrypted value's row identity, and may become part of an
             // insight's provisional id: no other request ever gets it.
-            let number =
-                try connection.integer(
-                    "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'") ?? 1
+            let number = try connection.integer(
+                """
+                INSERT INTO insight_requests (analysis_id, made_at_ms, sealed) VALUES (?, ?, ?)
+                ON CONFLICT (analysis_id) DO NOTHING RETURNING id
+                """, .integer(analysis.id), .instant(now), .blob([]))
+            guard let number else { return nil }
             let sealed = sealer.seal(
                 matter.sealedForm, for: Analyses.identity(number, analysis.id))
             try connection.run(
-                """
-                INSERT INTO insight_requests (id, analysis_id, made_at_ms, sealed)
-                VALUES (?, ?, ?, ?) ON CONFLICT (analysis_id) DO NOTHING
-                """, .integer(number), .integer(analysis.id),
-                .instant(now), .blob(sealed))
-            guard connection.changes > 0 else { return nil }
+                "UPDATE insight_requests SET sealed = ? WHERE id = ?", .blob(sealed),
+                .integer(number))
             return try connection.first(
                 "SELECT \(StoredInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
                 .integer(number), map: StoredInsightRequest.init)
@@ -82,7 +81,7 @@ extension Analyses {
                 first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?,
                 known_ids = iif(first_sent_at_ms IS NULL,
                     (SELECT json_group_array(id) FROM (SELECT id FROM insights
-                        WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
+                        WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?) AS known), known_ids)
             """, .instant(now), .instant(now), .instant(now - StoredInsightRequest.clockMargin),
             .integer(StoredInsightRequest.mostKnown))
     }

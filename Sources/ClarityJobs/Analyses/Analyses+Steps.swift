@@ -19,7 +19,7 @@ extension Analyses {
                     INSERT INTO minutes (day, known_minutes, sealed) VALUES (?, ?, ?)
                     ON CONFLICT (day) DO UPDATE SET known_minutes = excluded.known_minutes,
                         sealed = excluded.sealed
-                    WHERE excluded.known_minutes >= known_minutes
+                    WHERE excluded.known_minutes >= minutes.known_minutes
                     """, .integer(Int64(day.day.daysSince1970)), .integer(Int64(day.knownMinutes)),
                     .blob(sealer.seal(day.sealedForm, for: Analyses.identity(of: day.day))))
             }

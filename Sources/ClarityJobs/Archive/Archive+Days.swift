@@ -71,7 +71,7 @@ extension Archive {
                 """
                 SELECT d.month, d.sealed, max(s.generation) FROM segment_days d
                 JOIN segments s ON s.type = d.type AND s.month = d.month
-                WHERE d.type = ? GROUP BY d.month
+                WHERE d.type = ? GROUP BY d.month, d.sealed
                 """, [.text(type.name)]
             ) { row in
                 let month = Int(row.integer(0))

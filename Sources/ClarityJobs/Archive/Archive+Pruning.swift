@@ -139,7 +139,7 @@ extension Archive {
             """
             SELECT type, month, sum(size) FROM (
                 SELECT type, month, length(sealed) AS size FROM segments
-                UNION ALL SELECT type, month, length(sealed) FROM segment_days)
+                UNION ALL SELECT type, month, length(sealed) FROM segment_days) AS kept
             GROUP BY month, type ORDER BY month, type
             """
         ) {

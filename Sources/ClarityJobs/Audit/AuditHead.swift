@@ -71,8 +71,8 @@ struct AuditHead: Hashable, Sendable {
     func write(_ connection: Connection, _ sealer: Sealer) throws {
         try connection.run(
             """
-            INSERT OR REPLACE INTO audit_head (id, \(Column.list))
-            VALUES (1, \(Column.parameters))
+            INSERT INTO audit_head (id, \(Column.list)) VALUES (1, \(Column.parameters))
+            ON CONFLICT (id) DO UPDATE SET \(Column.replacements(besides: []))
             """,
             .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber), .blob(lastHash),
             .integer(uploadedNumber), .integer(brokenNumber),

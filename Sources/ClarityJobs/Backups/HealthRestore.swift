@@ -38,7 +38,8 @@ struct HealthRestore {
     ///
     /// - Throws: `RestoreError.otherUser` if the present file belongs to another user.
     func settle() throws -> HealthSettling {
-        let store = try HealthStore(path: path, key: key, actor: actor, clock: clock)
+        let store = try HealthStore(
+            in: HealthFilePlace(path, lock: nil), key: key, actor: actor, clock: clock)
         let former = try present.flatMap { try usable($0, store) }
         let doubling = try doubling(store)
         return try store.access { connection in
@@ -66,7 +67,7 @@ struct HealthRestore {
         let connection = try FileConnection(path: present, access: .readWrite)
         let sealer: Sealer
         do {
-            try HealthStore.prepare(connection) { _ in }
+            try HealthFilePlace.prepare(connection) { _ in }
             sealer = try Canary.sealer(key, connection)
         } catch is SealingError {
             // Another key encrypts it, so none of it can be read.

@@ -36,8 +36,8 @@ extension Cache {
                 """
                 INSERT INTO pulls (name, ended_at_ms, whole_at_ms) VALUES (?1, ?2, ?3)
                 ON CONFLICT (name) DO UPDATE SET ended_at_ms = ?2,
-                    whole_at_ms = coalesce(?3, whole_at_ms),
-                    sealed = CASE WHEN ?3 IS NULL THEN sealed END
+                    whole_at_ms = coalesce(?3, pulls.whole_at_ms),
+                    sealed = CASE WHEN ?3 IS NULL THEN pulls.sealed END
                 """, .text(part.rawValue), .instant(now), .instant(isWhole ? now : nil))
         }
     }
@@ -49,8 +49,9 @@ extension Cache {
         try store.change { connection in
             try connection.run(
                 """
-                INSERT OR REPLACE INTO pulls (name, ended_at_ms, whole_at_ms, sealed)
-                VALUES (?, ?, ?, ?)
+                INSERT INTO pulls (name, ended_at_ms, whole_at_ms, sealed) VALUES (?, ?, ?, ?)
+                ON CONFLICT (name) DO UPDATE SET ended_at_ms = excluded.ended_at_ms,
+                    whole_at_ms = excluded.whole_at_ms, sealed = excluded.sealed
                 """, .text(part.rawValue), .instant(record.endedAt), .instant(record.wholeAt),
                 sealed(record.place, of: part))
         }

@@ -36,8 +36,8 @@ struct PruneRule {
     /// batches in the outer loop: a walk of the samples would pass over all pruned samples in each
     /// portion.
     private static let samples = PruneRule(
-        tables: "batches CROSS JOIN outbox ON batch_id = batches.id",
-        walk: "finished_at_ms < ?1",
+        tables: "batches CROSS JOIN outbox",
+        walk: "batch_id = batches.id AND finished_at_ms < ?1",
         condition: """
             outbox.state = 'confirmed' OR outbox.state = 'stored' OR outbox.state = 'batched'
                 AND (batches.state = 'confirmed' OR batches.state = 'stored')
@@ -99,7 +99,7 @@ struct PruneRule {
             finished_at_ms < ?1
                 AND last_day < (SELECT max(last_day) FROM analyses AS others
                     WHERE others.form = analyses.form)
-                AND id IS NOT (SELECT id FROM analyses
+                AND id IS DISTINCT FROM (SELECT id FROM analyses
                     WHERE state = 'completed' AND sealed IS NOT NULL
                     ORDER BY last_day DESC, id DESC LIMIT 1)
                 AND NOT EXISTS (SELECT 1 FROM insight_requests
@@ -122,7 +122,7 @@ struct PruneRule {
 
     /// Removes the selected rows of the same portion.
     var deletions: [String] {
-        removals.map { "\($0) IN (SELECT row_key FROM (\(portion(of: ""))) WHERE goes)" }
+        removals.map { "\($0) IN (SELECT row_key FROM (\(portion(of: ""))) AS portion WHERE goes)" }
     }
 
     private func portion(of more: String) -> String {

@@ -159,31 +159,13 @@ extension HealthStore {
 
     /// Returns unused pages to the file system, at most `pages` of them in one transaction.
     ///
-    /// The limit keeps other processes from waiting for long. After the last portion it checkpoints
-    /// and truncates the write-ahead log. Another process that reads or writes meanwhile may leave
-    /// part of this for the next time.
+    /// The limit keeps other processes from waiting for long.
     ///
     /// - Returns: the bytes by which the file shrank, and whether there is more to give back.
     public func compact(
         pages: Int = 2000
     ) throws(HealthStoreError) -> (freed: Int64, isMore: Bool) {
-        try access { connection in
-            func size() throws(DatabaseError) -> (bytes: Int64, unused: Int64) {
-                try connection.first(
-                    """
-                    SELECT page_count * page_size, freelist_count
-                    FROM pragma_page_count, pragma_page_size, pragma_freelist_count
-                    """
-                ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
-            }
-            let before = try size()
-            try connection.execute("PRAGMA incremental_vacuum(\(pages))")
-            let after = try size()
-            // If nothing was freed, there is no more: otherwise the caller would loop for ever.
-            let isMore = after.unused > 0 && after.bytes < before.bytes
-            if !isMore { try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
-            return (max(0, before.bytes - after.bytes), isMore)
-        }
+        try access { connection in try connection.giveBack(pages: pages) }
     }
 }
 

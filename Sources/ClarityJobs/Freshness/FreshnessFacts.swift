@@ -124,7 +124,7 @@ extension HealthStore {
                 """
                 SELECT \(HealthStore.end) FROM (
                     SELECT state, start_s, end_s, as_of_s FROM samples
-                    WHERE kind = ? ORDER BY start_s DESC LIMIT \(reach))
+                    WHERE kind = ? ORDER BY start_s DESC LIMIT \(reach)) AS newest
                 WHERE state IN (\(states)) ORDER BY start_s DESC LIMIT 1
                 """, .text(kind.rawValue)
             ) { Instant(secondsSince1970: $0.integer(0)) }

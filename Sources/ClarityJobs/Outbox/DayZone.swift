@@ -45,7 +45,7 @@ extension Outbox {
             try connection.all(
                 """
                 SELECT start_s, end_s FROM outbox
-                WHERE kind = ? AND as_of_s NOT NULL AND end_s - start_s BETWEEN ? AND ?
+                WHERE kind = ? AND as_of_s IS NOT NULL AND end_s - start_s BETWEEN ? AND ?
                 """, .text(SampleKind.activity.rawValue),
                 .integer(AggregateTime.dayLengths.lowerBound),
                 .integer(AggregateTime.dayLengths.upperBound)

@@ -45,7 +45,7 @@ extension Outbox {
                     SELECT doubts, state, coalesce(
                         (SELECT sends FROM batches WHERE id = batch_id), 0) AS sends
                     FROM samples WHERE \(sql)
-                        AND \(Outbox.isDiscarded(selection.meansDiscarded)))
+                        AND \(Outbox.isDiscarded(selection.meansDiscarded))) AS chosen
                 WHERE doubts > 0 OR sends > 0 OR state = 'unconfirmed'
                 """, values
             ) { cost = ($0.integer(0), $0.integer(1)) }
@@ -159,11 +159,11 @@ extension Outbox {
             guard !ids.isEmpty else { return 0 }
             try connection.execute(
                 "CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY);"
-                    + "DELETE FROM temp.meant;")
+                    + "DELETE FROM meant;")
             for id in ids {
-                try connection.run("INSERT INTO temp.meant (id) VALUES (?)", .integer(id))
+                try connection.run("INSERT INTO meant (id) VALUES (?)", .integer(id))
             }
-            try change(connection, "SELECT id FROM temp.meant")
+            try change(connection, "SELECT id FROM meant")
             try store.audit.record(action, kinds, detail: detail, connection)
             return Int64(ids.count)
         }

@@ -86,7 +86,7 @@ extension Outbox {
         let members = try connection.all(
             """
             SELECT \(SampleRow.Column.list) FROM outbox
-            WHERE batch_id = ? AND state = 'batched' AND as_of_s NOT NULL ORDER BY id
+            WHERE batch_id = ? AND state = 'batched' AND as_of_s IS NOT NULL ORDER BY id
             """, .integer(batch)
         ) {
             (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.position))

@@ -207,7 +207,7 @@ extension Outbox {
             let batches = try connection.all(
                 "SELECT id, owner FROM batches WHERE state = 'sending' ORDER BY id"
             ) { ($0.integer(0), $0.optionalInteger(1)) }
-            .filter { try $0.1 == answered.owner || !store.isSent(by: $0.1) }
+            .filter { try $0.1 == answered.owner || !store.isSent(by: $0.1, connection) }
             .map(\.0)
             var setAside: Int64 = 0
             for batch in batches {
@@ -307,7 +307,8 @@ extension Outbox {
     func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
         try connection.integer(
             """
-            SELECT state = 'sending' AND owner IS ? AND attempts = ? FROM batches WHERE id = ?
+            SELECT state = 'sending' AND owner IS NOT DISTINCT FROM ? AND attempts = ?
+            FROM batches WHERE id = ?
             """, .integer(batch.owner), .integer(Int64(batch.attempts)), .integer(batch.id)) == 1
     }
 

@@ -72,14 +72,14 @@ extension Outbox {
         let found = try connection.first(
             """
             SELECT count(*), coalesce(sum(extra), 0) FROM (
-                SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed'))
-                    AS extra
+                SELECT doubts
+                    - iif(state IN ('accepted', 'confirmed', 'stored', 'unconfirmed'), 0, 1) AS extra
                 FROM samples WHERE doubts > 0 AND state <> 'sending'
                 UNION ALL
                 SELECT doubts + sends - 1
                 FROM outbox JOIN batches ON batch_id = batches.id
                 WHERE batches.state = 'sending' AND outbox.state = 'batched'
-            ) WHERE extra > 0
+            ) AS sends WHERE extra > 0
             """
         ) { ($0.integer(0), $0.integer(1)) }
         var doubled = DoubledSamples()

@@ -130,7 +130,7 @@ extension Outbox {
         var living: Set<Int64> = []
         for batch in batches where !underWay.contains(batch.id) {
             guard let other = batch.owner, other != owner.number,
-                try living.contains(other) || store.isSent(by: other)
+                try living.contains(other) || store.isSent(by: other, connection)
             else { return (batch.id, batch.route) }
             living.insert(other)
             draw.sentElsewhere += batch.samples
@@ -261,7 +261,7 @@ extension Outbox {
         return try connection.all(
             """
             SELECT start_s, end_s FROM samples
-            WHERE kind = ? AND start_s BETWEEN ? AND ? AND state = 'sending' AND as_of_s NOT NULL
+            WHERE kind = ? AND start_s BETWEEN ? AND ? AND state = 'sending' AND as_of_s IS NOT NULL
             """, .text(time.kind.rawValue), .integer(time.starts.lowerBound),
             .integer(time.starts.upperBound)
         ) { time.matches(start: $0.integer(0), end: $0.integer(1)) }.contains(true)
@@ -326,7 +326,7 @@ extension Outbox {
         var damaged: [Int64] = []
         try connection.forEach(
             """
-            SELECT id, kind, start_s, end_s, tag, sealed, as_of_s NOT NULL, processing_failed
+            SELECT id, kind, start_s, end_s, tag, sealed, as_of_s IS NOT NULL, processing_failed
             FROM outbox WHERE \(condition) ORDER BY id
             """, [value]
         ) { found in

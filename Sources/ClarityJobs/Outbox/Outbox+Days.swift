@@ -59,7 +59,7 @@ extension Outbox {
                     """
                     INSERT INTO contributions (tag, kind, period, sealed) VALUES (?, ?, ?, ?)
                     ON CONFLICT (kind, period, tag) DO UPDATE
-                        SET sealed = excluded.sealed, revision = revision + 1
+                        SET sealed = excluded.sealed, revision = contributions.revision + 1
                     """, .blob(tag), .text(key.kind.rawValue), .integer(Int64(key.period)),
                     .blob(sealer.seal(new, for: row(key, tag))))
             }

@@ -180,18 +180,17 @@ extension Outbox {
     /// Sets what `inBulk` sets, for work that is no closure; `endBulk` must follow.
     public func beginBulk() throws(HealthStoreError) {
         try store.access { connection in
-            connection.logLimit = Outbox.bulk.log
-            try connection.execute("PRAGMA cache_size = \(Outbox.bulk.memory)")
+            try connection.expectMuch(logPages: Outbox.bulk.log, cache: Outbox.bulk.memory)
         }
     }
 
     /// Ends what `beginBulk` began.
     public func endBulk() throws(HealthStoreError) {
         try store.access { connection in
-            connection.logLimit = Outbox.ordinary.log
-            try connection.execute("PRAGMA cache_size = -\(Outbox.ordinary.memoryKiB)")
+            try connection.expectMuch(
+                logPages: Outbox.ordinary.log, cache: -Outbox.ordinary.memoryKiB)
             do throws(DatabaseError) {
-                try connection.checkpoint()
+                try connection.copyLog()
             } catch {
                 // Everything is committed, and one of the next commits copies the log.
             }

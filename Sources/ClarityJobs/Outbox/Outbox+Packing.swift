@@ -19,7 +19,7 @@ extension Outbox {
         """
 
     /// Goes through the batches that have ended, so that those under way cost nothing.
-    private static let batchedRows = "batches CROSS JOIN outbox ON batch_id = batches.id"
+    private static let batchedRows = "batches CROSS JOIN outbox WHERE batch_id = batches.id AND"
 
     /// Packs the measurements that the backend confirmed or stored, if enough have gathered.
     ///
@@ -35,7 +35,7 @@ extension Outbox {
             try connection.integer(
                 """
                 SELECT count(*) FROM (
-                    SELECT 1 FROM \(Outbox.batchedRows) WHERE \(Outbox.isSpent) LIMIT ?)
+                    SELECT 1 FROM \(Outbox.batchedRows) \(Outbox.isSpent) LIMIT ?) AS spent
                 """, .integer(Int64(fewest)))
         }
         guard let count, count >= max(1, fewest) else { return 0 }
@@ -53,7 +53,7 @@ extension Outbox {
             """
             SELECT outbox.id, kind, start_s, end_s, tag, sealed,
                 iif(outbox.state = 'batched', batches.state, outbox.state)
-            FROM \(Outbox.batchedRows) WHERE \(Outbox.isSpent) ORDER BY batches.id LIMIT \(Outbox.mostPacked)
+            FROM \(Outbox.batchedRows) \(Outbox.isSpent) ORDER BY batches.id LIMIT \(Outbox.mostPacked)
             """, []
         ) { found in
             let row = SampleRow(found)

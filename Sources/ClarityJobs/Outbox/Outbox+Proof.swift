@@ -44,7 +44,10 @@ extension Outbox {
     /// - Throws: `damaged` for a damaged file.
     public func prove() throws(HealthStoreError) -> OutboxProof {
         try store.snapshot { connection in
-            try connection.requireSoundness(HealthSchema.migrations.form())
+            // A server checks its own pages.
+            if let file = connection as? FileConnection {
+                try file.requireSoundness(HealthSchema.migrations.form())
+            }
             var proof = OutboxProof()
             try proveLedger(&proof, connection)
             try proveStates(&proof, connection)
@@ -125,7 +128,7 @@ extension Outbox {
         // The schema refuses these rows, but a damaged file may have them.
         for (condition, what) in [
             (
-                "state IN ('queued', 'rejected', 'setAside') AND batch_id NOT NULL",
+                "state IN ('queued', 'rejected', 'setAside') AND batch_id IS NOT NULL",
                 "wait and are in a batch"
             ),
             (
@@ -153,10 +156,10 @@ extension Outbox {
             """
             SELECT outbox.id, outbox.state, batch_id, batches.state
             FROM outbox LEFT JOIN batches ON batch_id = batches.id
-            WHERE batch_id NOT NULL AND CASE outbox.state
+            WHERE batch_id IS NOT NULL AND CASE outbox.state
                 WHEN 'confirmed' THEN batches.id IS NULL OR batches.state = 'sending'
                 WHEN 'batched' THEN batches.id IS NULL OR batches.state = 'failed'
-                ELSE batches.state IS NOT outbox.state END
+                ELSE batches.state IS DISTINCT FROM outbox.state END
             ORDER BY outbox.id LIMIT \(Outbox.findingLimit)
             """
         ) { row in

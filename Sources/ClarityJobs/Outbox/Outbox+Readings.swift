@@ -153,7 +153,7 @@ extension Outbox {
         let old = try connection.all(
             """
             SELECT id, tag FROM readings WHERE state IN ('ended', 'interrupted')
-            ORDER BY id DESC LIMIT -1 OFFSET ?
+            ORDER BY id DESC LIMIT \(Int64.max) OFFSET ?
             """, .integer(Outbox.readingsKept)
         ) { ($0.integer(0), $0.blob(1)) }
         for (id, tag) in old {
@@ -168,7 +168,7 @@ extension Outbox {
         let sources = try connection.all(
             """
             SELECT id FROM readings WHERE state = 'sum' AND tag IS NOT NULL
-            ORDER BY finished_at_ms DESC LIMIT -1 OFFSET ?
+            ORDER BY finished_at_ms DESC LIMIT \(Int64.max) OFFSET ?
             """, .integer(Outbox.sourcesKept)
         ) { $0.integer(0) }
         guard !sources.isEmpty else { return }

@@ -123,7 +123,7 @@ extension Outbox {
         try connection.instant(
             """
             SELECT max(at_ms) FROM (SELECT read_at_ms AS at_ms FROM sources
-                UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
+                UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended') AS times
             """)
     }
 

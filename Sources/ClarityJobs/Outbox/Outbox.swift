@@ -52,7 +52,7 @@ public struct Outbox: Sendable {
             SELECT iif(outbox.state = 'batched', coalesce(batches.state, 'lost'), outbox.state),
                 count(*)
             FROM outbox LEFT JOIN batches ON batches.id = batch_id
-            WHERE batch_id NOT NULL AND \(inBatches) GROUP BY 1
+            WHERE batch_id IS NOT NULL AND \(inBatches) GROUP BY 1
             """)
         counts.merge(batched, uniquingKeysWith: +)
         // Asked apart: the reasons of all rows are in no index.

@@ -97,8 +97,10 @@ extension Outbox {
     /// what they contain.
     func storeWords(_ words: String, of id: Int64, _ connection: Connection) throws {
         try connection.run(
-            "INSERT OR REPLACE INTO server_words (id, sealed) VALUES (?, ?)", .integer(id),
-            .blob(sealer.seal(Array(words.utf8), for: .words(id))))
+            """
+            INSERT INTO server_words (id, sealed) VALUES (?, ?)
+            ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
+            """, .integer(id), .blob(sealer.seal(Array(words.utf8), for: .words(id))))
     }
 }
 

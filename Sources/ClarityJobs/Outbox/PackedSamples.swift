@@ -25,7 +25,7 @@ struct PackedSamples {
         try connection.all(
             """
             SELECT month, max(packed_at_ms) AS last FROM packed_samples WHERE kind = ?
-            GROUP BY month HAVING last < ? ORDER BY month
+            GROUP BY month HAVING max(packed_at_ms) < ? ORDER BY month
             """, .text(kind.rawValue), .instant(cutoff)
         ) { (Int($0.integer(0)), $0.instant(1)) }
     }

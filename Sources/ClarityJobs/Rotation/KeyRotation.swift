@@ -97,7 +97,7 @@ public struct KeyRotation {
     ) throws -> KeyRotationReport {
         let connection = try FileConnection(path: file.path, access: .readWrite)
         let keyID = try key.identifier()
-        try HealthStore.prepare(connection) { _ in
+        try HealthFilePlace.prepare(connection) { _ in
             try HealthBackup.makeBeforeMigration(of: file.path, keyID: keyID)
         }
         // Overwrites the old content of rows instead of only freeing it.

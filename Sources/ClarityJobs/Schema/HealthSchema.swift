@@ -22,15 +22,18 @@ enum HealthSchema {
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
-        Migrations(
-            applicationID: applicationID,
-            schema: [
-                keyTables, sessionTables, sourceTables, contributionTables, outboxTables,
-                sendingTables, packedTables, pulledTables, analysisTables, segmentTables,
-                segmentDayTables, prunedTables, noticeTables,
-            ].joined(separator: "\n"),
-            steps: steps)
+        Migrations(applicationID: applicationID, schema: "\(tables)\n\(firstRows)", steps: steps)
     }
+
+    /// The tables, indices, views and triggers of the newest version.
+    static let tables = [
+        keyTables, sessionTables, sourceTables, contributionTables, outboxTables, sendingTables,
+        packedTables, pulledTables, analysisTables, segmentTables, segmentDayTables, prunedTables,
+        noticeTables,
+    ].joined(separator: "\n")
+
+    /// How many versions there were, with the newest.
+    static var version: Int { steps.count }
 
     /// What made each version of the one before.
     private static let steps = [

@@ -19,7 +19,6 @@ extension HealthSchema {
             is_vacant INTEGER NOT NULL DEFAULT 0
                 CONSTRAINT tenancy_is_vacant CHECK (is_vacant = 0 OR is_vacant = 1)
         ) STRICT;
-        INSERT INTO tenancy (id) VALUES (1);
 
         -- `tag` is a keyed hash of the e-mail address.
         CREATE TABLE login_tries (
@@ -41,4 +40,7 @@ extension HealthSchema {
             name TEXT NOT NULL CONSTRAINT dialects_name CHECK (length(name) BETWEEN 1 AND 40)
         ) STRICT, WITHOUT ROWID;
         """
+
+    /// The rows that every user has from the beginning.
+    static let firstRows = "INSERT INTO tenancy (id) VALUES (1) ON CONFLICT (id) DO NOTHING;"
 }

@@ -20,7 +20,8 @@ public struct WipeReceipt: Hashable, Sendable {
 // Removal of everything that belongs to the user.
 
 extension HealthStore {
-    /// The tables that a wipe empties, and the names of their rows on the receipt.
+    /// The tables that a wipe empties, and the names of their rows on the receipt. What refers to
+    /// others comes before them.
     static let wipedTables = [
         ("session", "sessions"), ("session_record", nil), ("owner", nil), ("profile", "profiles"),
         ("outbox", "samples"), ("batches", "uploads"), ("metrics", "metrics"),
@@ -31,7 +32,7 @@ extension HealthStore {
         ("segment_days", nil), ("pruned_months", nil), ("packed_samples", nil),
         ("packed_totals", nil),
         ("pulls", nil),
-        ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
+        ("insight_requests", nil), ("analyses", "analyses"), ("missing_texts", nil),
         ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),
     ]
 
@@ -66,11 +67,9 @@ extension HealthStore {
     public func wipe() throws(HealthStoreError) -> WipeReceipt {
         try access { connection in
             // Overwrites removed content with zeros, also in the file once the log is checkpointed.
-            try connection.execute("PRAGMA secure_delete = ON")
+            try connection.overwrite(true)
         }
         let receipt = try changeAnyway { connection in
-            // Samples refer to their uploads; this allows any order of removal.
-            try connection.execute("PRAGMA defer_foreign_keys = ON")
             let log = try audit.log(connection)
             let user = try log.user()
             var entries: [WipeReceipt.Entry] = []
@@ -94,11 +93,7 @@ extension HealthStore {
             try StateDirectory.unmarkLogin(in: folder)
             return receipt
         }
-        try access { connection in
-            try HealthStore.emptyLog(connection)
-            try connection.execute("VACUUM")
-            try HealthStore.emptyLog(connection)
-        }
+        try access { connection in try connection.rewrite() }
         return receipt
     }
 }

@@ -85,7 +85,7 @@ public struct Audit: Sendable {
     func log(_ connection: Connection) throws -> AuditLog {
         AuditLog(
             connection: connection, sealer: sealer,
-            note: try store.share?.note(of: connection, sealer))
+            note: try store.place.share?.note(of: connection, sealer))
     }
 
     /// Writes the note of the log's end outside of the database, after a commit that may have added
@@ -94,7 +94,7 @@ public struct Audit: Sendable {
     /// If the existing note contradicts the log, it is replaced only if the head already records a
     /// break.
     func noteEnd(_ connection: Connection) throws {
-        guard let share = store.share, let note = try share.note(of: connection, sealer),
+        guard let share = store.place.share, let note = try share.note(of: connection, sealer),
             let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic
         else { return }
         let content = AuditMark(head).content(sealer)
@@ -121,7 +121,7 @@ public struct Audit: Sendable {
 
     /// Writes the note of a file that has none yet, or whose note must be rewritten.
     func beginNote(_ connection: Connection) throws {
-        guard let share = store.share, let text = try Canary.text(connection, sealer),
+        guard let share = store.place.share, let text = try Canary.text(connection, sealer),
             text != Canary.notedText
         else { return }
         guard let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic else {

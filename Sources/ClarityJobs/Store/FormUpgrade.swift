@@ -15,7 +15,7 @@ struct FormUpgrade {
         case portion, rowsDone, rewritten
     }
 
-    let connection: FileConnection
+    let connection: Connection
     let sealer: Sealer
     /// The number of rows that one transaction encrypts again.
     var portion = 5000
@@ -91,11 +91,10 @@ struct FormUpgrade {
     func run(actor: AuditActor, at now: Instant) throws -> Bool {
         guard try FormUpgrade.isOwed(connection) else { return false }
         // The former content of a row is overwritten, not merely freed.
-        try connection.execute("PRAGMA secure_delete = ON")
+        try connection.overwrite(true)
         while try sealPortion() { try after(.portion) }
         try after(.rowsDone)
-        try connection.execute("VACUUM")
-        try HealthStore.emptyLog(connection)
+        try connection.rewrite()
         try after(.rewritten)
         try connection.transaction {
             let rows = try connection.integer("SELECT rows FROM form_upgrade")
@@ -109,7 +108,7 @@ struct FormUpgrade {
                     detail: "so that ids and lengths follow from no value; backups from before do"),
                 at: now)
         }
-        try connection.execute("PRAGMA secure_delete = OFF")
+        try connection.overwrite(false)
         return true
     }
 

@@ -3,10 +3,11 @@ public import ClaritySystem
 import Database
 import Synchronization
 
-/// Stores a person's health data on this machine: the outbox, the pulled data, and the session.
+/// Stores a person's health data: the outbox, the pulled data, and the session; in a file on this
+/// machine, or in PostgreSQL.
 ///
 /// Values, tokens and pulled rows are encrypted; kinds, times, states and counts are not. Several
-/// processes may use one file at the same time. Every call is one transaction or several in
+/// processes may use one place at the same time. Every call is one transaction or several in
 /// sequence, and waits up to 30 s for another process. If a process is killed in between, the last
 /// commit stands.
 ///
@@ -20,11 +21,11 @@ public final class HealthStore: @unchecked Sendable {
     let sealer: Sealer
     /// The identifier of the store's master key; not the key.
     let keyID: String
-    let path: String
+    let place: any HealthPlace
+    /// The place for messages: the path of the file, or the name of the server.
+    var path: String { place.name }
     /// The state directory.
-    var folder: String {
-        String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
-    }
+    var folder: String { place.folder }
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock
@@ -32,13 +33,10 @@ public final class HealthStore: @unchecked Sendable {
     let tenancy: Tenancy
     /// Whether opening the store encrypted the rows of an earlier release again.
     public let wasUpgraded: Bool
-    private let connection: FileConnection
-    /// Prevents a restore and a change of the master key while the store is used; a rehearsal needs
-    /// none.
-    let share: StoreLock?
+    private let connection: Connection
     private let lock = Mutex(())
     /// A second connection that only reads; open while much is written.
-    private var lookout: FileConnection?
+    private var lookout: Connection?
     private let looking = Mutex(())
     /// The owner of the batches that this store sends; drawn when first needed.
     private let sender = Mutex<UploadOwner?>(nil)
@@ -62,8 +60,8 @@ public final class HealthStore: @unchecked Sendable {
         let opening = try StoreOpening(
             stateDirectory, environment, actor: actor, clock: clock)
         try self.init(
-            path: opening.file.path, key: opening.key, lock: opening.lock, actor: actor,
-            clock: clock, wasUpgraded: opening.wasUpgraded)
+            in: HealthFilePlace(opening.file.path, lock: opening.lock), key: opening.key,
+            actor: actor, clock: clock, wasUpgraded: opening.wasUpgraded)
     }
 
     /// The notice for a person if `wasUpgraded`.
@@ -77,33 +75,24 @@ public final class HealthStore: @unchecked Sendable {
         HealthFile(in: stateDirectory).isKept
     }
 
-    /// Creates a store from a connection, migrates its schema and checks the key.
-    ///
-    /// - Parameter open: opens the connection; by default, one to the existing file.
+    /// Opens the store of a place and checks the key.
     init(
-        path: String, key: MasterKey, lock share: StoreLock? = nil, actor: AuditActor,
-        clock: any WallClock, wasUpgraded: Bool = false,
-        connection open: (() throws -> FileConnection)? = nil
+        in place: any HealthPlace, key: MasterKey, actor: AuditActor, clock: any WallClock,
+        wasUpgraded: Bool = false
     ) throws(HealthStoreError) {
-        self.path = path
-        self.share = share
+        self.place = place
         self.actor = actor
         self.clock = clock
         do {
             keyID = try key.identifier()
-            connection = try open?() ?? FileConnection(path: path, access: .readWrite)
-            let keyID = keyID
-            try HealthStore.prepare(connection) { _ in
-                guard share != nil else { return }
-                try HealthBackup.makeBeforeMigration(of: path, keyID: keyID)
-            }
+            connection = try place.open(keyID: keyID)
             let isRotating = try RotationState(connection) != nil
             do {
                 sealer = try Canary.sealer(key, connection)
             } catch is SealingError where isRotating {
-                throw HealthStoreError.rotationUnfinished(path: path)
+                throw HealthStoreError.rotationUnfinished(path: place.name)
             }
-            guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: path) }
+            guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: place.name) }
             tenancy = try Tenancy(connection)
             let isUpgraded = try FormUpgrade(connection: connection, sealer: sealer).run(
                 actor: actor, at: clock.now)
@@ -111,60 +100,29 @@ public final class HealthStore: @unchecked Sendable {
             try audit.beginNote(connection)
             try audit.noteEnd(connection)
         } catch let error as SealingError where error.table == "canary" {
-            throw .wrongKey(path: path)
+            throw .wrongKey(path: place.name)
         } catch {
-            throw HealthStore.described(error, path)
-        }
-    }
-
-    /// Configures a connection to the file as all connections are, and migrates the schema.
-    ///
-    /// - Parameter keeping: backs the file up; called before its schema changes.
-    static func prepare(
-        _ connection: FileConnection, keeping: (Int) throws -> Void
-    ) throws {
-        // Checked first, so that a file that is not ours stays unchanged.
-        _ = try HealthSchema.migrations.version(of: connection)
-        // Set only if it differs (2 is incremental), because SQLite writes it each time.
-        if try connection.integer("PRAGMA auto_vacuum") != 2 {
-            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        }
-        try connection.useWriteAheadLog()
-        try connection.execute(
-            """
-            PRAGMA synchronous = FULL;
-            PRAGMA foreign_keys = ON;
-            PRAGMA trusted_schema = OFF;
-            """)
-        try HealthSchema.migrations.migrate(connection, keeping: keeping)
-    }
-
-    /// Copies the log into the file and truncates the log; waits for readers.
-    static func emptyLog(_ connection: Connection) throws(DatabaseError) {
-        let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
-        // SQLITE_BUSY, which this pragma returns as a row.
-        if isHeld == 1 {
-            throw DatabaseError(code: 5, message: "another process reads the database")
+            throw HealthStore.described(error, place.name)
         }
     }
 
     /// Runs `body` with the connection. Several queries in it may see different states of the file.
     func access<Result>(
-        _ body: (FileConnection) throws -> Result
+        _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try HealthStore.describing(path) { try lock.withLock { _ in try body(connection) } }
     }
 
     /// Runs `body` in a transaction that sees one state of the file; `body` must not write.
     func snapshot<Result>(
-        _ body: (FileConnection) throws -> Result
+        _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try access { connection in try connection.snapshot { try body(connection) } }
     }
 
     /// Reads committed data; while much is written, it does not wait for the writer.
     func look<Result>(
-        _ body: (FileConnection) throws -> Result
+        _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         guard looking.withLock({ _ in lookout != nil }) else { return try access(body) }
         return try HealthStore.describing(path) {
@@ -172,7 +130,7 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    private func openLookout() throws(DatabaseError) -> FileConnection {
+    private func openLookout() throws(DatabaseError) -> Connection {
         guard let lookout else {
             throw DatabaseError(code: 21, message: "the second connection was closed meanwhile")
         }
@@ -184,18 +142,16 @@ public final class HealthStore: @unchecked Sendable {
     func setLookout(_ isThere: Bool) throws(HealthStoreError) {
         try HealthStore.describing(path) {
             try looking.withLock { _ in
-                lookout =
-                    isThere && share != nil
-                    ? try FileConnection(path: path, access: .readWrite) : nil
+                lookout = isThere ? try place.lookout() : nil
             }
         }
     }
 
     /// Returns the owner of the batches that this store sends.
     func uploadOwner() throws(HealthStoreError) -> UploadOwner {
-        try HealthStore.describing(path) {
+        try access { connection in
             try sender.withLock { owner in
-                let drawn = try owner ?? UploadOwner(lockedBy: share)
+                let drawn = try owner ?? UploadOwner(in: place, connection)
                 owner = drawn
                 return drawn
             }
@@ -204,9 +160,9 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Leaves the batches that this store was sending to whoever sends next.
     func endSending() throws(HealthStoreError) {
-        try HealthStore.describing(path) {
+        try access { connection in
             try sender.withLock { owner in
-                if let owner { try share?.unlock(byte: owner.number) }
+                if let owner { try place.unlock(owner.number, connection) }
                 owner = nil
             }
         }
@@ -214,9 +170,10 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Whether the attempt that sends a batch is still alive; `false` for a batch of an earlier
     /// version, which has no owner.
-    func isSent(by owner: Int64?) throws(HealthStoreError) -> Bool {
+    func isSent(by owner: Int64?, _ connection: Connection) throws -> Bool {
         guard let owner else { return false }
-        return try StoreLock.isLocked(byte: owner, of: HealthFile(of: path))
+        let isOwn = sender.withLock { $0?.number == owner }
+        return try isOwn || place.isLocked(owner, connection)
     }
 
     /// Writes the user's data in one transaction, which an error rolls back as a whole.
@@ -224,7 +181,7 @@ public final class HealthStore: @unchecked Sendable {
     /// - Parameter allowsVacancy: whether the data may belong to nobody, as before a login.
     /// - Throws: `changedHands` or `loggedOut` after a logout that removed everything.
     func change<Result>(
-        allowsVacancy: Bool = false, _ body: (FileConnection) throws -> Result
+        allowsVacancy: Bool = false, _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try changeAnyway { connection in
             try tenancy.check(connection, allowsVacancy: allowsVacancy)
@@ -238,7 +195,7 @@ public final class HealthStore: @unchecked Sendable {
     /// - Parameter body: returns how many rows it changed.
     /// - Returns: how many rows all of them changed.
     func change(
-        inPortionsOf portion: Int64, _ body: (FileConnection) throws -> Int64
+        inPortionsOf portion: Int64, _ body: (Connection) throws -> Int64
     ) throws(HealthStoreError) -> Int64 {
         var total: Int64 = 0
         while true {
@@ -250,7 +207,7 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Writes in one transaction, without checking whose data it is.
     func changeAnyway<Result>(
-        _ body: (FileConnection) throws -> Result
+        _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try access { connection in
             let result = try connection.transaction { try body(connection) }

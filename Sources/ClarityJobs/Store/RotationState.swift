@@ -57,8 +57,8 @@ extension RotationState {
     func write(_ connection: Connection) throws {
         try connection.run(
             """
-            INSERT OR REPLACE INTO rotation (id, \(Column.list))
-            VALUES (1, \(Column.parameters))
+            INSERT INTO rotation (id, \(Column.list)) VALUES (1, \(Column.parameters))
+            ON CONFLICT (id) DO UPDATE SET \(Column.replacements(besides: []))
             """,
             .text(phase.rawValue), .instant(begunAt), .blob(proof),
             .integer(isNewInFile ? 1 : 0), .integer(wasFormerInFile ? 1 : 0), .text(table),

@@ -34,7 +34,7 @@ struct StoreOpening {
             let key = try HealthStore.key(of: file, environment)
             try KeyCheck(file, environment).require(key)
             wasUpgraded = try HealthStore(
-                path: file.path, key: key, lock: alone, actor: actor, clock: clock
+                in: HealthFilePlace(file.path, lock: alone), key: key, actor: actor, clock: clock
             ).wasUpgraded
         }
         if let opening {
@@ -175,7 +175,7 @@ extension HealthStore {
             _ throws(MasterKeyError) in try .random()
         }
         let isThere = file.exists
-        return try HealthStore(path: file.path, key: key, actor: AuditActor(), clock: clock) {
+        let place = HealthCopyPlace(file: file) {
             let copy = try FileConnection(path: "")
             if isThere {
                 let drafts = temporaryFolder(environment)
@@ -183,5 +183,6 @@ extension HealthStore {
             }
             return copy
         }
+        return try HealthStore(in: place, key: key, actor: AuditActor(), clock: clock)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct AnalysesInsightRequestsTests {
+@Suite(.onBothEngines) struct AnalysesInsightRequestsTests {
     private let folder = StateFolder()
 
     @Test func `an analysis leads to one request, whatever became of it`() throws {

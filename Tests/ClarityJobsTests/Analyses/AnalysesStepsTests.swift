@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct AnalysesStepsTests {
+@Suite(.onBothEngines) struct AnalysesStepsTests {
     private let folder = StateFolder()
 
     /// Makes a day with steps in one minute.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct AnalysesTests {
+@Suite(.onBothEngines) struct AnalysesTests {
     private let folder = StateFolder()
     private let sunday = CivilDay(daysSince1970: 20_000)
     private let result = AnalysisResult(
@@ -118,7 +118,7 @@ import Testing
         let last = try store.analyses.queue(
             of: CivilDay(daysSince1970: 20_022), as: .steps, knownMinutes: 9000, at: noon)
         try store.analyses.fail(last, reason: "too few", at: noon)
-        try store.access { try $0.execute("UPDATE analyses SET sealed = x'00' WHERE id = 2") }
+        try store.access { try $0.run("UPDATE analyses SET sealed = x'00' WHERE id = 2") }
         func days(_ first: Int, _ last: Int) -> ClosedRange<CivilDay> {
             CivilDay(daysSince1970: first)...CivilDay(daysSince1970: last)
         }

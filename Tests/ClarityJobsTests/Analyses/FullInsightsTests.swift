@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct FullInsightsTests {
+@Suite(.onBothEngines) struct FullInsightsTests {
     private let folder = StateFolder()
 
     private func preview(_ id: String, _ json: String = "cut", at seconds: Int64 = 0) -> CachedRow {

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClaritySystem
 
-@Suite("Pruning of the archive")
+@Suite("Pruning of the archive", .onBothEngines)
 struct ArchivePruningTests {
     private let folder = StateFolder()
     private let store: HealthStore
@@ -142,7 +142,7 @@ struct ArchivePruningTests {
     @Test func `a damaged month goes too`() throws {
         _ = try keep(collected())
         try store.access { connection in
-            try connection.execute(
+            try connection.run(
                 "UPDATE segments SET sealed = x'00' WHERE id = (SELECT min(id) FROM segments)")
         }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityScheduler
 @testable import ClaritySystem
 
-@Suite("The archive")
+@Suite("The archive", .onBothEngines)
 struct ArchiveTests {
     private let folder = StateFolder()
     private let store: HealthStore
@@ -149,7 +149,7 @@ struct ArchiveTests {
         #expect(numbers.prefix(1023).allSatisfy { $0 != nil } && numbers.last == .some(nil))
     }
 
-    @Test func `a damaged month is named, and the others stay readable`() throws {
+    @Test(.onFilesAlone) func `a damaged month is named, and the others stay readable`() throws {
         var collector = archived(0..<3)
         collector.add(40 * 86_400)
         _ = try keep(collector)
@@ -175,7 +175,9 @@ struct ArchiveTests {
         #expect(proof.damaged[0].hasPrefix("records of HeartRate in 20"))
     }
 
-    @Test func `an older content of a month is not taken for the present one`() throws {
+    @Test(.onFilesAlone) func `an older content of a month is not taken for the present one`()
+        throws
+    {
         _ = try keep(archived(0..<3))
         let connection = try FileConnection(path: "\(folder.path)/health.db", access: .readWrite)
         let old = try #require(try connection.first("SELECT sealed FROM segments") { $0.blob(0) })
@@ -185,7 +187,7 @@ struct ArchiveTests {
         #expect(try store.archive.prove(in: .utc).damaged.count == 1)
     }
 
-    @Test func `a change of the master key leaves every record known`() throws {
+    @Test(.onFilesAlone) func `a change of the master key leaves every record known`() throws {
         let filled = try FilledStore()
         _ = try KeyRotation(
             stateDirectory: filled.folder.path, environment: [:], to: .made, actor: AuditActor(),

@@ -7,7 +7,7 @@ import Testing
 @testable import ClaritySystem
 
 /// The sums of days beside the segments.
-@Suite("Days of the archive")
+@Suite("Days of the archive", .onBothEngines)
 struct DaySumsTests {
     private let folder = StateFolder()
     private let store: HealthStore
@@ -53,7 +53,7 @@ struct DaySumsTests {
     }
 
     private var sealed: Connection {
-        get throws { try FileConnection(path: "\(folder.path)/health.db", access: .readWrite) }
+        get throws { try folder.connect() }
     }
 
     @Test func `they are what the records add up to, however the records came`() throws {
@@ -72,7 +72,7 @@ struct DaySumsTests {
     @Test func `they are known without opening a segment`() throws {
         try keep(Self.seconds, in: zone)
         let before = try days(in: zone)
-        try sealed.execute("UPDATE segments SET sealed = x'00'")
+        try sealed.run("UPDATE segments SET sealed = x'00'")
 
         #expect(try days(in: zone) == before)
         #expect(try store.archive.stocks(in: zone).stocks.map(\.records) == [600])
@@ -87,7 +87,7 @@ struct DaySumsTests {
         _ change: String
     ) throws {
         try keep(Self.seconds, in: change.hasSuffix("= generation") ? .utc : zone)
-        try sealed.execute(change)
+        try sealed.run(change)
 
         let found = try days(in: zone)
 
@@ -107,7 +107,7 @@ struct DaySumsTests {
 
     @Test func `a damaged month has no sums that leave its records out`() throws {
         try keep(0..<10, in: zone)
-        try sealed.execute("UPDATE segments SET sealed = x'00'")
+        try sealed.run("UPDATE segments SET sealed = x'00'")
         try keep(10..<13, in: zone)
         let type = try #require(try store.archive.types().first)
 

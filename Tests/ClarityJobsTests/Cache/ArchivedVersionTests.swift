@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct ArchivedVersionTests {
+@Suite(.onBothEngines) struct ArchivedVersionTests {
     private let folder = StateFolder()
 
     private func filled() throws -> HealthStore {

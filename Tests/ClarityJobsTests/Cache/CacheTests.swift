@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct CacheTests {
+@Suite(.onBothEngines) struct CacheTests {
     private let folder = StateFolder()
 
     private func row(_ id: String, _ json: String, at seconds: Int64 = 0) -> CachedRow {
@@ -71,7 +71,7 @@ import Testing
         #expect(try archived(store) == 2)
     }
 
-    @Test func `two rows whose contents were exchanged are noticed`() throws {
+    @Test(.onFilesAlone) func `two rows whose contents were exchanged are noticed`() throws {
         let store = try folder.open()
         _ = try store.cache.upsert([row("a", "1"), row("b", "2")], into: .insights, syncedAt: noon)
         try store.sql(

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct MetricReadingTests {
+@Suite(.onBothEngines) struct MetricReadingTests {
     private let folder = StateFolder()
     private let user = "5f0c7e52-6a1d-4f0e-9b1e-2d8a4c3b7a10"
     private let start = Instant(secondsSince1970: 1_700_000_000)
@@ -183,7 +183,9 @@ import Testing
             ])
     }
 
-    @Test func `a range is found by its index, in the cache and in the outbox`() throws {
+    @Test(.onFilesAlone) func `a range is found by its index, in the cache and in the outbox`()
+        throws
+    {
         let plans = try folder.open().access { connection in
             try [
                 """

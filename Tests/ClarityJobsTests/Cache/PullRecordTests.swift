@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct PullRecordTests {
+@Suite(.onBothEngines) struct PullRecordTests {
     private let folder = StateFolder()
 
     @Test func `each part has its own record, and nothing is known at first`() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct RetentionTests {
+@Suite(.onBothEngines) struct RetentionTests {
     private let folder = StateFolder()
 
     private func settled(_ store: HealthStore, _ range: Range<Int>, at: Instant) throws {
@@ -227,7 +227,7 @@ import Testing
 
     private func ids(_ table: String, _ store: HealthStore) throws -> [Int64] {
         try store.access { connection in
-            try connection.all("SELECT rowid FROM \(table) ORDER BY rowid") { $0.integer(0) }
+            try connection.all("SELECT id FROM \(table) ORDER BY id") { $0.integer(0) }
         }
     }
 
@@ -308,7 +308,7 @@ import Testing
         #expect(counts[.versions].count == 1)
     }
 
-    @Test func `compacting empties the log and gives the space back`() throws {
+    @Test(.onFilesAlone) func `compacting empties the log and gives the space back`() throws {
         let store = try folder.open()
         try settled(store, 0..<1000, at: noon)
         try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)

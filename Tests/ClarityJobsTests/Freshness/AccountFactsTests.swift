@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite("The facts of an account") struct AccountFactsTests {
+@Suite("The facts of an account", .onBothEngines) struct AccountFactsTests {
     private let folder = StateFolder()
 
     @Test func `an empty store has goals without data, counts of zero and no login`() throws {

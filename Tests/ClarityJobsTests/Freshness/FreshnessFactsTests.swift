@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite("What the store knows of a goal") struct FreshnessFactsTests {
+@Suite("What the store knows of a goal", .onBothEngines) struct FreshnessFactsTests {
     private let folder = StateFolder()
     private let goal = FreshnessGoal(.samples(.heartRate), within: .seconds(3600))
 
@@ -15,21 +15,22 @@ import Testing
     ) throws {
         let end = noon.secondsSince1970 + seconds
         try store.access { connection in
-            try connection.execute(
+            try connection.run(
                 """
-                INSERT OR IGNORE INTO batches (id, state, client_timestamp_ms, processing_id,
-                    accepted_at_ms, finished_at_ms)
+                INSERT INTO batches (id, state, client_timestamp_ms, processing_id, accepted_at_ms,
+                    finished_at_ms)
                 VALUES (1, 'sending', 0, NULL, NULL, NULL), (2, 'accepted', 0, 'p', 0, NULL),
                     (3, 'unconfirmed', 0, 'p', 0, 0), (4, 'confirmed', 0, 'p', 0, 0)
+                ON CONFLICT (id) DO NOTHING
                 """)
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, state, batch_id, reason, sealed, as_of_s)
-                VALUES (?, ?, ?, randomblob(8),
-                    iif(?5 IN ('queued', 'rejected', 'setAside'), ?5, 'batched'),
-                    iif(?5 IN ('queued', 'rejected', 'setAside'), NULL,
-                        (SELECT id FROM batches WHERE state = ?5)), 'r', x'00', ?)
-                """, .text(kind), .integer(end), .integer(end), .null, .text(state),
+                VALUES (?1, ?2, ?2, randomblob(8),
+                    iif(?3 IN ('queued', 'rejected', 'setAside'), ?3, 'batched'),
+                    iif(?3 IN ('queued', 'rejected', 'setAside'), NULL,
+                        (SELECT id FROM batches WHERE state = ?3)), 'r', x'00', ?4)
+                """, .text(kind), .integer(end), .text(state),
                 .integer(asOf.map { noon.secondsSince1970 + $0 }))
         }
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct DayZoneTests {
+@Suite(.onBothEngines) struct DayZoneTests {
     private let folder = StateFolder()
 
     @Test func `the first zone is settled, sealed, until everything is removed`() throws {

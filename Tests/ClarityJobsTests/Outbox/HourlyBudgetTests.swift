@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct HourlyBudgetTests {
+@Suite(.onBothEngines) struct HourlyBudgetTests {
     private let folder = StateFolder()
 
     private func wait(_ ages: [Int], limit: Int) -> Duration? {

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct MeteredBudgetTests {
+@Suite(.onBothEngines) struct MeteredBudgetTests {
     private let folder = StateFolder()
 
     @Test(

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxActionsTests {
+@Suite(.onBothEngines) struct OutboxActionsTests {
     private let folder = StateFolder()
 
     private func selection(
@@ -125,7 +125,7 @@ import Testing
         #expect(try store.outbox.retry(selection(reason: "Discarded")) == 4)
     }
 
-    @Test(arguments: ["sources", "outbox WHEN old.id > 5000"])
+    @Test(.onFilesAlone, arguments: ["sources", "outbox WHEN old.id > 5000"])
     func `a retry that ends early loses nothing that no reading brings again`(
         broken: String
     ) throws {

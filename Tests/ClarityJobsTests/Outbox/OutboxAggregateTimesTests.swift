@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests which aggregates are values of the same day or night, and which value is newer.
-@Suite struct OutboxAggregateTimesTests {
+@Suite(.onBothEngines) struct OutboxAggregateTimesTests {
     private let folder = StateFolder()
 
     private func steps(_ value: Double, source: String? = nil) -> Sample {

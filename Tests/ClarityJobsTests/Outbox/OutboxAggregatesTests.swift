@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxAggregatesTests {
+@Suite(.onBothEngines) struct OutboxAggregatesTests {
     private let folder = StateFolder()
 
     private func day(_ value: Double, _ minute: Int = 1) -> Sample { sample(.steps, minute, value) }
@@ -144,7 +144,7 @@ import Testing
         #expect(counts.added == 5)
     }
 
-    @Test func `the rows of a day are found by the index`() throws {
+    @Test(.onFilesAlone) func `the rows of a day are found by the index`() throws {
         let plan = try folder.open().access { connection in
             try connection.all(
                 "EXPLAIN QUERY PLAN \(Outbox.aggregateQuery)", "steps", 1, 1

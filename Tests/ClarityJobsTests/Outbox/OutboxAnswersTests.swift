@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxAnswersTests {
+@Suite(.onBothEngines) struct OutboxAnswersTests {
     private let folder = StateFolder()
 
     /// Opens the store anew for each step, as a process does after its predecessor was killed.

@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxCountsTests {
+@Suite(.onBothEngines) struct OutboxCountsTests {
     private let folder = StateFolder()
 
     @Test func `every sample is in exactly one place of the sum`() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests a day's former value whose batch comes back after a later value has arrived.
-@Suite struct OutboxFollowedTests {
+@Suite(.onBothEngines) struct OutboxFollowedTests {
     private let folder = StateFolder()
 
     private func day(_ value: Double) -> Sample { sample(.steps, 1, value) }

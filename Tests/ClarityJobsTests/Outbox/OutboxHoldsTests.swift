@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests the samples that the client's own rules hold back.
-@Suite struct OutboxHoldsTests {
+@Suite(.onBothEngines) struct OutboxHoldsTests {
     private let folder = StateFolder()
 
     private func draw(_ rules: BatchRules) throws -> OutboxDraw {

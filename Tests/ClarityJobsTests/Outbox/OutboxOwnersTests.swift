@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests two attempts that send at the same time; each opens the store as its own process would.
-@Suite struct OutboxOwnersTests {
+@Suite(.onBothEngines) struct OutboxOwnersTests {
     private let folder = StateFolder()
 
     @Test(arguments: [true, false])

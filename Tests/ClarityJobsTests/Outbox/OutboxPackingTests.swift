@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests the samples that need nothing more and are packed by kind and month.
-@Suite struct OutboxPackingTests {
+@Suite(.onBothEngines) struct OutboxPackingTests {
     private let folder = StateFolder()
     private let user = "5f0c7e52-6a1d-4f0e-9b1e-2d8a4c3b7a10"
 
@@ -269,7 +269,7 @@ import Testing
         let samples = months(0..<200)
         let store = try store(samples)
         try store.access {
-            try $0.execute("UPDATE packed_samples SET sealed = zeroblob(99) WHERE id = 1")
+            try $0.run("UPDATE packed_samples SET sealed = zeroblob(99) WHERE id = 1")
         }
 
         let findings = try store.outbox.prove().findings
@@ -303,7 +303,7 @@ import Testing
     @Test func `damaged totals are named, and counted anew`() throws {
         let samples = months(0..<200)
         let store = try store(samples)
-        try store.access { try $0.execute("UPDATE packed_totals SET sealed = zeroblob(99)") }
+        try store.access { try $0.run("UPDATE packed_totals SET sealed = zeroblob(99)") }
 
         #expect(try store.outbox.counts()[.confirmed] == 200)
         #expect(try store.cache.metricStocks().first?.last == samples[199].start)

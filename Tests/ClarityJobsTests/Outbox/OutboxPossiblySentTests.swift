@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests unanswered uploads to a backend that does not deduplicate.
-@Suite struct OutboxPossiblySentTests {
+@Suite(.onBothEngines) struct OutboxPossiblySentTests {
     private let folder = StateFolder()
     private let open = testRules(.samples, isIdempotent: false)
     private let holding = testRules(.samples, isIdempotent: false, resends: false)

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Damages a sound outbox by hand, once for each rule.
-@Suite struct OutboxProofTests {
+@Suite(.onBothEngines) struct OutboxProofTests {
     private let folder = StateFolder()
 
     /// Makes an outbox with samples in six states, and a reading.
@@ -106,7 +106,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: damages.indices)
+    @Test(.onFilesAlone, arguments: damages.indices)
     func `each rule finds what breaks it`(index: Int) throws {
         let (rule, damage, words) = Self.damages[index]
         let store = try filled()

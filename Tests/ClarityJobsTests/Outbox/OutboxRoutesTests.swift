@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 /// Tests batches and the upload routes that they take.
-@Suite struct OutboxRoutesTests {
+@Suite(.onBothEngines) struct OutboxRoutesTests {
     private let folder = StateFolder()
 
     private func draw(_ rules: BatchRules..., limit: Int = 100) throws -> OutboxDraw {

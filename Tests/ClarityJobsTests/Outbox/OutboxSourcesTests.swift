@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxSourcesTests {
+@Suite(.onBothEngines) struct OutboxSourcesTests {
     private let folder = StateFolder()
     private let later = Instant(secondsSince1970: 4_000_000_000)
 

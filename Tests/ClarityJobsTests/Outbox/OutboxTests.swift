@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct OutboxTests {
+@Suite(.onBothEngines) struct OutboxTests {
     @Test func `a sample is queued once, however often it comes`() throws {
         let folder = StateFolder()
         let store = try folder.open()

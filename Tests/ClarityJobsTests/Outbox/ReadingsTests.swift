@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct ReadingsTests {
+@Suite(.onBothEngines) struct ReadingsTests {
     private let folder = StateFolder()
 
     private func day(_ index: Int, _ steps: Double) -> (sample: Sample, asOf: Instant) {
@@ -142,7 +142,8 @@ import Testing
         #expect(try wiped.outbox.prove().findings == [])
     }
 
-    @Test func `the rows of a file from before there was a ledger are its first entry`() throws {
+    @Test(.onFilesAlone)
+    func `the rows of a file from before there was a ledger are its first entry`() throws {
         let connection = try folder.makeFile(version: 7)
         try connection.execute(
             """

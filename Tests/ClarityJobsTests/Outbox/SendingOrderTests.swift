@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct SendingOrderTests {
+@Suite(.onBothEngines) struct SendingOrderTests {
     private static let types = Dictionary(
         uniqueKeysWithValues: SampleKind.allCases.map { ($0, $0.rawValue) })
 
@@ -89,7 +89,9 @@ import Testing
         #expect(oldest > 10)
     }
 
-    @Test func `the newest and the oldest are found in the index, without sorting`() throws {
+    @Test(.onFilesAlone) func `the newest and the oldest are found in the index, without sorting`()
+        throws
+    {
         let store = try StateFolder().open()
 
         let plan = try ["ASC", "DESC"].map { direction in

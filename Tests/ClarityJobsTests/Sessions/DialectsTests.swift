@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct DialectsTests {
+@Suite(.onBothEngines) struct DialectsTests {
     @Test func `each backend's dialect outlives the process, and the last word counts`() throws {
         let folder = StateFolder()
 
@@ -23,7 +23,9 @@ import Testing
         #expect(throws: HealthStoreError.self) { try store.sessions.remember("", of: "http://a") }
     }
 
-    @Test func `a file of the version before gets the table and keeps its data`() throws {
+    @Test(.onFilesAlone) func `a file of the version before gets the table and keeps its data`()
+        throws
+    {
         let folder = StateFolder()
         // Step 5 of the migrations makes the table.
         try folder.makeFile(version: 4).execute(

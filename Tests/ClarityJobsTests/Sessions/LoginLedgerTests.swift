@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct LoginLedgerTests {
+@Suite(.onBothEngines) struct LoginLedgerTests {
     private let folder = StateFolder()
 
     /// Returns an instant this many minutes after noon.
@@ -98,7 +98,9 @@ import Testing
         #expect(try reserve(atMinute: 1) == .granted(3))
     }
 
-    @Test func `what has passed is forgotten, and no address is in the files`() throws {
+    @Test(.onFilesAlone) func `what has passed is forgotten, and no address is in the files`()
+        throws
+    {
         _ = try reserve("marker@example.com", atMinute: 0)
         _ = try reserve("other@example.com", atMinute: 15)
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct SessionPasswordTests {
+@Suite(.onBothEngines) struct SessionPasswordTests {
     private let folder = StateFolder()
     private let name = "clarity-jobs.password"
 

@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct SessionRecordTests {
+@Suite(.onBothEngines) struct SessionRecordTests {
     private let folder = StateFolder()
 
     private func session(_ token: String, user: String = "ada") -> Session {

@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct SessionsTests {
+@Suite(.onBothEngines) struct SessionsTests {
     private let folder = StateFolder()
 
     private func session(_ user: String) -> Session {
@@ -23,7 +23,8 @@ import Testing
         #expect(try folder.open().sessions.owner() == "ada")
     }
 
-    @Test func `one at a time may renew the session, and nothing in the folder shows it`() throws {
+    @Test(.onFilesAlone)
+    func `one at a time may renew the session, and nothing in the folder shows it`() throws {
         let (store, other) = (try folder.open(), try folder.open())
         let before = folder.names
         var first = try store.sessions.lock()
@@ -40,7 +41,7 @@ import Testing
         #expect(names == before)
     }
 
-    @Test func `another user is refused, after a logout too`() throws {
+    @Test(.onFilesAlone) func `another user is refused, after a logout too`() throws {
         try folder.open().sessions.save(session("ada"))
         try folder.open().sessions.clear()
 

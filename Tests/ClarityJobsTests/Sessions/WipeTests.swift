@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct WipeTests {
+@Suite(.onBothEngines) struct WipeTests {
     private let folder = StateFolder()
 
     private static func session(_ user: String, _ token: String = "t") -> Session {
@@ -20,7 +20,7 @@ import Testing
         get throws {
             try #require(
                 SourceStamp(
-                    path: "\(folder.path)/health.db", reader: "1", at: noon + .seconds(1 << 31)))
+                    path: "\(folder.path)/master.key", reader: "1", at: noon + .seconds(1 << 31)))
         }
     }
 
@@ -68,7 +68,9 @@ import Testing
         #expect(try after.wipe().total == 0)
     }
 
-    @Test func `every table is either wiped or known to hold nothing of a user`() throws {
+    @Test(.onFilesAlone) func `every table is either wiped or known to hold nothing of a user`()
+        throws
+    {
         let tables = try folder.open().access { connection in
             try connection.all("SELECT name FROM sqlite_schema WHERE type = 'table'") { $0.text(0) }
         }
@@ -78,7 +80,7 @@ import Testing
         #expect(Set(tables) == Set(known))
     }
 
-    @Test func `no sealed page is left in the file or its log`() throws {
+    @Test(.onFilesAlone) func `no sealed page is left in the file or its log`() throws {
         let store = try fill()
         let sealed = try store.access { connection in
             try [
@@ -184,7 +186,9 @@ import Testing
                 == .usedUp(until: noon + .seconds(900)))
     }
 
-    @Test func `a reader delays the old pages, and the next call gives them up`() throws {
+    @Test(.onFilesAlone) func `a reader delays the old pages, and the next call gives them up`()
+        throws
+    {
         _ = try fill()
         let reader = try FileConnection(path: "\(folder.path)/health.db", access: .readOnly)
         try reader.execute("BEGIN")

@@ -1,13 +1,17 @@
 import ClaritySystem
 @preconcurrency import Glibc
 import Database
+import Synchronization
 
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
 /// A temporary state directory, which `deinit` removes with everything in it.
-final class StateFolder {
+final class StateFolder: Sendable {
     let path: String
+    /// The server that has the health data of a test on PostgreSQL, and the database there.
+    private let server = HealthServer.current
+    private let database = Mutex<ServerAddress?>(nil)
 
     init() {
         var template = Array("/tmp/clarity-cache-test.XXXXXX".utf8CString)
@@ -16,6 +20,11 @@ final class StateFolder {
     }
 
     deinit {
+        do {
+            if let server, let database = database.withLock({ $0 }) { try server.remove(database) }
+        } catch {
+            // A store of the test is still open, and the database goes with the server.
+        }
         for name in names { unlink("\(path)/\(name)") }
         rmdir(path)
     }
@@ -23,7 +32,31 @@ final class StateFolder {
     func open(
         _ environment: [String: String] = [:], clock: any WallClock = SystemClock()
     ) throws -> HealthStore {
-        try HealthStore(stateDirectory: path, environment: environment, clock: clock)
+        guard let place = try place() else {
+            return try HealthStore(stateDirectory: path, environment: environment, clock: clock)
+        }
+        return try HealthStore(
+            in: place, key: HealthStore.key(of: HealthFile(in: path), environment),
+            actor: AuditActor(), clock: clock)
+    }
+
+    /// Connects to the health data beside a store.
+    func connect() throws -> Connection {
+        guard let place = try place() else {
+            return try FileConnection(path: "\(path)/health.db", access: .readWrite)
+        }
+        return try place.open(keyID: "")
+    }
+
+    /// The place on the server, for `account`; `nil` in a test with files.
+    func place(of account: String = "ada") throws -> HealthServerPlace? {
+        guard let server else { return nil }
+        let address = try database.withLock { database in
+            let known = try database ?? server.makeDatabase()
+            database = known
+            return known
+        }
+        return HealthServerPlace(address: address, account: account, folder: path)
     }
 
     /// Makes a file of an earlier version, encrypted with the first test key, and returns a

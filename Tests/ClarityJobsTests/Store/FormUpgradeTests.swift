@@ -97,7 +97,7 @@ import Testing
 
     private func upgrade(_ folder: StateFolder) throws -> (FormUpgrade, Connection) {
         let connection = try FileConnection(path: "\(folder.path)/health.db")
-        try HealthStore.prepare(connection) { _ in }
+        try HealthFilePlace.prepare(connection) { _ in }
         return (FormUpgrade(connection: connection, sealer: try sealer(firstKey)), connection)
     }
 

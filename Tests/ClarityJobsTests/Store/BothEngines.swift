@@ -1,0 +1,78 @@
+import ClarityTestSupport
+import Database
+import Testing
+
+@testable import ClarityJobs
+
+/// Runs each test of a suite with files, and then once more with PostgreSQL, where `StateFolder`
+/// opens its stores as accounts of one database.
+struct BothEngines: SuiteTrait, TestTrait, TestScoping {
+    var isRecursive: Bool { true }
+
+    /// Adds to each failure that it was with PostgreSQL.
+    private var naming: IssueHandlingTrait {
+        .compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append("with PostgreSQL")
+            return issue
+        }
+    }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await function()
+        guard testCase != nil, !test.traits.contains(where: { $0 is FilesAlone }),
+            PostgresServer.isAvailable
+        else { return }
+        let server = try await HealthServer.shared()
+        try await HealthServer.$current.withValue(server) {
+            try await naming.provideScope(for: test, testCase: testCase, performing: function)
+        }
+    }
+}
+
+/// Marks a test of what only files have, in a suite that runs on both engines.
+struct FilesAlone: TestTrait {}
+
+/// The server with which a test runs that runs on both engines.
+struct HealthServer: Sendable {
+    /// `nil` in a test that runs with files.
+    @TaskLocal static var current: HealthServer?
+
+    private let server: PostgresServer
+    private let template: ServerAddress
+
+    static func shared() async throws -> HealthServer { try await making.value }
+
+    private static let making = Task {
+        let server = try await PostgresServer.shared()
+        let template = try server.makeDatabase()
+        try ServerHealthSchema.make(at: template)
+        // Functions of SQLite with which tests write damage and rows.
+        try ServerConnection(template, schema: ServerHealthSchema.name).execute(
+            """
+            CREATE FUNCTION zeroblob(bigint) RETURNS bytea LANGUAGE sql
+                AS $$SELECT decode(repeat('00', $1::int), 'hex')$$;
+            CREATE FUNCTION randomblob(bigint) RETURNS bytea LANGUAGE sql
+                AS $$SELECT substring(uuid_send(gen_random_uuid()) FROM 1 FOR $1::int)$$;
+            """)
+        return HealthServer(server: server, template: template)
+    }
+
+    /// Makes a database for one state directory, whose numbers begin with 1 as those of a file.
+    func makeDatabase() throws -> ServerAddress {
+        try server.makeDatabase(from: template.database)
+    }
+
+    /// Removes a database that nobody uses any more.
+    func remove(_ database: ServerAddress) throws { try server.remove(database) }
+}
+
+extension Trait where Self == BothEngines {
+    static var onBothEngines: Self { BothEngines() }
+}
+
+extension Trait where Self == FilesAlone {
+    static var onFilesAlone: Self { FilesAlone() }
+}

@@ -1,0 +1,150 @@
+import ClaritySystem
+import ClarityTestSupport
+import Database
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite(
+    "Health data in PostgreSQL",
+    .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+struct ServerHealthTests {
+    /// Returns a state directory whose health data is on the server.
+    private func folder() async throws -> StateFolder {
+        HealthServer.$current.withValue(try await HealthServer.shared()) { StateFolder() }
+    }
+
+    /// Fills the tables, and returns the directory and the names of the tables.
+    private func filled() async throws -> (folder: StateFolder, tables: [String]) {
+        let folder = try HealthServer.$current.withValue(try await HealthServer.shared()) {
+            try FilledStore().folder
+        }
+        let own = try folder.connect()
+        // What `FilledStore` has no use for.
+        try own.execute(
+            """
+            INSERT INTO rotation (id, begun_at_ms, proof, new_in_file, former_in_file)
+                VALUES (1, 0, '', 0, 0);
+            INSERT INTO former_keys (generation, copy, sealed, retired_at_ms) VALUES (1, 1, '', 0);
+            INSERT INTO form_upgrade (id) VALUES (1);
+            INSERT INTO dialects (backend, name) VALUES ('a', 'b');
+            INSERT INTO login_tries (tag, tried_at_ms) VALUES (zeroblob(16), 0);
+            INSERT INTO restorations (made_at_ms, until_s, is_doubtful) VALUES (0, 0, 0);
+            INSERT INTO batches (client_timestamp_ms) VALUES (0);
+            INSERT INTO requests (route, sent_at_ms) VALUES ('a', 0);
+            INSERT INTO closures (route, until_ms) VALUES ('a', 0);
+            INSERT INTO metered_bytes (sent_at_ms, bytes) VALUES (0, 0);
+            INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
+                VALUES ('a', 1, 0);
+            INSERT INTO pruned_months (type, month) VALUES ('a', 0);
+            INSERT INTO notices (kind, subject, text, raised_at_ms) VALUES ('a', 'b', 'c', 0);
+            INSERT INTO notice_deliveries (notice, target, event, state)
+                SELECT id, 'a', 'raised', 'pending' FROM notices;
+            """)
+        let tables = try own.all(
+            """
+            SELECT tablename FROM pg_tables
+            WHERE schemaname = 'clarity_health' AND tablename <> 'schema_version'
+            ORDER BY tablename
+            """
+        ) { $0.text(0) }
+        return (folder, tables)
+    }
+
+    @Test func `no table shows or gives a row to another account`() async throws {
+        let (folder, tables) = try await filled()
+        let place = try #require(try folder.place())
+        let own = try folder.connect()
+        func count(_ table: String, _ connection: Connection) throws -> Int64? {
+            try connection.integer("SELECT count(*) FROM \(table)")
+        }
+        let known = HealthStore.wipedTables.map(\.0) + HealthStore.keptTables
+        #expect(Set(tables) == Set(known).subtracting(["sqlite_sequence"]))
+
+        for account in ["eve", nil] {
+            let stranger = try ServerConnection(
+                place.address, owner: account.map { .init(column: "account", value: $0) },
+                schema: ServerHealthSchema.name)
+            for table in tables {
+                let rows = try count(table, own)
+                #expect(rows ?? 0 > 0, "\(table)")
+                #expect(try count(table, stranger) == 0, "\(table)")
+                try stranger.run("UPDATE \(table) SET account = account")
+                #expect(stranger.changes == 0, "\(table)")
+                try stranger.run("DELETE FROM \(table)")
+                #expect(stranger.changes == 0, "\(table)")
+                #expect(try count(table, own) == rows, "\(table)")
+            }
+            #expect(try count("samples", own) ?? 0 > 0)
+            #expect(try count("samples", stranger) == 0)
+            let error = #expect(throws: DatabaseError.self) {
+                try stranger.run(
+                    "INSERT INTO closures (account, route, until_ms) VALUES ('ada', 'x', 0)")
+            }
+            #expect(error?.kind == .access)
+        }
+    }
+
+    @Test func `the server has neither the key nor a value`() async throws {
+        let (folder, tables) = try await filled()
+        let own = try folder.connect()
+        let rows = try tables.flatMap { table in
+            try own.all("SELECT CAST(\(table) AS text) FROM \(table)") { $0.text(0) }
+        }.joined(separator: "\n")
+        func hex(_ bytes: some Sequence<UInt8>) -> String {
+            bytes.map { String($0, radix: 16) }.map { $0.count == 1 ? "0\($0)" : $0 }.joined()
+        }
+        let key = String(decoding: folder.bytes(of: "master.key"), as: UTF8.self)
+            .split(separator: "\n")[0]
+
+        #expect(rows.contains("heart_rate"))
+        #expect(!rows.contains(key))
+        for secret in ["ada@example.com", "refresh", "Invented watch", "/home/ada", "Europe"] {
+            #expect(!rows.contains(secret) && !rows.contains(hex(secret.utf8)), "\(secret)")
+        }
+    }
+
+    @Test func `accounts of one database have the same numbers and know nothing of each other`()
+        async throws
+    {
+        let folder = try await folder()
+        let key = try MasterKey.random()
+        let stores = try ["ada", "eve"].map { account in
+            try HealthStore(
+                in: try #require(try folder.place(of: account)), key: key, actor: AuditActor(),
+                clock: SystemClock())
+        }
+        for (store, samples) in zip(stores, [heartRates(0..<5), heartRates(0..<7)]) {
+            _ = try store.outbox.enqueue(samples)
+        }
+        let batches = try stores.map { try #require(try $0.outbox.nextBatch(limit: 3, at: noon)) }
+        try stores[0].outbox.settle(batches[0], processingID: "p", at: noon)
+
+        #expect(try stores[0].outbox.states() == [.accepted: 3, .queued: 2])
+        #expect(try stores[1].outbox.states() == [.sending: 3, .queued: 4])
+        #expect(throws: HealthStoreError.self) {
+            try HealthStore(
+                in: try #require(try folder.place()), key: try MasterKey.random(),
+                actor: AuditActor(), clock: SystemClock())
+        }
+    }
+
+    @Test func `a database without this version's health data is refused`() async throws {
+        let empty = try await PostgresServer.shared().makeDatabase()
+        let none = #expect(throws: HealthStoreError.self) {
+            try HealthStore(
+                in: HealthServerPlace(address: empty, account: "ada", folder: "/nowhere"),
+                key: try MasterKey.random(), actor: AuditActor(), clock: SystemClock())
+        }
+        #expect(none?.description.contains("there is no health data in this database") == true)
+
+        let folder = try await folder()
+        try folder.connect().run("UPDATE schema_version SET version = 99")
+        let newer = #expect(throws: HealthStoreError.self) { try folder.open() }
+        guard case .schema(.newer(found: 99, _), _) = newer else {
+            Issue.record("\(String(describing: newer))")
+            return
+        }
+    }
+}
