@@ -48,6 +48,7 @@ import Testing
         let before = try next.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch
 
         killed = nil
+        try folder.waitForEnd(of: batch.owner)
         let after = try next.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch
 
         #expect(before == nil)

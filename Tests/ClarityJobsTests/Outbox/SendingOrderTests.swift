@@ -58,7 +58,7 @@ import Testing
         #expect(fill(starts, 6, types: [.steps: "a"]) == [9, 8])
     }
 
-    @Test(arguments: [1, 2, 3, 5, 8, 100])
+    @Test(.onFilesAlone, arguments: [1, 2, 3, 5, 8, 100])
     func `whatever comes in, the oldest is sent within four batches`(limit: Int) throws {
         var draw = SplitMix(state: UInt64(limit))
         let store = try StateFolder().open()

@@ -32,7 +32,8 @@ struct BothEngines: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// Marks a test of what only files have, in a suite that runs on both engines.
+/// Marks a test, in a suite that runs on both engines, of what only files have, or of choices that
+/// no engine makes.
 struct FilesAlone: TestTrait {}
 
 /// The server with which a test runs that runs on both engines.

@@ -48,6 +48,13 @@ final class StateFolder: Sendable {
         return try place.open(keyID: "")
     }
 
+    /// Returns when a sender whose store was closed is gone: a server ends a session a moment after
+    /// its client.
+    func waitForEnd(of sender: Int64) throws {
+        guard try place() != nil else { return }
+        try connect().run("SELECT pg_advisory_xact_lock(?)", .integer(sender))
+    }
+
     /// The place on the server, for `account`; `nil` in a test with files.
     func place(of account: String = "ada") throws -> HealthServerPlace? {
         guard let server else { return nil }
