@@ -19,8 +19,8 @@ public struct PostgresSchema: Sendable {
             switch statement.words.prefix(2).map({ $0.uppercased() }) {
             case ["CREATE", "TABLE"]: table(statement)
             case ["CREATE", "INDEX"], ["CREATE", "UNIQUE"]: index(statement)
-            // With the rights of whoever asks: a view has those of its owner otherwise, for whom
-            // the server would not compare the rows' owner.
+            // With the rights of whoever asks. Otherwise the server would apply the policies to
+            // the view's owner, who may be exempt from them.
             case ["CREATE", "VIEW"]:
                 "\(statement.text.replacingFirst(" AS", " WITH (security_invoker) AS"));"
             case ["CREATE", "TRIGGER"]: nil

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite(.onBothEngines) struct SessionPasswordTests {
+@Suite struct SessionPasswordTests {
     private let folder = StateFolder()
     private let name = "clarity-jobs.password"
 

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ClarityJobs
 
-/// Runs each test of a suite with files, and then once more with PostgreSQL, where `StateFolder`
-/// opens its stores as accounts of one database.
+/// Runs each test of a suite with files, and then once more with PostgreSQL, where each
+/// `StateFolder` keeps its health data in a database of its own.
 struct BothEngines: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 
@@ -36,7 +36,7 @@ struct BothEngines: SuiteTrait, TestTrait, TestScoping {
 /// no engine makes.
 struct FilesAlone: TestTrait {}
 
-/// The server with which a test runs that runs on both engines.
+/// The server on which a test keeps health data.
 struct HealthServer: Sendable {
     /// `nil` in a test that runs with files.
     @TaskLocal static var current: HealthServer?
