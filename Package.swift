@@ -113,7 +113,7 @@ let package = Package(
             "clarity-jobs",
             [
                 "ClarityReports", "ClarityContract", "ClarityHost", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler", "JSON", "WebAPI", "CLinux",
+                "ClarityScheduler", "JSON", "Database", "WebAPI", "CLinux",
             ]),
         program(
             "clarity-jobs-worker",

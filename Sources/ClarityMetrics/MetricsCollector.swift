@@ -54,7 +54,7 @@ public struct MetricsCollector: Sendable {
         let file = try jobFile()
         var report = MetricsReport()
         do throws(RunStoreError) {
-            let history = try RunHistory(inDirectory: state)
+            let history = try RunHistory(of: file, inDirectory: state, environment: environment)
             report.totals = try history.totals()
             try read(history, of: file, into: &report)
         } catch {
@@ -90,8 +90,12 @@ public struct MetricsCollector: Sendable {
     private func health(
         _ file: JobFile
     ) throws(HealthStoreError) -> MetricsReport.HealthFacts? {
-        guard HealthStore.exists(in: state) else { return nil }
-        var environment = environment
+        var environment = environment.merging(
+            ServerAccount.variables(for: nil, at: file.server)
+        ) { _, own in own }
+        // Each account's data has a key of its own, which this process does not get.
+        guard file.accounts == nil else { return nil }
+        guard HealthStore.exists(in: state, environment: environment) else { return nil }
         if let variable = file.settings["key.variable"] {
             environment["CLARITY_JOBS_KEY_VARIABLE"] = variable
         }

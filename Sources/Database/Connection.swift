@@ -37,6 +37,13 @@ public class Connection {
         try engine.forEach(sql, values, body)
     }
 
+    /// Returns the first column of the first row; `nil` if there is no row, or the column is NULL.
+    public func integer(_ sql: String, _ values: Value...) throws(DatabaseError) -> Int64? {
+        var found: Int64?
+        try forEach(sql, values) { row in found = found ?? row.optionalInteger(0) }
+        return found
+    }
+
     /// Returns an element for each row, in the order of the rows, without those for which `map`
     /// returns `nil`.
     public func all<Element>(

@@ -25,7 +25,8 @@ enum BackendMode {
                 try CurlTransport(version: programVersion, trust: backend.trust()),
                 // Before anything was stored there is nobody to share the limits with, and a check
                 // must not create the state directory.
-                limits: HealthStore.exists(in: try flags.value("state"))
+                limits: HealthStore.exists(
+                    in: try flags.value("state"), environment: keyEnvironment())
                     ? try AuthMode.limitsFolder(flags) : flags["limits-folder"],
                 clock: SystemClock())
             flags.format.print(check.object) { check.lines }

@@ -19,7 +19,9 @@ struct Logout {
 
     func run() async throws -> ExitStatus {
         // A logout without a store creates none.
-        guard HealthStore.exists(in: try flags.value("state")) else { throw APIError.notLoggedIn }
+        guard HealthStore.exists(in: try flags.value("state"), environment: keyEnvironment()) else {
+            throw APIError.notLoggedIn
+        }
         let store = try AuthMode.store(flags)
         let client = try AuthMode.client(flags, store)
         guard let data = flags["data"], data != "keep" else {

@@ -17,7 +17,7 @@ enum SourcesMode {
             let state = order.options["state.directory"] ?? ""
             // A query creates nothing.
             let store =
-                HealthStore.exists(in: state)
+                HealthStore.exists(in: state, environment: environment)
                 ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil
             let statuses = try SourceStatus.all(
                 order, store: store, now: SystemClock().now,

@@ -281,24 +281,40 @@ struct Composition {
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
         let path = geteuid() == 0 ? statePath(file) : try ownState(file)
         do throws(RunStoreError) {
-            return try RunHistory(inDirectory: path)
+            return try RunHistory(of: file, inDirectory: path, environment: environment)
         } catch {
             throw CommandFailure(error)
         }
     }
 
     /// Opens the store for writing, and creates it and its folder if they do not exist.
-    func store(_ file: JobFile) throws(CommandFailure) -> SQLiteRunStore {
-        let path = try ownState(file)
+    func store(_ file: JobFile) throws(CommandFailure) -> SharedHistory {
+        _ = try ownState(file)
+        return try askingStore { () throws(RunStoreError) in
+            try sharedHistory(file, isLoop: false)
+        }
+    }
+
+    /// The same for a user who owns the state directory.
+    func sharedHistory(_ file: JobFile, isLoop: Bool) throws(RunStoreError) -> SharedHistory {
         let directory: StateDirectory
         do throws(StateDirectoryError) {
-            directory = try StateDirectory(path: path)
+            directory = try StateDirectory(path: statePath(file))
         } catch {
-            throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
+            throw RunStoreError(error)
         }
-        return try askingStore { () throws(RunStoreError) in
-            try SQLiteRunStore(in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
-        }
+        return try SharedHistory(of: file, in: directory, environment: environment, isLoop: isLoop)
+    }
+
+    /// Checks that the state is in files, for a command that works on files alone.
+    ///
+    /// - Parameter help: what to do where it is not.
+    func requireFiles(_ file: JobFile, help: String) throws(CommandFailure) {
+        guard let server = file.server else { return }
+        throw CommandFailure(
+            .configuration,
+            "`\(arguments.path.joined(separator: " "))` works on files, and the state is in "
+                + "`\(server)`", "help: \(help)")
     }
 
     // MARK: The engine
@@ -341,12 +357,12 @@ struct Composition {
     }
 
     func scheduler(
-        _ planner: Planner, _ inForce: @escaping @Sendable () -> JobFile, _ store: SQLiteRunStore,
+        _ planner: Planner, _ inForce: @escaping @Sendable () -> JobFile, _ history: SharedHistory,
         _ monitor: HostConditions, on events: EventThread, observer: @escaping Scheduler.Observer,
         progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
     ) throws(CommandFailure) -> Scheduler {
         let clock = EventClock(events)
-        let lock = store.leaseLock.descriptor
+        let lock = history.leaseLock.descriptor
         let process = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
             environment: workerEnvironment(inForce), leaseLock: lock)
@@ -369,7 +385,7 @@ struct Composition {
         // Prepares the conditions here, because a decision holds the store while it is made.
         monitor.prepare()
         return Scheduler(
-            planner: planner, store: store, worker: worker, monitor: monitor,
+            planner: planner, store: history.store, worker: worker, monitor: monitor,
             clock: clock, observer: observer, progress: progress)
     }
 
@@ -397,6 +413,13 @@ struct Composition {
                 StateDirectory.dataFolder(ofAccount: account.rawValue, in: state),
                 paths[account] ?? []
             )
+        }
+        if let server = file.server(environment),
+            file.distinctJobs.contains(where: { $0.constraints.contains(.login) })
+        {
+            let logins = ServerLogins(server)
+            settings.logins = { logins.now() }
+            settings.onlyAccount = HealthServer.name(of: nil)
         }
         return settings
     }
@@ -510,8 +533,8 @@ struct Composition {
             let own = try accountEnvironment(of: account, file)
             clearenv()
             for (name, value) in own { setenv(name, value, 1) }
-        } else if let file, let variable = keyVariable(file) {
-            setenv(Composition.keyPointer, variable, 1)
+        } else if let file {
+            for (name, value) in try keyedEnvironment(file) { setenv(name, value, 1) }
         }
         var vector: [UnsafeMutablePointer<CChar>?] =
             (["clarity-jobs"] + words).map { strdup($0) }

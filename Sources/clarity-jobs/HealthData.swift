@@ -14,8 +14,8 @@ extension Composition {
         _ file: JobFile, as program: String
     ) throws(CommandFailure) -> HealthStore? {
         let state = try ownData(file)
-        guard HealthStore.exists(in: state) else { return nil }
         let environment = try keyEnvironment(file)
+        guard HealthStore.exists(in: state, environment: environment) else { return nil }
         do throws(HealthStoreError) {
             let store = try HealthStore(
                 stateDirectory: state, environment: environment,
@@ -45,7 +45,7 @@ extension Composition {
     /// Returns the environment in which a program of this package finds the master key.
     func keyedEnvironment(_ file: JobFile) throws(CommandFailure) -> [String: String] {
         if let account = file.account { return try accountEnvironment(of: account, file) }
-        var environment = environment
+        var environment = environment(of: file)
         if let variable = keyVariable(file) { environment[Composition.keyPointer] = variable }
         return environment
     }
@@ -61,9 +61,16 @@ extension Composition {
         do throws(MasterKeyError) {
             return try AccountEnvironment(environment, keyVariables: file.keyVariables)
                 .variables(for: account.id, keyVariable: account.settings["key.variable"])
+                .merging(ServerAccount.variables(for: account.id, at: file.server)) { $1 }
         } catch {
             throw CommandFailure(.configuration, error.description)
         }
+    }
+
+    /// Returns this process's environment, with the server that has the health data of a job file
+    /// without accounts.
+    func environment(of file: JobFile) -> [String: String] {
+        environment.merging(ServerAccount.variables(for: nil, at: file.server)) { $1 }
     }
 
     /// Returns what gives each worker its environment: all of this process's, or that of the
@@ -71,14 +78,17 @@ extension Composition {
     func workerEnvironment(
         _ inForce: @escaping @Sendable () -> JobFile
     ) -> ProcessWorker.Environment {
-        let environment = environment
+        let composition = self
         return { order throws(Failure) in
-            guard let account = order.job.account else { return environment }
+            let file = inForce()
+            guard let account = order.job.account else { return composition.environment(of: file) }
             do throws(MasterKeyError) {
-                return try AccountEnvironment(environment, keyVariables: inForce().keyVariables)
-                    .variables(
-                        for: account, keyVariable: order.options["key.variable"],
-                        secrets: order.noticeSecretNames)
+                return try AccountEnvironment(
+                    composition.environment, keyVariables: file.keyVariables
+                ).variables(
+                    for: account, keyVariable: order.options["key.variable"],
+                    secrets: order.noticeSecretNames
+                ).merging(ServerAccount.variables(for: account, at: file.server)) { $1 }
             } catch {
                 throw Failure(.configuration, error.description)
             }

@@ -1,4 +1,5 @@
 import CLinux
+import ClarityJobs
 import ClaritySystem
 @preconcurrency import Glibc
 
@@ -18,6 +19,8 @@ enum Program {
                 "clarity-jobs: cannot forbid core dumps: \(String(cString: strerror(errno)))")
         }
         let serviceManager = ServiceManager.takeFromEnvironment()
+        // The job file says where the data is.
+        unsetenv(ServerAccount.variable)
         let environment = readEnvironment()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {
@@ -102,6 +105,9 @@ enum Program {
         case ["restore"]: try RestoreCommand(composition).run()
         case ["key", "rotate"]: try KeyCommand(composition).rotate()
         case ["key", "status"]: try KeyCommand(composition).status()
+        case ["store", "init"]: try StoreCommand(composition).make()
+        case ["store", "migrate"]: try StoreCommand(composition).migrate()
+        case ["store", "status"]: try StoreCommand(composition).status()
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()
         case ["backfill"]: try BackfillCommand(composition).run()

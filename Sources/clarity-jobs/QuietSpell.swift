@@ -38,7 +38,8 @@ struct QuietSpell {
             // Whoever reads all of it reports the fault.
             return nil
         }
-        guard let folder = file.accountsFolder, file.metricsTextfile == nil,
+        // What others write into a database changes no file here.
+        guard let folder = file.accountsFolder, file.metricsTextfile == nil, file.server == nil,
             QuietSpell.startByTheClock(file.enabledJobs),
             let count = stamps.addAccounts(in: folder), count >= QuietSpell.leastAccounts
         else { return nil }

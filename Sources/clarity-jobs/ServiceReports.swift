@@ -42,6 +42,16 @@ final class ServiceReports: Sendable {
         manager.say(["READY=1", status].compactMap(\.self).joined(separator: "\n"))
     }
 
+    /// Reports that the loop is there and has nothing to decide on for now.
+    func waiting(_ words: String) {
+        guard let manager else { return }
+        let isNews = state.withLock { state in
+            defer { state.said = words }
+            return state.said != words && !state.isStopping
+        }
+        if isNews { manager.say("READY=1", "STATUS=\(words)") }
+    }
+
     /// Reports a reload, which `body` does; it returns the jobs that are then in force.
     func reload(_ body: () -> JobSet) {
         guard !state.withLock(\.isStopping) else {

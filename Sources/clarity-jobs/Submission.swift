@@ -14,8 +14,9 @@ extension Composition {
     /// The decision also records what is due now, but nothing starts here. A loop with the same
     /// state directory is notified at once.
     func submit(_ events: [Planner.Event], _ file: JobFile) throws(CommandFailure) -> Answer {
-        let store = try store(file)
-        var planner = planner(file, owner: store.leaseLock.owner, scope: .nothing)
+        let history = try store(file)
+        let store = history.store
+        var planner = planner(file, owner: history.owner, scope: .nothing)
         var answer = Answer(plan: Plan(), ledger: Ledger())
         let (clock, monitor) = (clock, conditions(file))
         try askingStore { () throws(RunStoreError) in

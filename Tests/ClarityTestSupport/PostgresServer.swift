@@ -14,6 +14,8 @@ public final class PostgresServer: Sendable {
     private let folder: TemporaryFolder
     private let program: ChildProgram
     private let made = Atomic<Int>(0)
+    /// The password of its administrator, if it asks for passwords.
+    private let password: String?
 
     /// Whether this machine has a server. The first access also prints the answer to standard
     /// error, so that a log shows whether the tests that need a server ran.
@@ -37,9 +39,12 @@ public final class PostgresServer: Sendable {
     private static let starting = Task { try await PostgresServer() }
 
     /// Starts a server of its own.
-    public init() async throws {
+    ///
+    /// - Parameter asksPasswords: whether each role needs its password.
+    public init(asksPasswords: Bool = false) async throws {
         guard let programs = PostgresServer.programs else { throw Failure(description: Self.need) }
         folder = try TemporaryFolder(isInMemory: true)
+        password = asksPasswords ? "invented" : nil
         // The server refuses to run as root.
         var words: [String] = []
         if getuid() == 0 {
@@ -51,7 +56,11 @@ public final class PostgresServer: Sendable {
         }
         // The server ends, and its files go, when these tests end and with them the pipe.
         program = try ChildProgram(
-            "/usr/bin/env", words + ["/bin/sh", "-c", Self.script, "sh", programs, folder.path],
+            "/usr/bin/env",
+            words + [
+                "/bin/sh", "-c", Self.script, "sh", programs, folder.path,
+                asksPasswords ? "scram-sha-256" : "trust",
+            ],
             environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"])
         var lines: [String] = []
         while let line = await program.readErrorLine() {
@@ -61,13 +70,18 @@ public final class PostgresServer: Sendable {
         guard lines.allSatisfy({ $0.contains("LOG:") }) else {
             throw Failure(description: lines.joined(separator: "\n"))
         }
-        let admin = try ServerConnection(address(of: "postgres", user: "admin"))
-        try admin.execute("CREATE ROLE clarity LOGIN")
+        let admin = try administrator()
+        try admin.execute(
+            "CREATE ROLE clarity LOGIN PASSWORD 'invented'; CREATE ROLE clarity_accounts")
+        for account in ["ada", "eve"] {
+            try admin.execute("CREATE ROLE \"clarity/\(account)\" LOGIN IN ROLE clarity_accounts")
+        }
     }
 
     private static let script = """
         set -eu
-        "$1"/initdb -D "$2"/data -U admin -A trust --no-sync --wal-segsize=1 --locale=C -E UTF8 \
+        echo invented >"$2"/password
+        "$1"/initdb -D "$2"/data -U admin -A "$3" --pwfile="$2"/password --no-sync --wal-segsize=1 --locale=C -E UTF8 \
             >"$2"/initdb.log 2>&1 || { cat "$2"/initdb.log >&2; exit 1; }
         "$1"/postgres -D "$2"/data -k "$2" -c listen_addresses= -c fsync=off \
             -c max_connections=200 -c log_min_messages=log -c log_checkpoints=off &
@@ -78,6 +92,22 @@ public final class PostgresServer: Sendable {
         rm -rf "$2"
         """
 
+    /// Connects to a database as the administrator.
+    public func administrator(of database: String = "postgres") throws -> ServerConnection {
+        var address = address(of: database, user: "admin")
+        address.password = password
+        return try ServerConnection(address)
+    }
+
+    /// Ends all sessions of a database, as a restart of the server does.
+    public func endSessions(of database: String) throws {
+        try administrator().run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = ? AND pid <> pg_backend_pid()
+            """, .text(database))
+    }
+
     public func address(of database: String, user: String = "clarity") -> ServerAddress {
         ServerAddress(host: folder.path, database: database, user: user)
     }
@@ -87,14 +117,14 @@ public final class PostgresServer: Sendable {
     /// - Parameter template: the database that it is a copy of.
     public func makeDatabase(from template: String = "template1") throws -> ServerAddress {
         let name = "d\(made.add(1, ordering: .relaxed).newValue)"
-        let admin = try ServerConnection(address(of: "postgres", user: "admin"))
+        let admin = try administrator()
         try admin.execute("CREATE DATABASE \(name) OWNER clarity TEMPLATE \(template)")
         return address(of: name)
     }
 
     /// Removes a database that nobody uses any more.
     public func remove(_ database: ServerAddress) throws {
-        let admin = try ServerConnection(address(of: "postgres", user: "admin"))
+        let admin = try administrator()
         try admin.execute("DROP DATABASE \(database.database)")
     }
 }

@@ -24,6 +24,11 @@ public final class HostConditions: ConditionMonitor {
         public var ofAccount: @Sendable (AccountID) -> (folder: String, sources: [String]) = { _ in
             ("", [])
         }
+        /// Asks a server for the names of the accounts that are logged in; `nil` if it does not
+        /// answer. Where the health data is in files, a mark beside it tells.
+        public var logins: (@Sendable () -> Set<String>?)?
+        /// What a server calls the account of a job file without accounts.
+        public var onlyAccount = ""
         /// The pressure above which a rise is announced while attempts run, in percent; `nil` for
         /// none.
         public var pressure: Int?
@@ -139,6 +144,7 @@ public final class HostConditions: ConditionMonitor {
         let merged = MergedAnswers(
             kernel: KernelAnswers(tree, routes: routes, rules: settings.interfaces),
             services: answers(settings), now: now)
+        let logins = settings.logins.map { ask in Logins(names: ask()) }
         let load = {
             self.load.idle(
                 measured: LoadProbe(tree: self.tree).idle(
@@ -155,22 +161,40 @@ public final class HostConditions: ConditionMonitor {
             storage: Dictionary(
                 uniqueKeysWithValues: settings.storagePaths.map { ($0, storage.free(at: $0)) }),
             checks: checks.answers,
-            login: login(stateDirectory), source: source(settings.sourcePaths),
+            login: login(stateDirectory, logins, settings.onlyAccount),
+            source: source(settings.sourcePaths),
             accounts: Dictionary(
                 uniqueKeysWithValues: accounts.map { account in
                     let own = settings.ofAccount(account)
                     return (
                         account,
                         Conditions.OfAccount(
-                            login: login(own.folder, "--account \(account) "),
+                            login: login(
+                                own.folder, logins, account.rawValue, "--account \(account) "),
                             source: source(own.sources))
                     )
                 }))
     }
 
-    private func login(_ folder: String, _ option: String = "") -> Conditions.Reading<Bool> {
-        StateDirectory.hasLoginMark(in: folder)
-            ? Conditions.Reading(true, source: folder)
+    /// What a server said about logins.
+    private struct Logins {
+        var names: Set<String>?
+    }
+
+    private func login(
+        _ folder: String, _ logins: Logins?, _ name: String, _ option: String = ""
+    ) -> Conditions.Reading<Bool> {
+        let isLoggedIn: Bool
+        if let logins {
+            guard let names = logins.names else {
+                return .unknown("the database does not say who is logged in")
+            }
+            isLoggedIn = names.contains(name)
+        } else {
+            isLoggedIn = StateDirectory.hasLoginMark(in: folder)
+        }
+        return isLoggedIn
+            ? Conditions.Reading(true, source: logins == nil ? folder : "the database")
             : .unknown("run `clarity-jobs \(option)auth login`")
     }
 

@@ -65,7 +65,7 @@ indirect enum CodingPath: Sendable {
 
 /// One pass over a job file: its context and the faults found so far.
 struct Decoding: Sendable {
-    let context: DecodingContext
+    var context: DecodingContext
     /// The paths of the accounts' files, by their number in positions.
     var files: [Int: String] = [:]
     private(set) var faults: [JobFileFault] = []

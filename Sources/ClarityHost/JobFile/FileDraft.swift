@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClaritySystem
+import Database
 
 /// A whole job file as written.
 struct FileDraft: Sendable {
@@ -64,6 +65,7 @@ struct FileDraft: Sendable {
 /// `store:`.
 struct StoreSettings: Sendable {
     var directory: String?
+    var server: ServerAddress?
     var retention = RetentionPolicy()
 
     static let schema = MappingSchema(
@@ -72,6 +74,10 @@ struct StoreSettings: Sendable {
             Key(
                 "directory", set: { $0.directory = $1 }, .path,
                 "state directory; without it `~/.local/state/clarity-jobs`"),
+            Key(
+                "url", set: { $0.server = $1 }, .serverAddress,
+                "PostgreSQL database for the history and the health data; without it files in the "
+                    + "state directory"),
             Key(
                 "history", set: { $0.retention = $1 }, .mapping(historySchema),
                 "how much of the history is kept"),

@@ -1,5 +1,6 @@
 public import ClarityScheduler
 import ClaritySystem
+public import Database
 
 /// The contents of a job file, checked and complete.
 public struct JobFile: Hashable, Sendable {
@@ -15,6 +16,9 @@ public struct JobFile: Hashable, Sendable {
     public var settings: [String: String]
     /// The state directory; `nil` if the file does not set it.
     public var stateDirectory: String?
+    /// The database with the history and the health data; `nil` if they are files in the state
+    /// directory.
+    public var server: ServerAddress?
     /// The maximum number of attempts at the same time, 1 to 64; `nil` if the file does not set it.
     public var maxParallel: Int?
     /// The history's retention policy.

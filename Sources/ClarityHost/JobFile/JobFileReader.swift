@@ -123,6 +123,8 @@ public struct JobFileReader: Sendable {
     ) -> JobFile? {
         let schema = FileDraft.schema(catalogue, needsSections: needsSections(root))
         guard let draft = schema.decode(root, in: .file, &decoding) else { return nil }
+        // Loops that share a server agree on each job's delay.
+        if let server = draft.store.server { decoding.context.host = "\(server)" }
         let defaults = draft.defaults?.value ?? DefaultsDraft()
         if let retry = defaults.common.retry?.value { retry.check(given: retry, &decoding) }
         let checks = KnownChecks(draft)
@@ -157,6 +159,7 @@ public struct JobFileReader: Sendable {
             retention: draft.store.retention,
             metricsTextfile: draft.metricsTextfile, conditions: draft.conditions,
             checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
+        file.server = draft.store.server
         file.accounts = accounts
         if case .folder(let folder)? = draft.accounts?.value { file.accountsFolder = folder }
         file.keyVariables = Set(
@@ -270,7 +273,7 @@ public enum HostIdentity {
     /// It is a hash of the file `machine-id`. machine-id(5) asks programs to keep the id
     /// confidential and to use only a hash of it. Without a valid file, it is the name of the host.
     public static func text(configuration: String = "/etc") -> String {
-        guard let id = machineID("\(configuration)/machine-id") else { return hostName }
+        guard let id = machineID("\(configuration)/machine-id") else { return name }
         var hash = StableHash()
         hash.combine("clarity-jobs host")
         hash.combine(id)
@@ -290,7 +293,8 @@ public enum HostIdentity {
         return text.utf8.count == 32 && text.allSatisfy(\.isHexDigit) ? text : nil
     }
 
-    private static var hostName: String {
+    /// The name of the host, as the kernel knows it.
+    public static var name: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
         let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }

@@ -66,6 +66,8 @@ package indirect enum ValueDescription: Hashable, Sendable {
     case url
     /// An http or https URL.
     case webAddress
+    /// The URI of a PostgreSQL server and a database of its.
+    case serverAddress
     case jobID
     /// The pseudonym of a wearer.
     case accountID
@@ -101,7 +103,7 @@ package indirect enum ValueDescription: Hashable, Sendable {
         case .calendar: "a calendar expression"
         case .timeZone: "a time zone"
         case .path: "a path"
-        case .url, .webAddress: "a url"
+        case .url, .webAddress, .serverAddress: "a url"
         case .window: "a time of day"
         case .rate: "a rate"
         case .list: "a list"

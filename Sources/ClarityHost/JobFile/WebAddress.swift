@@ -1,4 +1,5 @@
 import ClaritySystem
+import Database
 
 extension ValueSchema where Value == String {
     /// Reads the path of a file or folder; `~/` and relative paths become absolute.
@@ -56,6 +57,21 @@ extension ValueSchema where Value == String {
                 // Do not show the address itself: it may contain a password.
                 return decoding.fault(
                     node.position, "\(path.key) \(fault.message)", help: fault.help)
+            }
+        }
+    }
+}
+
+extension ValueSchema where Value == ServerAddress {
+    /// Reads the URI of a PostgreSQL server.
+    static var serverAddress: ValueSchema {
+        .scalar(.serverAddress) { text, node, path, decoding in
+            do throws(ServerAddressFault) {
+                return try ServerAddress(parsing: text)
+            } catch {
+                // Do not show the address itself: it may contain a password.
+                return decoding.fault(
+                    node.position, "\(path.key) \(error.message)", help: error.help)
             }
         }
     }

@@ -47,14 +47,14 @@ struct Leases {
         }
     }
 
-    /// Returns the loops that run now, each with its process id and its start, the oldest first.
-    func loops() -> [(process: Int32, since: Instant)] {
+    /// Returns the loops that run now, the oldest first.
+    func loops() -> [RunningLoop] {
         Leases.names(in: folder).compactMap { name in
             guard !name.hasPrefix("."), isAlive(name, patience: .zero),
                 let process = name.split(separator: "-").first.flatMap({ Int32($0) }),
                 let since = LeaseLock.startOfLoop("\(folder)/\(name)")
             else { return nil }
-            return (process, since)
+            return RunningLoop(process: process, since: since)
         }.sorted { $0.since < $1.since }
     }
 

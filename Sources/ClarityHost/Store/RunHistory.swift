@@ -7,7 +7,7 @@ package import Database
 public struct RunHistory: ~Copyable {
     let connection: Connection?
     let path: String
-    private let leases: Leases
+    private let listLoops: (Connection) throws -> [RunningLoop]
     let peers: any HistoryPeers
     /// Prevents a restore of the state directory while the history is open.
     private let share: AdvisoryLock?
@@ -28,8 +28,18 @@ public struct RunHistory: ~Copyable {
         self.path = path
         self.share = share
         self.connection = connection
-        leases = Leases(folder: "\(directory)/owners", ownOwner: nil)
+        let leases = Leases(folder: "\(directory)/owners", ownOwner: nil)
+        listLoops = { _ in leases.loops() }
         peers = FilePeers(leases)
+    }
+
+    /// Reads what a connection of another place has.
+    init(
+        _ connection: Connection, at path: String, _ peers: any HistoryPeers,
+        loops: @escaping (Connection) throws -> [RunningLoop]
+    ) {
+        (self.connection, self.path, self.peers, listLoops) = (connection, path, peers, loops)
+        share = nil
     }
 
     private static func connection(_ path: String) throws -> Connection? {
@@ -53,8 +63,11 @@ public struct RunHistory: ~Copyable {
         try rethrowing(":memory:") { try historyMigrations.form() }
     }
 
-    /// Returns the loops that run now, each with its process id and its start, the oldest first.
-    public func loops() -> [(process: Int32, since: Instant)] { leases.loops() }
+    /// Returns the loops that run now, on this machine or with this server, the oldest first.
+    public func loops() throws(RunStoreError) -> [RunningLoop] {
+        guard let connection else { return [] }
+        return try rethrowing(path) { try listLoops(connection) }
+    }
 
     /// Returns the current ledger.
     public func ledger() throws(RunStoreError) -> Ledger {

@@ -127,7 +127,7 @@ func demandUsable(_ path: String) throws {
 
 extension RunStoreError {
     /// Creates the error of a store whose state directory cannot be used.
-    init(_ error: StateDirectoryError) {
+    public init(_ error: StateDirectoryError) {
         self = error.isDisk ? .disk(error.description) : .unreachable(error.description)
     }
 }

@@ -53,7 +53,7 @@ public struct StateBackup {
         defer { withExtendedLifetime(share) {} }
         let history = "\(directory)/history.db"
         let store =
-            HealthStore.exists(in: directory)
+            HealthStore.exists(in: directory, environment: [:])
             ? try HealthStore(
                 stateDirectory: directory, environment: environment, actor: actor, clock: clock)
             : nil

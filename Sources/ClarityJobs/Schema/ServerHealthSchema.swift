@@ -9,47 +9,35 @@ enum ServerHealthSchema {
     /// The schema of PostgreSQL in which the tables are.
     static let name = "clarity_health"
 
-    private static let map = PostgresSchema(ownerColumn: ownerColumn, ownerType: "text")
+    static var schema: ServerSchema {
+        ServerSchema(name, version: HealthSchema.version, of: "health data")
+    }
 
     /// The statements that make it, in order, for a role that owns the database.
-    static var statements: String {
-        """
-        CREATE SCHEMA \(name);
-        SET search_path = \(name), pg_catalog;
-        CREATE TABLE schema_version (version bigint NOT NULL);
-        INSERT INTO schema_version VALUES (\(HealthSchema.version));
-        \(PostgresSchema.functions)
-        \(map.translated(HealthSchema.tables))
-        \(triggers)
-        """
-    }
-
-    /// Makes the schema in a database that has none.
     ///
-    /// - Throws: `DatabaseError`; then nothing was made.
-    static func make(at address: ServerAddress) throws {
-        let connection = try ServerConnection(address)
-        try connection.transaction { try connection.execute(statements) }
+    /// - Parameter users: the role of the schedulers. The role of an account has its name before a
+    ///   `/`, and sees the rows of that account alone.
+    static func statements(users: String) -> String {
+        // A worker that sets another account than that of its role sees nothing.
+        let map = PostgresSchema(
+            ownerColumn: ownerColumn, ownerType: "text",
+            condition: "current_user = \(ServerSchema.literal(users + "/")) || \(ownerColumn)")
+        let scheduler = ServerSchema.quoted(users)
+        return schema.statements(
+            tables: """
+                \(map.translated(HealthSchema.tables))
+                \(triggers)
+                \(ServerSchema.rights(of: accountsRole(of: users), in: name))
+                -- Who is logged in, and no more.
+                GRANT USAGE ON SCHEMA \(name) TO \(scheduler);
+                GRANT SELECT ON schema_version TO \(scheduler);
+                GRANT SELECT (\(ownerColumn)) ON session TO \(scheduler);
+                CREATE POLICY session_logins ON session FOR SELECT TO \(scheduler) USING (true);
+                """)
     }
 
-    /// - Throws: `DatabaseError` without the schema, or for one of another version.
-    static func requireVersion(_ connection: Connection) throws {
-        let isThere = try connection.integer(
-            "SELECT to_regclass('\(name).schema_version') IS NOT NULL")
-        guard isThere == 1 else {
-            throw DatabaseError(
-                kind: .other, message: "there is no health data in this database",
-                code: "PostgreSQL")
-        }
-        let known = HealthSchema.version
-        let found = Int(try connection.integer("SELECT version FROM schema_version") ?? 0)
-        if found > known { throw Migrations.Fault.newer(found: found, known: known) }
-        if found < known {
-            throw DatabaseError(
-                kind: .other, message: "the health data has version \(found), not \(known)",
-                code: "PostgreSQL")
-        }
-    }
+    /// The role of which those of all accounts are members.
+    static func accountsRole(of users: String) -> String { "\(users)_accounts" }
 
     /// As in `HealthSchema.pulledTables`.
     private static let triggers = """

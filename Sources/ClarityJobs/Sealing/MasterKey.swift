@@ -86,6 +86,8 @@ enum KeyPurpose: UInt64 {
     case sealing = 5
     /// The master keys of accounts.
     case accounts = 6
+    /// The password of an account's role in a database.
+    case databaseLogin = 7
 }
 
 /// Initialises libsodium; cheap if that is already done.

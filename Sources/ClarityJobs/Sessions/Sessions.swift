@@ -41,7 +41,7 @@ public struct Sessions: Sendable {
             try Tenancy.begin(connection)
             try connection.write(session.sealedForm, to: "session", sealer)
             try write(SessionRecord(session, loggedInAt: now), connection)
-            try StateDirectory.markLogin(in: store.folder)
+            try store.place.markLogin(connection)
         }
     }
 
@@ -52,7 +52,7 @@ public struct Sessions: Sendable {
     public func awaitLogin() throws(HealthStoreError) -> Bool {
         try store.changeAnyway { connection in
             guard try session(connection) == nil else { return false }
-            try StateDirectory.unmarkLogin(in: store.folder)
+            try store.place.unmarkLogin(connection)
             return true
         }
     }
@@ -101,7 +101,7 @@ public struct Sessions: Sendable {
         try store.change(allowsVacancy: true) { connection in
             try connection.run("DELETE FROM session")
             if connection.changes > 0 { try store.audit.record(.loggedOut, [:], connection) }
-            try StateDirectory.unmarkLogin(in: store.folder)
+            try store.place.unmarkLogin(connection)
             try connection.run("DELETE FROM session_record")
         }
     }
@@ -219,33 +219,20 @@ extension HealthStore {
 /// It is a flock(2) lock on the state directory itself, so it leaves no file behind and a dry run
 /// can take it too. It ends with the last reference to it; if the process dies, the kernel releases
 /// it.
-public final class SessionLock: Sendable {
-    private let descriptor: Int32
+///
+/// `@unchecked`: it only keeps alive what holds the lock.
+public final class SessionLock: @unchecked Sendable {
+    private let holder: AnyObject
 
-    /// Returns `nil` while somebody else holds the lock.
-    fileprivate init?(directory: String) throws(HealthStoreError) {
-        descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw .directory(StateDirectoryError(path: directory, errno: errno))
-        }
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            if errno == EINTR { continue }
-            guard errno == EWOULDBLOCK else {
-                throw .directory(StateDirectoryError(path: directory, errno: errno))
-            }
-            return nil
-        }
-    }
-
-    deinit {
-        if descriptor >= 0 { close(descriptor) }
-    }
+    fileprivate init(_ holder: AnyObject) { self.holder = holder }
 }
 
 extension Sessions {
     /// Takes the right to renew the session; returns `nil` while another process, or another caller
     /// in this one, has it.
     public func lock() throws(HealthStoreError) -> SessionLock? {
-        try SessionLock(directory: store.folder)
+        try HealthStore.describing(store.path) {
+            try store.place.lockSession().map(SessionLock.init)
+        }
     }
 }

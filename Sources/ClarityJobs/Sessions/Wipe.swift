@@ -90,7 +90,7 @@ extension HealthStore {
                     at: clock.now)
             }
             try Tenancy.end(connection)
-            try StateDirectory.unmarkLogin(in: folder)
+            try place.unmarkLogin(connection)
             return receipt
         }
         try access { connection in try connection.rewrite() }

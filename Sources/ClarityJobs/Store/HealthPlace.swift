@@ -1,4 +1,6 @@
+import ClaritySystem
 import Database
+@preconcurrency import Glibc
 
 /// Where health data is, and what only such a place can do.
 protocol HealthPlace: Sendable {
@@ -27,6 +29,17 @@ protocol HealthPlace: Sendable {
 
     /// Whether another connection has the lock of a number.
     func isLocked(_ number: Int64, _ connection: Connection) throws -> Bool
+
+    /// Takes the right to renew the session; what it returns has it until it is released.
+    ///
+    /// - Returns: `nil` while another process, or another caller in this one, has it.
+    func lockSession() throws -> AnyObject?
+
+    /// Tells schedulers that somebody has logged in; called in the transaction that says so.
+    func markLogin(_ connection: Connection) throws
+
+    /// Tells schedulers that nobody is logged in.
+    func unmarkLogin(_ connection: Connection) throws
 }
 
 /// The file `health.db` of a state directory.
@@ -61,6 +74,10 @@ struct HealthFilePlace: HealthPlace {
         try StoreLock.isLocked(byte: number, of: HealthFile(of: name))
     }
 
+    func lockSession() throws -> AnyObject? { try FolderLock(folder) }
+    func markLogin(_ connection: Connection) throws { try StateDirectory.markLogin(in: folder) }
+    func unmarkLogin(_ connection: Connection) throws { try StateDirectory.unmarkLogin(in: folder) }
+
     /// Configures a connection to the file as all connections are, and migrates the schema.
     ///
     /// - Parameter keeping: backs the file up; called before its schema changes.
@@ -84,15 +101,16 @@ struct HealthFilePlace: HealthPlace {
     }
 }
 
-/// A private copy of a file, for a rehearsal: it sends nothing, and nobody else sees it.
+/// A private copy, for a rehearsal: it sends nothing, and nobody else sees it.
 struct HealthCopyPlace: HealthPlace {
-    /// The file that it is a copy of.
-    let file: HealthFile
+    let original: any HealthPlace
     /// Makes the copy.
     let copy: @Sendable () throws -> FileConnection
+    /// Whether another process has the lock of a number.
+    let isLocked: @Sendable (Int64) throws -> Bool
 
-    var name: String { file.path }
-    var folder: String { file.directory }
+    var name: String { original.name }
+    var folder: String { original.folder }
     var share: StoreLock? { nil }
 
     func open(keyID: String) throws -> Connection {
@@ -105,6 +123,32 @@ struct HealthCopyPlace: HealthPlace {
     func lock(_ number: Int64, _ connection: Connection) throws -> Bool { true }
     func unlock(_ number: Int64, _ connection: Connection) throws {}
     func isLocked(_ number: Int64, _ connection: Connection) throws -> Bool {
-        try StoreLock.isLocked(byte: number, of: file)
+        try isLocked(number)
+    }
+
+    func lockSession() throws -> AnyObject? { try original.lockSession() }
+    func markLogin(_ connection: Connection) {}
+    func unmarkLogin(_ connection: Connection) {}
+}
+
+/// A lock on a folder, which the kernel releases with the process.
+private final class FolderLock {
+    private let descriptor: Int32
+
+    /// Returns `nil` while somebody else holds the lock.
+    init?(_ folder: String) throws {
+        descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw StateDirectoryError(path: folder, errno: errno) }
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            if errno == EINTR { continue }
+            guard errno == EWOULDBLOCK else {
+                throw StateDirectoryError(path: folder, errno: errno)
+            }
+            return nil
+        }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
     }
 }

@@ -1,22 +1,40 @@
-import Database
+public import ClarityScheduler
+public import Database
 
 /// The health data of one account in PostgreSQL.
 ///
 /// The rows of all accounts are in the same tables. Row-level security compares their account with
-/// the one that the session has set, so that no statement reaches another's. They are sealed as in a
-/// file, and the key is never on the server.
+/// the one that the session has set and with the role that has logged in, so that no statement
+/// reaches another's. They are sealed as in a file, and the key is never on the server.
 struct HealthServerPlace: HealthPlace {
+    /// The server, with the account's role.
     let address: ServerAddress
     let account: String
-    /// The state directory of this machine, which has the key.
+    /// The state directory of this machine, which may have the key.
     let folder: String
 
-    var name: String { "\(address), account `\(account)`" }
+    var name: String { "\(address)" }
     var share: StoreLock? { nil }
+
+    /// - Parameters:
+    ///   - address: the server, with the role of the schedulers.
+    ///   - key: the account's master key, for the password; `nil` for a server that wants none.
+    init(
+        address: ServerAddress, account: String, folder: String, key: MasterKey?
+    ) throws(MasterKeyError) {
+        var own = address
+        own.user = ServerAccount.role(of: account, users: address.user)
+        // Those who share the schedulers' password are not the ones who log in here.
+        own.passwordFile = nil
+        own.password = try key.map { key throws(MasterKeyError) in
+            try DatabaseLogin(key).password
+        }
+        (self.address, self.account, self.folder) = (own, account, folder)
+    }
 
     func open(keyID: String) throws -> Connection {
         let connection = try connect()
-        try ServerHealthSchema.requireVersion(connection)
+        try ServerHealthSchema.schema.requireVersion(connection)
         try connection.run(HealthSchema.firstRows)
         return connection
     }
@@ -29,7 +47,8 @@ struct HealthServerPlace: HealthPlace {
             schema: ServerHealthSchema.name)
     }
 
-    // The locks of a session end with it, and a session with its process.
+    // The locks of a session end with it, and a session with its process. An account's numbers are
+    // drawn at random, so that those of two accounts differ.
 
     func lock(_ number: Int64, _ connection: Connection) throws -> Bool {
         try connection.integer("SELECT pg_try_advisory_lock(?)", .integer(number)) == 1
@@ -43,5 +62,80 @@ struct HealthServerPlace: HealthPlace {
         // Shared, so that two who ask at the same time do not take each other for the sender.
         try connection.integer(
             "SELECT pg_try_advisory_xact_lock_shared(?)", .integer(number)) != 1
+    }
+
+    func lockSession() throws -> AnyObject? {
+        // Of a session of its own: one that has a lock gets it again.
+        let holder = try connect()
+        let key = ServerConnection.lockKey(of: "login of \(account)")
+        return try lock(key, holder) ? holder : nil
+    }
+
+    // The loops ask the server who is logged in.
+
+    func markLogin(_ connection: Connection) throws {
+        try connection.run("SELECT pg_notify(?, '')", .text(ServerChannel.logins))
+    }
+
+    func unmarkLogin(_ connection: Connection) {}
+}
+
+/// An account of a server, as the processes of this package name it to each other.
+public enum ServerAccount {
+    /// The variable in which a process finds the URI of the server with the role of its account.
+    public static let variable = "CLARITY_JOBS_STORE"
+
+    /// What stands for the account of a job file without accounts.
+    private static let only = "-"
+
+    /// Returns the variables for a process that works for an account; `nil` for a job file without
+    /// accounts.
+    public static func variables(
+        for account: AccountID?, at server: ServerAddress?
+    ) -> [String: String] {
+        guard var server else { return [:] }
+        server.passwordFile = nil
+        server.user = role(of: name(of: account), users: server.user)
+        return [variable: server.uri]
+    }
+
+    static func name(of account: AccountID?) -> String { account?.rawValue ?? only }
+
+    /// Returns the name of an account's role.
+    static func role(of account: String, users: String) -> String { "\(users)/\(account)" }
+
+    /// Returns the server and the account that an environment names; `nil` if the data is in files.
+    ///
+    /// - Throws: `HealthStoreError` if the variable has something else.
+    static func named(
+        in environment: [String: String]
+    ) throws(HealthStoreError) -> (server: ServerAddress, account: String)? {
+        guard let uri = environment[variable], !uri.isEmpty else { return nil }
+        do throws(ServerAddressFault) {
+            var server = try ServerAddress(parsing: uri)
+            guard let end = server.user.lastIndex(of: "/") else {
+                throw ServerAddressFault(message: "names no account")
+            }
+            let account = String(server.user[end...].dropFirst())
+            server.user = String(server.user[..<end])
+            return (server, account)
+        } catch {
+            throw .server("`\(variable)` \(error.message)")
+        }
+    }
+}
+
+extension HealthServerPlace {
+    /// Returns a private copy of the account's data, which goes with its connection.
+    func rehearsal() -> HealthCopyPlace {
+        HealthCopyPlace(original: self) {
+            let source = try open(keyID: "")
+            let copy = try FileConnection(path: "")
+            try HealthSchema.migrations.migrate(copy)
+            try source.snapshot { try TableCopy(from: source, to: copy).run() }
+            return copy
+        } isLocked: { number in
+            try isLocked(number, connect())
+        }
     }
 }

@@ -45,8 +45,9 @@ public final class HealthStore: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - environment: the environment of the process, which says where the master key is
-    ///     (`MasterKeySource`). By default it is `master.key` in the state directory, created on
-    ///     first use.
+    ///     (`MasterKeySource`), and which server has the data, if one does (`ServerAccount`). By
+    ///     default the key is `master.key` in the state directory, created on first use; for data
+    ///     on a server, none is created here.
     ///   - actor: the actor that the audit log names.
     ///   - clock: the clock for the audit log.
     /// - Throws: `lostKey` if there is a store without a key: no new key is ever made for it.
@@ -57,6 +58,12 @@ public final class HealthStore: @unchecked Sendable {
         stateDirectory: String, environment: [String: String],
         actor: AuditActor = AuditActor(), clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) {
+        if let (server, account) = try ServerAccount.named(in: environment) {
+            let (place, key) = try HealthStore.place(
+                of: account, at: server, stateDirectory, environment)
+            try self.init(in: place, key: key, actor: actor, clock: clock)
+            return
+        }
         let opening = try StoreOpening(
             stateDirectory, environment, actor: actor, clock: clock)
         try self.init(
@@ -70,9 +77,27 @@ public final class HealthStore: @unchecked Sendable {
         + "of before, in `backups/` and elsewhere, still show ids from which values can be guessed: "
         + "remove them when you need them no more"
 
-    /// Whether a state directory has a store. Opening a store where there is none creates it.
-    public static func exists(in stateDirectory: String) -> Bool {
-        HealthFile(in: stateDirectory).isKept
+    /// Whether there is a store, or opening it says what is wrong. Opening a store where there is
+    /// none creates it; on a server, what `clarity-jobs store init` made is always there.
+    public static func exists(in stateDirectory: String, environment: [String: String]) -> Bool {
+        environment[ServerAccount.variable] != nil || HealthFile(in: stateDirectory).isKept
+    }
+
+    /// Returns an account's place on a server, and its master key.
+    static func place(
+        of account: String, at server: ServerAddress, _ stateDirectory: String,
+        _ environment: [String: String]
+    ) throws(HealthStoreError) -> (place: HealthServerPlace, key: MasterKey) {
+        try describing("\(server)") {
+            let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+            guard let key = try source.load() else {
+                throw HealthStoreError.lostKey(path: "\(server), account `\(account)`")
+            }
+            return (
+                try HealthServerPlace(
+                    address: server, account: account, folder: stateDirectory, key: key), key
+            )
+        }
     }
 
     /// Opens the store of a place and checks the key.

@@ -8,6 +8,8 @@ public enum HealthStoreError: Error, Sendable {
     case key(MasterKeyError)
     /// The file exists but its key does not: nothing in it can be read.
     case lostKey(path: String)
+    /// The variable that names a server has something else.
+    case server(String)
     /// The file was encrypted with another key.
     case wrongKey(path: String)
     /// A value cannot be decrypted.
@@ -47,7 +49,7 @@ public enum HealthStoreError: Error, Sendable {
         let category: Failure.Category =
             switch self {
             case .key(.file(_, let code)): isDisk(code) ? .disk : .configuration
-            case .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
+            case .server, .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
                 .rotationUnfinished:
                 .configuration
             case .rotating, .upgrading: .unreachable
@@ -90,6 +92,7 @@ extension HealthStoreError: CustomStringConvertible {
         case .lostKey(let path):
             "there is no master key for `\(path)`; restore `master.key` beside it, or set "
                 + "`CLARITY_JOBS_KEY`"
+        case .server(let problem): problem
         case .foreignFile(let path, let problem): "cannot use `\(path)`: \(problem)"
         case .rotating(let path):
             "the master key of `\(path)` is being changed; try again when that has ended"

@@ -166,6 +166,12 @@ extension HealthStore {
         of stateDirectory: String, environment: [String: String],
         clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) -> HealthStore {
+        if let (server, account) = try ServerAccount.named(in: environment) {
+            let (place, key) = try HealthStore.place(
+                of: account, at: server, stateDirectory, environment)
+            return try HealthStore(
+                in: place.rehearsal(), key: key, actor: AuditActor(), clock: clock)
+        }
         let file = HealthFile(in: stateDirectory)
         try file.check()
         // Held until the copy is made, so that nobody changes the key in the meantime.
@@ -175,13 +181,15 @@ extension HealthStore {
             _ throws(MasterKeyError) in try .random()
         }
         let isThere = file.exists
-        let place = HealthCopyPlace(file: file) {
+        let place = HealthCopyPlace(original: HealthFilePlace(file.path, lock: nil)) {
             let copy = try FileConnection(path: "")
             if isThere {
                 let drafts = temporaryFolder(environment)
                 try DatabaseCopy(path: file.path, drafts: drafts).copy(into: copy)
             }
             return copy
+        } isLocked: { number in
+            try StoreLock.isLocked(byte: number, of: file)
         }
         return try HealthStore(in: place, key: key, actor: AuditActor(), clock: clock)
     }

@@ -4,13 +4,6 @@ import Database
 // What the store adds to SQLite: queries for one value, and instants in milliseconds since 1970.
 
 extension Connection {
-    /// Returns the first column of the first row; `nil` if there is no row, or the column is NULL.
-    func integer(_ sql: String, _ values: Value...) throws(DatabaseError) -> Int64? {
-        var found: Int64?
-        try forEach(sql, values) { row in found = found ?? row.optionalInteger(0) }
-        return found
-    }
-
     /// Returns the first column of the first row as an instant, under the same conditions.
     func instant(_ sql: String, _ values: Value...) throws(DatabaseError) -> Instant? {
         try first(sql, with: values) { $0.optionalInstant(0) }

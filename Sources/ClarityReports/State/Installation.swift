@@ -1,6 +1,6 @@
 public import ClarityScheduler
 import ClaritySystem
-import JSON
+public import JSON
 
 /// Where the jobs come from, where their state is, and what starts them.
 public struct Installation: Sendable {
@@ -9,13 +9,13 @@ public struct Installation: Sendable {
     /// The zone that the days of the account follow.
     private let timeZone: String
     /// The running loops, each with its process id and its start.
-    private let loops: [(process: Int32, since: Instant)]
+    private let loops: [RunningLoop]
     /// When a loop or a `run --due` last left a trace; `nil` if none ever did.
     private let lastLook: Instant?
 
     public init(
         stateDirectory: String, jobFile: String, timeZone: String,
-        loops: [(process: Int32, since: Instant)], lastLook: Instant?
+        loops: [RunningLoop], lastLook: Instant?
     ) {
         self.stateDirectory = stateDirectory
         self.jobFile = jobFile
@@ -30,7 +30,7 @@ public struct Installation: Sendable {
 
     private var schedulers: [String] {
         guard loops.isEmpty else {
-            return loops.map { "scheduler: loop, process \($0.process), since \($0.since)" }
+            return loops.map { "scheduler: \($0.words)" }
         }
         guard let lastLook else {
             return ["scheduler: none yet; see `clarity-jobs loop` and `run --due`"]
@@ -43,9 +43,24 @@ public struct Installation: Sendable {
             "state_directory": .string(stateDirectory.forReport),
             "job_file": .string(jobFile.forReport),
             "time_zone": .string(timeZone.forReport),
-            "loops": .array(
-                loops.map { ["process": .integer(Int64($0.process)), "since": .text($0.since)] }),
+            "loops": .array(loops.map(\.object)),
             "last_look_at": .text(lastLook),
+        ]
+    }
+}
+
+extension RunningLoop {
+    /// The loop in words, such as `loop on pi, process 412, since 2026-11-20T06:00:00Z`.
+    public var words: String {
+        let place = machine.map { " on \($0)" } ?? ""
+        return "loop\(place), process \(process), since \(since)"
+            + (isStandby ? ", ready to take over" : "")
+    }
+
+    public var object: JSON {
+        [
+            "machine": .text(machine), "is_standby": .bool(isStandby),
+            "process": .integer(Int64(process)), "since": .text(since),
         ]
     }
 }

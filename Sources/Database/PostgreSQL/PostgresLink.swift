@@ -25,6 +25,7 @@ final class PostgresLink {
                 message: "cannot load libpq (Debian's package libpq5): "
                     + (reason.map { String(cString: $0) } ?? "no reason"), code: "libpq")
         }
+        try address.requirePasswordFile()
         self.library = library
         self.patience = patience
         let parameters = address.parameters

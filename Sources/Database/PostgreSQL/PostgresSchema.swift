@@ -8,9 +8,12 @@ public struct PostgresSchema: Sendable {
     /// The column that has the owner, and its type in PostgreSQL.
     let ownerColumn: String
     let ownerType: String
+    /// What must hold besides for a row to be seen or written; an SQL expression.
+    let condition: String?
 
-    public init(ownerColumn: String, ownerType: String) {
+    public init(ownerColumn: String, ownerType: String, condition: String? = nil) {
         (self.ownerColumn, self.ownerType) = (ownerColumn, ownerType)
+        self.condition = condition
     }
 
     /// Returns the statements for a script that creates tables, indices, views and triggers.
@@ -48,7 +51,8 @@ public struct PostgresSchema: Sendable {
             );
             ALTER TABLE \(name) ENABLE ROW LEVEL SECURITY;
             ALTER TABLE \(name) FORCE ROW LEVEL SECURITY;
-            CREATE POLICY \(name)_owner ON \(name) USING (\(ownerColumn) = \(owner));
+            CREATE POLICY \(name)_owner ON \(name)
+                USING (\(ownerColumn) = \(owner)\(condition.map { " AND \($0)" } ?? ""));
             """
     }
 

@@ -1,3 +1,5 @@
+@preconcurrency import Glibc
+
 /// Where a PostgreSQL server is, and as whom to log in there.
 public struct ServerAddress: Hashable, Sendable {
     /// A host's name or address, or the folder of a Unix socket.
@@ -9,6 +11,8 @@ public struct ServerAddress: Hashable, Sendable {
     public var passwordFile: String?
     /// The file with the certificates that may have signed the server's; `nil` for the system's.
     public var rootCertificate: String?
+    /// The password itself, where a program derives it; no text of the address shows it.
+    public var password: String?
 
     public init(
         host: String, port: Int = 5432, database: String, user: String,
@@ -29,13 +33,34 @@ public struct ServerAddress: Hashable, Sendable {
             || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x2E...0x39).contains($0) }
     }
 
+    /// Checks the file with the password, which libpq would pass over with a warning of its own.
+    ///
+    /// - Throws: `DatabaseError` if there is none, or others can read it.
+    func requirePasswordFile() throws(DatabaseError) {
+        guard let passwordFile, password == nil else { return }
+        var status = stat()
+        let problem: String
+        if stat(passwordFile, &status) != 0 {
+            problem = String(cString: strerror(errno)).lowercased()
+        } else if status.st_mode & S_IFMT != S_IFREG {
+            problem = "it is no file"
+        } else if status.st_mode & 0o077 != 0 {
+            problem = "others may read it; `chmod 600` keeps it to its owner"
+        } else {
+            return
+        }
+        throw DatabaseError(
+            kind: .access, message: "cannot use the password file `\(passwordFile)`: \(problem)",
+            code: "libpq")
+    }
+
     /// The parameters of libpq (PostgreSQL's documentation, 34.1.2), each given, so that no default
     /// of the user or the system takes part.
     var parameters: [(name: String, value: String)] {
         [
             ("host", host), ("port", String(port)), ("dbname", database), ("user", user),
             // Without one, a file that cannot exist takes the place of ~/.pgpass.
-            ("passfile", passwordFile ?? "/dev/null/none"),
+            ("passfile", passwordFile ?? "/dev/null/none"), ("password", password ?? ""),
             // Beyond this machine the server has to prove its name.
             ("sslmode", isLocal ? "prefer" : "verify-full"),
             ("sslrootcert", rootCertificate ?? "/etc/ssl/certs/ca-certificates.crt"),
@@ -45,15 +70,5 @@ public struct ServerAddress: Hashable, Sendable {
             ("keepalives_idle", "1"), ("keepalives_interval", "1"), ("keepalives_count", "1"),
             ("tcp_user_timeout", "900"),
         ]
-    }
-}
-
-extension ServerAddress: CustomStringConvertible {
-    /// As in a job file, such as `postgresql://clarity@db.example/clarity`.
-    public var description: String {
-        host.hasPrefix("/")
-            ? "postgresql://\(user)@/\(database)?host=\(host)"
-            : "postgresql://\(user)@\(host.contains(":") ? "[\(host)]" : host)"
-                + "\(port == 5432 ? "" : ":\(port)")/\(database)"
     }
 }

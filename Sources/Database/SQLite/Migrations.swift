@@ -3,13 +3,7 @@
 /// `PRAGMA user_version` counts the steps taken, or those that a new file has no need of. `PRAGMA
 /// application_id` names the program that owns the file.
 public struct Migrations: Sendable {
-    /// A reason why a file's schema cannot be migrated.
-    public enum Fault: Error, Hashable, Sendable {
-        /// The file belongs to another program, or to another part of this one.
-        case foreign(applicationID: Int64)
-        /// A newer version of the program wrote the file.
-        case newer(found: Int, known: Int)
-    }
+    public typealias Fault = SchemaFault
 
     /// The number that marks the file as ours.
     public var applicationID: Int64

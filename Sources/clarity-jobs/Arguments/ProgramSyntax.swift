@@ -219,6 +219,7 @@ extension CommandSyntax {
                 ]),
             .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records,
             .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .accounts, .key,
+            .store,
             .backup, .restore,
             CommandSyntax(
                 name: "completion", summary: "Print the completion script of a shell.",

@@ -96,7 +96,9 @@ struct AccountRemoval {
     ) throws(CommandFailure) -> (AccountReceipt, ExitStatus) {
         var receipt = AccountReceipt(
             account: id.rawValue, removedAt: composition.clock.now, counts: [:])
-        guard HealthStore.exists(in: folder) else { return (receipt, .done) }
+        guard HealthStore.exists(in: folder, environment: composition.environment(of: view)) else {
+            return (receipt, .done)
+        }
         guard let environment = try environmentIfKeyed(view), try opens(folder, environment) else {
             Console.fault(
                 "clarity-jobs: no key opens the data of `\(id)`: it is deleted uncounted, and the "

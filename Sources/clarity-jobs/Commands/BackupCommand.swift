@@ -36,6 +36,9 @@ struct BackupCommand {
             keep = number
         }
         let file = try composition.jobFile()
+        try composition.requireFiles(
+            file, help: "pg_dump(1) makes a backup that `psql` reads; keep the master key elsewhere"
+        )
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
         let state = try composition.ownBackups(file)

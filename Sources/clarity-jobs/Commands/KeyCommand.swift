@@ -21,6 +21,8 @@ struct KeyCommand {
                 .usage, "`key rotate` wants --new-key-file or --new-key-variable, not both")
         }
         let file = try composition.jobFile()
+        try composition.requireFiles(
+            file, help: "the key of data in a database cannot be changed yet")
         var rotation = KeyRotation(
             stateDirectory: try composition.ownData(file),
             environment: try composition.keyEnvironment(file), to: newKey,
@@ -35,6 +37,7 @@ struct KeyCommand {
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
+        try composition.requireFiles(file, help: "`clarity-jobs store status` shows the database")
         let state = try composition.ownData(file)
         let environment = try composition.keyEnvironment(file)
         let status = try usingHealthData { () throws(HealthStoreError) in

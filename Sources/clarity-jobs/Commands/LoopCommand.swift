@@ -12,10 +12,6 @@ struct LoopCommand {
         let memory = AccountMemory()
         let file = try composition.jobFileToRun(remembering: memory)
         let reports = ServiceReports(composition.serviceManager, clock: composition.clock)
-        let store = try composition.store(file)
-        store.leaseLock.announceLoop(since: composition.clock.now)
-        let planner = composition.planner(
-            file, owner: store.leaseLock.owner, scope: .everything)
         let console = composition.console
         let signals = TerminationSignals(on: events)
         let monitor = composition.conditions(file)
@@ -23,8 +19,9 @@ struct LoopCommand {
         let metrics = MetricsWriter()
         metrics.note()
         let inForce = JobFileInForce(file)
-        var scheduler = try composition.scheduler(
-            planner, { inForce.file }, store, monitor, on: events
+        let steering = LoopSteering()
+        let turns = LoopTurns(
+            composition, inForce, monitor, reports, steering, on: events
         ) { change in
             if change != .renewLeases { metrics.note() }
             reports.note(change)
@@ -34,29 +31,23 @@ struct LoopCommand {
             else { return }
             console.note(RunText.line(run, isWhole: console.isVerbose))
         }
+        // Opened before anything is said, so that a history that cannot be used is all that is said.
+        let first = try turns.open()
         console.note(LoopCommand.greeting("loop over", file))
-        let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
         let reloads = Reloads(composition, inForce, memory, monitor, reports, on: events) {
-            continuation.yield($0)
+            steering.post($0)
         }
-        // Other processes announce a change by touching the lock that this process holds, and a
-        // login creates its mark.
-        let nudges = FileWatch(paths: [store.leaseLock.path, composition.loginMark(file)])
-            .changes(on: events)
         let clock = events.clockChanges()
         let zones = FileWatch(paths: composition.localZonePaths).changes(on: events)
         let feeders = [
             Task(executorPreference: events) {
-                for await event in signals.events {
+                for await _ in signals.events {
                     reports.stopping()
-                    continuation.yield(event)
+                    steering.stop()
                 }
             },
             Task(executorPreference: events) {
-                for await _ in nudges { continuation.yield(.tick) }
-            },
-            Task(executorPreference: events) {
-                for await _ in clock { continuation.yield(.happened(.clockChanged)) }
+                for await _ in clock { steering.post(.happened(.clockChanged)) }
             },
             Task(executorPreference: events) {
                 for await _ in zones { reloads.reload("the local time zone changed") }
@@ -71,14 +62,7 @@ struct LoopCommand {
             feeders.forEach { $0.cancel() }
             composition.writeMetrics(reloads.file)
         }
-        do throws(RunStoreError) {
-            try reports.ready(planner.jobs) { () throws(RunStoreError) in try store.ledger() }
-            composition.failedServices(file).remove { _ in true }
-            _ = try await scheduler.run(
-                until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)
-        } catch {
-            throw CommandFailure(error)
-        }
+        try await turns.run(first)
         signals.sayInterrupted(inForce.file.distinctJobs, console)
         return signals.received ?? .done
     }

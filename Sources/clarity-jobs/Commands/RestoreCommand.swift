@@ -18,6 +18,7 @@ struct RestoreCommand {
                 .usage, "`restore` wants one backup at most, got \(arguments.operands.count)")
         }
         let file = try composition.jobFile()
+        try composition.requireFiles(file, help: "restore what pg_dump(1) made")
         let state = try composition.ownBackups(file)
         // A name without a slash is a backup of the state directory.
         let backup = arguments.operands.first.map {

@@ -104,7 +104,9 @@ struct RunCommand {
         let dependent = Set(file.distinctJobs.filter(\.dependsOnServices).map(\.id.declared))
         let quick = composition.conditions(file, asksServices: false)
         do throws(RunStoreError) {
-            let history = try RunHistory(inDirectory: composition.statePath(file))
+            let history = try RunHistory(
+                of: file, inDirectory: composition.statePath(file),
+                environment: composition.environment)
             let ledger = try history.ledger()
             let first = decide(file, ledger, quick)
             if let first,
@@ -140,7 +142,7 @@ struct RunCommand {
         let isDue = jobs == nil
         let store = try composition.store(file)
         let planner = composition.planner(
-            file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested)
+            file, owner: store.owner, scope: isDue ? .everything : .requested)
         let signals = TerminationSignals(on: events)
         var scheduler = try composition.scheduler(
             planner, { file }, store, monitor, on: events, observer: reporter.observe,

@@ -37,7 +37,8 @@ struct StatusCommand {
                 try composition.dayZone(of: store, file).identifier
             } ?? SourceCommands.timeZone(in: file)
                 ?? LocalZone.identifier(environment: composition.environment),
-            loops: history.loops(), lastLook: ledger.lastLook(before: moment.wall))
+            loops: try askingStore { () throws(RunStoreError) in try history.loops() },
+            lastLook: ledger.lastLook(before: moment.wall))
         let report = try usingHealthData { () throws(HealthStoreError) in
             try StatusReport(
                 goals: goals, jobs: jobs, store: store, installation: installation,

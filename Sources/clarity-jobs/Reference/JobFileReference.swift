@@ -168,6 +168,7 @@ struct JobFileReference {
         case .path: "path"
         case .url: "https URL, or http on this machine"
         case .webAddress: "http or https URL"
+        case .serverAddress: "`postgresql://USER@HOST/DATABASE`"
         case .accountID: "1 to 64 lowercase letters, digits, `_`, `-`"
         case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"
         case .rate: "rate such as `1 per 6h`"

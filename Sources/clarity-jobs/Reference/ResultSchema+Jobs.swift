@@ -64,15 +64,21 @@ extension ResultSchema {
             .init("state_directory", .text, "path of the state directory"),
             .init("job_file", .text, "path of the job file"),
             .init("time_zone", .text, "the time zone that days follow"),
-            .init(
-                "loops",
-                .list(
-                    .object([
-                        .init("process", .integer, "process id of the loop"),
-                        .init("since", .instant, "start of the loop"),
-                    ])), "the running loops"),
+            runningLoops,
             .init(maybe: "last_look_at", .instant, "when a scheduler last decided"),
         ]
+    }
+
+    static var runningLoops: ResultField {
+        .init(
+            "loops",
+            .list(
+                .object([
+                    .init(maybe: "machine", .text, "name of its machine; for a shared database"),
+                    .init("is_standby", .boolean, "whether it waits for another loop to end"),
+                    .init("process", .integer, "process id of the loop"),
+                    .init("since", .instant, "start of the loop"),
+                ])), "the running loops")
     }
 
     static var status: [ResultField] {

@@ -116,6 +116,17 @@ extension ResultSchema {
         ]
     }
 
+    static var storeStatus: [ResultField] {
+        [
+            .init("url", .text, "the database"),
+            .init("server_version", .text, "version of PostgreSQL"),
+            .init(maybe: "history_version", .integer, "version of the history's tables"),
+            .init(maybe: "health_version", .integer, "version of the health data's tables"),
+            runningLoops,
+            .init("missing_roles", .list(.text), "roles that accounts of the job file lack"),
+        ]
+    }
+
     static var backup: [ResultField] {
         [
             .init("name", .text, "name of the backup"),

@@ -49,7 +49,7 @@ struct HealthServer: Sendable {
     private static let making = Task {
         let server = try await PostgresServer.shared()
         let template = try server.makeDatabase()
-        try ServerHealthSchema.make(at: template)
+        try ServerConnection(template).execute(ServerHealthSchema.statements(users: "clarity"))
         // Functions of SQLite with which tests write damage and rows.
         try ServerConnection(template, schema: ServerHealthSchema.name).execute(
             """

@@ -63,7 +63,7 @@ final class StateFolder: Sendable {
             database = known
             return known
         }
-        return HealthServerPlace(address: address, account: account, folder: path)
+        return try HealthServerPlace(address: address, account: account, folder: path, key: nil)
     }
 
     /// Makes a file of an earlier version, encrypted with the first test key, and returns a

@@ -62,9 +62,14 @@ struct ServerHealthTests {
         let known = HealthStore.wipedTables.map(\.0) + HealthStore.keptTables
         #expect(Set(tables) == Set(known).subtracting(["sqlite_sequence"]))
 
-        for account in ["eve", nil] {
+        // Each role with each account, but for the own account with its own role.
+        for (role, account) in [
+            ("ada", "eve"), ("ada", nil), ("eve", "ada"), ("eve", "eve"), ("eve", nil),
+        ] {
+            var address = place.address
+            address.user = "clarity/\(role)"
             let stranger = try ServerConnection(
-                place.address, owner: account.map { .init(column: "account", value: $0) },
+                address, owner: account.map { .init(column: "account", value: $0) },
                 schema: ServerHealthSchema.name)
             for table in tables {
                 let rows = try count(table, own)
@@ -134,13 +139,17 @@ struct ServerHealthTests {
         let empty = try await PostgresServer.shared().makeDatabase()
         let none = #expect(throws: HealthStoreError.self) {
             try HealthStore(
-                in: HealthServerPlace(address: empty, account: "ada", folder: "/nowhere"),
+                in: HealthServerPlace(
+                    address: empty, account: "ada", folder: "/nowhere", key: nil),
                 key: try MasterKey.random(), actor: AuditActor(), clock: SystemClock())
         }
         #expect(none?.description.contains("there is no health data in this database") == true)
 
         let folder = try await folder()
-        try folder.connect().run("UPDATE schema_version SET version = 99")
+        var owner = try #require(try folder.place()).address
+        owner.user = "clarity"
+        try ServerConnection(owner, schema: ServerHealthSchema.name)
+            .run("UPDATE schema_version SET version = 99")
         let newer = #expect(throws: HealthStoreError.self) { try folder.open() }
         guard case .schema(.newer(found: 99, _), _) = newer else {
             Issue.record("\(String(describing: newer))")

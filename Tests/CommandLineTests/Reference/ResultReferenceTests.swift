@@ -29,7 +29,7 @@ struct ResultReference {
     static let commandsWithoutResult = [
         "", "init", "loop", "exporter", "receive", "receive token", "serve", "serve password",
         "trace", "trace record",
-        "notices", "notify", "notify failed", "auth", "key",
+        "notices", "notify", "notify failed", "auth", "key", "store", "store init", "store migrate",
         "accounts", "archive", "completion", "completion words", "manual", "schema",
         "schema job-file",
         "schema results", "schema api", "sandbox",

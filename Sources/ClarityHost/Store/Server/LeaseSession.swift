@@ -5,27 +5,40 @@ import Synchronization
 
 /// Proves that the holder of leases is alive, by a lock that the server releases.
 ///
-/// A session of its own holds the lock of the holder's name, beats twice a second, and hears when
-/// another process has written. The server ends it when the holder is killed, cut off or frozen, and
-/// then the leases lapse. It is not the session of the decisions, which waits for locks.
+/// A session of its own holds the lock of the holder's name, beats, and hears when another process
+/// has written. The server ends it when the holder is killed, cut off or frozen, and then the leases
+/// lapse. It is not the session of the decisions, which waits for locks.
+///
+/// A loop's session also waits for the lock of the shard, which one loop has at a time.
 final class LeaseSession: Sendable {
     /// The time between two beats, and the silence after which the server ends the session.
-    private static let beat = (every: Int32(500), silence: 1500)
+    private static let beat = (every: Int32(400), silence: 1500)
 
     private let ending = Bell()
+    /// Ends when the session has the lock of the shard, or has ended.
+    let turn: AsyncStream<Void>
+    private let isItsTurn = Atomic(false)
     private let thread = Mutex<JoinedThread?>(nil)
+
+    /// Whether the session has the lock of the shard.
+    var hasTurn: Bool { isItsTurn.load(ordering: .acquiring) }
 
     /// Takes the lock of `owner` and begins to beat.
     ///
-    /// - Parameter hear: called on a thread of this session's when another process has written, and
-    ///   when the session has ended.
+    /// - Parameters:
+    ///   - name: how the server's list of sessions names this one.
+    ///   - shard: the key of the lock for which a loop waits; `nil` for what is no loop.
+    ///   - hear: called on a thread of this session's when another process has written, and when
+    ///     the session has ended.
     /// - Throws: `DatabaseError`; `ThreadError` or `StateDirectoryError` if the system refuses.
     init(
-        at address: ServerAddress, owner: String, channel: String,
-        hear: @escaping @Sendable () -> Void
+        at address: ServerAddress, owner: String, named name: String, channel: String,
+        waitingFor shard: Int64?, hear: @escaping @Sendable () -> Void
     ) throws {
         let connection = try ServerConnection(address, patience: .seconds(1))
+        try connection.run("SELECT set_config('application_name', ?, false)", .text(name))
         try connection.execute("LISTEN \(channel)")
+        try connection.execute("LISTEN \(ServerChannel.logins)")
         try connection.run(
             "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
         try connection.execute("SET idle_session_timeout = \(Self.beat.silence)")
@@ -34,8 +47,14 @@ final class LeaseSession: Sendable {
         }
         // From here on, the thread alone uses the connection.
         nonisolated(unsafe) let handedOver = connection
-        let started = try JoinedThread { [ending] in
-            Self.beat(handedOver, until: ending, hear: hear)
+        let (turn, waiting) = AsyncStream.makeStream(of: Void.self)
+        self.turn = turn
+        let started = try JoinedThread { [ending, weak self] in
+            Self.beat(handedOver, until: ending, waitingFor: shard, hear: hear) {
+                self?.isItsTurn.store(true, ordering: .releasing)
+                waiting.finish()
+            }
+            waiting.finish()
             hear()
         }
         thread.withLock { $0 = started }
@@ -52,9 +71,22 @@ final class LeaseSession: Sendable {
 
     /// Beats until the bell rings or the session ends.
     private static func beat(
-        _ connection: ServerConnection, until ending: Bell, hear: () -> Void
+        _ connection: ServerConnection, until ending: Bell, waitingFor shard: Int64?,
+        hear: () -> Void, begin: () -> Void
     ) {
+        var shard = shard
         while true {
+            do throws(DatabaseError) {
+                if let key = shard,
+                    try connection.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1
+                {
+                    shard = nil
+                    begin()
+                }
+            } catch {
+                // As below.
+                return
+            }
             var descriptors = [
                 pollfd(fd: ending.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),

@@ -17,27 +17,36 @@ public final class PostgresRunStore: RunStore {
     /// What this process's leases are held as.
     public let owner: String
 
+    /// Ends when this loop is the one that decides the shard, or its session has ended.
+    public var turn: AsyncStream<Void> { session.turn }
+    /// Whether this loop is the one that decides the shard.
+    public var hasTurn: Bool { session.hasTurn }
+
     /// Connects to the shard of a server.
     ///
     /// - Parameters:
     ///   - owner: a name that no other process has or had.
+    ///   - isLoop: whether this is a loop, of which one decides the shard at a time (`turn`).
     ///   - patience: how long the server may take to answer.
     /// - Throws: `RunStoreError` if the server cannot be reached, or has no such shard.
     public init(
-        at address: ServerAddress, shard: Int64, owner: String, patience: Duration = .seconds(30)
+        at address: ServerAddress, shard: Int64 = 1, owner: String, isLoop: Bool = false,
+        patience: Duration = .seconds(30)
     ) throws(RunStoreError) {
         self.owner = owner
         let place = "\(address)"
-        let channel = "clarity_\(shard)"
+        let channel = ServerChannel.history(shard: shard)
         let (changes, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         (connection, shared, session) = try rethrowing(server: place) {
-            let connection = try ServerConnection(
-                address,
-                owner: .init(column: ServerHistorySchema.ownerColumn, value: "\(shard)"),
-                schema: ServerHistorySchema.name, patience: patience)
-            try ServerHistory.requireVersion(connection)
-            let session = try LeaseSession(at: address, owner: owner, channel: channel) {
+            let connection = try ServerHistory.connect(to: address, shard, patience)
+            // A process that freezes within a decision must not keep the others from theirs.
+            try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
+            let session = try LeaseSession(
+                at: address, owner: owner,
+                named: isLoop ? ServerHistory.loopMark + owner : "clarity-jobs", channel: channel,
+                waitingFor: isLoop ? ServerHistory.turnKey(of: shard) : nil
+            ) {
                 continuation.yield()
             }
             return (connection, SharedLedger(connection, ServerPeers(owner)), session)
@@ -73,7 +82,7 @@ public final class PostgresRunStore: RunStore {
 /// Runs `body`, and rethrows every failure of a server as a `RunStoreError`.
 ///
 /// A damaged database on a server has no backup in a state directory that could be restored.
-private func rethrowing<Result>(
+func rethrowing<Result>(
     server place: String, _ body: () throws -> Result
 ) throws(RunStoreError) -> Result {
     try rethrowing(place) {
@@ -81,47 +90,6 @@ private func rethrowing<Result>(
             return try body()
         } catch let error as DatabaseError where error.isDamage {
             throw RunStoreError.unusable("cannot use history `\(place)`: \(error)")
-        }
-    }
-}
-
-/// A history in PostgreSQL as a whole.
-public enum ServerHistory {
-    /// Makes the schema and the shards in an empty database, for a role that owns it.
-    ///
-    /// - Throws: `RunStoreError`; then nothing was made.
-    public static func make(
-        at address: ServerAddress, shards: Range<Int64>
-    ) throws(RunStoreError) {
-        try rethrowing(server: "\(address)") {
-            let connection = try ServerConnection(address)
-            try connection.transaction {
-                try connection.execute(ServerHistorySchema.statements)
-                for shard in shards {
-                    try connection.execute(
-                        """
-                        SET LOCAL clarity.shard = '\(shard)';
-                        INSERT INTO shard_state (id) VALUES (1);
-                        """)
-                }
-            }
-        }
-    }
-
-    /// - Throws: `RunStoreError.unusable` without the schema, `.newer` for one of a newer version.
-    static func requireVersion(_ connection: ServerConnection) throws {
-        let known = historyMigrations.steps.count
-        let isThere = try connection.first(
-            "SELECT to_regclass('\(ServerHistorySchema.name).schema_version') IS NOT NULL"
-        ) { $0.integer(0) == 1 }
-        guard isThere == true else {
-            throw RunStoreError.unusable("there is no history in this database")
-        }
-        let found =
-            try connection.first("SELECT version FROM schema_version") { $0.integer(0) } ?? 0
-        if found > known { throw Migrations.Fault.newer(found: Int(found), known: known) }
-        if found < known {
-            throw RunStoreError.unusable("the history has version \(found), not \(known)")
         }
     }
 }

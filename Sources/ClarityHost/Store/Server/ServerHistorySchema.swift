@@ -9,21 +9,21 @@ enum ServerHistorySchema {
     /// The schema of PostgreSQL in which the tables are.
     static let name = "clarity_history"
 
+    static var schema: ServerSchema {
+        ServerSchema(name, version: historyMigrations.steps.count, of: "history")
+    }
+
     private static let map = PostgresSchema(ownerColumn: ownerColumn, ownerType: "bigint")
 
     /// The statements that make it, in order, for a role that owns the database.
     static var statements: String {
-        """
-        CREATE SCHEMA \(name);
-        SET search_path = \(name), pg_catalog;
-        CREATE TABLE schema_version (version bigint NOT NULL);
-        INSERT INTO schema_version VALUES (\(historyMigrations.steps.count));
-        \(PostgresSchema.functions)
-        \(map.translated(shardTable))
-        \(map.translated(historyMigrations.schema ?? ""))
-        \(totalsTriggers)
-        \(answersTrigger)
-        """
+        schema.statements(
+            tables: """
+                \(map.translated(shardTable))
+                \(map.translated(historyMigrations.schema ?? ""))
+                \(totalsTriggers)
+                \(answersTrigger)
+                """)
     }
 
     /// A row for each shard: how often it was written.

@@ -1,0 +1,77 @@
+public import ClarityScheduler
+public import ClaritySystem
+public import Database
+@preconcurrency import Glibc
+
+extension JobFile {
+    /// Returns the server with the state; `nil` if the state is in files.
+    ///
+    /// Without a `passfile` in its URL, the credential `clarity-jobs.pgpass` has the passwords, if
+    /// the service manager gives one.
+    public func server(_ environment: [String: String]) -> ServerAddress? {
+        guard var server else { return nil }
+        if server.passwordFile == nil, let folder = environment["CREDENTIALS_DIRECTORY"],
+            !folder.isEmpty, access("\(folder)/clarity-jobs.pgpass", R_OK) == 0
+        {
+            server.passwordFile = "\(folder)/clarity-jobs.pgpass"
+        }
+        return server
+    }
+}
+
+extension RunHistory {
+    /// Opens the history of a job file for reading, where the file says that it is.
+    ///
+    /// - Parameter directory: the state directory.
+    /// - Throws: `RunStoreError` if it cannot be read.
+    public init(
+        of file: JobFile, inDirectory directory: String, environment: [String: String]
+    ) throws(RunStoreError) {
+        if let server = file.server(environment) {
+            try self.init(at: server)
+        } else {
+            try self.init(inDirectory: directory)
+        }
+    }
+}
+
+/// A history in which this process decides beside others, and the lock that proves that it lives.
+public struct SharedHistory {
+    public let store: any RunStore
+    /// What this process's leases are held as.
+    public let owner: String
+    /// The lock for this process's workers to inherit.
+    public let leaseLock: LeaseLock
+    /// The server, where loops take turns; `nil` for a file, which all processes decide on.
+    public let server: PostgresRunStore?
+    /// Prevents a restore of the state directory while the history is open.
+    private let share: AdvisoryLock?
+
+    /// Opens the history where a job file says that it is, and creates the file if it is missing.
+    ///
+    /// - Parameter isLoop: whether it is a loop that opens it.
+    /// - Throws: `RunStoreError` if it cannot be used.
+    public init(
+        of file: JobFile, in directory: StateDirectory, environment: [String: String],
+        isLoop: Bool
+    ) throws(RunStoreError) {
+        let uniqueNumber = UInt64.random(in: .min ... .max)
+        guard let address = file.server(environment) else {
+            let store = try SQLiteRunStore(in: directory, uniqueNumber: uniqueNumber)
+            (self.store, owner, leaseLock) = (store, store.leaseLock.owner, store.leaseLock)
+            (server, share) = (nil, nil)
+            return
+        }
+        do throws(StateDirectoryError) {
+            share = try directory.share()
+            leaseLock = try LeaseLock(
+                folder: directory.makeFolder("owners"), uniqueNumber: uniqueNumber)
+        } catch {
+            throw RunStoreError(error)
+        }
+        let store = try PostgresRunStore(
+            at: address, owner: ServerHistory.owner(leaseLock), isLoop: isLoop,
+            patience: .seconds(10))
+        (self.store, owner, server) = (store, store.owner, store)
+    }
+}

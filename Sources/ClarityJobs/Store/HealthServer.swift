@@ -1,0 +1,56 @@
+public import ClarityScheduler
+import ClaritySystem
+public import Database
+
+/// The health data on a server as a whole: the statements that make it, and who has a place in it.
+public enum HealthServer {
+    /// The schema that has its tables.
+    public static var schema: ServerSchema { ServerHealthSchema.schema }
+
+    /// The statements that make the schema, for a role that owns the database.
+    ///
+    /// - Parameter users: the role of the schedulers.
+    public static func statements(users: String) -> String {
+        ServerHealthSchema.statements(users: users)
+    }
+
+    /// The role of which those of all accounts are members.
+    public static func accountsRole(of users: String) -> String {
+        ServerHealthSchema.accountsRole(of: users)
+    }
+
+    /// Returns the name of an account's role; `nil` stands for the account of a job file without
+    /// accounts.
+    public static func role(of account: AccountID?, users: String) -> String {
+        ServerAccount.role(of: ServerAccount.name(of: account), users: users)
+    }
+
+    /// Returns what the server checks the login of an account's role by. Creates the account's
+    /// master key if there is none yet.
+    ///
+    /// - Parameters:
+    ///   - stateDirectory: the folder of the account, which may have the key.
+    ///   - environment: as for opening the store.
+    /// - Throws: `HealthStoreError` if the key cannot be used or made.
+    public static func passwordVerifier(
+        stateDirectory: String, environment: [String: String]
+    ) throws(HealthStoreError) -> String {
+        let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+        return try HealthStore.describing(stateDirectory) {
+            let known = try source.load()
+            if known == nil { _ = try StateDirectory(path: stateDirectory) }
+            return try DatabaseLogin(known ?? source.create()).verifier()
+        }
+    }
+
+    /// Returns the accounts that are logged in, as the role of the schedulers sees them.
+    public static func logins(_ connection: Connection) throws(DatabaseError) -> Set<String> {
+        Set(
+            try connection.all("SELECT account FROM \(ServerHealthSchema.name).session") {
+                $0.text(0)
+            })
+    }
+
+    /// Returns the name under which the server has an account.
+    public static func name(of account: AccountID?) -> String { ServerAccount.name(of: account) }
+}

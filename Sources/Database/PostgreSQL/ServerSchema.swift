@@ -1,0 +1,81 @@
+/// A schema of PostgreSQL with tables of this program, and the version that they have.
+public struct ServerSchema: Sendable {
+    public let name: String
+    /// The newest version, which this program knows.
+    public let version: Int
+    /// What the tables hold, for messages: `history`, `health data`.
+    let content: String
+
+    public init(_ name: String, version: Int, of content: String) {
+        (self.name, self.version, self.content) = (name, version, content)
+    }
+
+    /// The statements that make it, in order, for a role that owns the database.
+    public func statements(tables: String) -> String {
+        """
+        CREATE SCHEMA \(name);
+        SET search_path = \(name), pg_catalog;
+        CREATE TABLE schema_version (version bigint NOT NULL);
+        INSERT INTO schema_version VALUES (\(version));
+        \(PostgresSchema.functions)
+        \(tables)
+        """
+    }
+
+    /// Returns the version of a database; `nil` if it has no such schema, or hides it.
+    public func version(of connection: Connection) throws(DatabaseError) -> Int? {
+        let isThere = try connection.integer(
+            "SELECT to_regclass('\(name).schema_version') IS NOT NULL")
+        guard isThere == 1 else { return nil }
+        return Int(try connection.integer("SELECT version FROM \(name).schema_version") ?? 0)
+    }
+
+    /// - Throws: `DatabaseError` without the schema, and for one of an older version;
+    ///   `SchemaFault.newer` for one of a newer version.
+    public func requireVersion(_ connection: Connection) throws {
+        guard let found = try version(of: connection) else {
+            throw DatabaseError(
+                kind: .other,
+                message:
+                    "there is no \(content) in this database; make it with `clarity-jobs store "
+                    + "init`", code: "PostgreSQL")
+        }
+        if found > version { throw SchemaFault.newer(found: found, known: version) }
+        if found < version {
+            throw DatabaseError(
+                kind: .other,
+                message: "the \(content) has version \(found), not \(version); bring it up to date "
+                    + "with `clarity-jobs store migrate`", code: "PostgreSQL")
+        }
+    }
+
+    /// The statements that give a role the right to read and write all tables of a schema.
+    public static func rights(of role: String, in schema: String) -> String {
+        let name = quoted(role)
+        return """
+            GRANT USAGE ON SCHEMA \(schema) TO \(name);
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(schema) TO \(name);
+            GRANT USAGE ON ALL SEQUENCES IN SCHEMA \(schema) TO \(name);
+            REVOKE INSERT, UPDATE, DELETE ON \(schema).schema_version FROM \(name);
+            """
+    }
+
+    /// Returns a name as SQL has it.
+    public static func quoted(_ name: String) -> String {
+        "\"\(name.replacing("\"", with: "\"\""))\""
+    }
+
+    /// Returns a text as SQL has it.
+    public static func literal(_ text: String) -> String {
+        "'\(text.replacing("'", with: "''"))'"
+    }
+}
+
+/// The channels on which processes tell each other of changes (`NOTIFY`).
+public enum ServerChannel {
+    /// Somebody has logged in.
+    public static let logins = "clarity_logins"
+
+    /// A shard of the history was written.
+    public static func history(shard: Int64) -> String { "clarity_\(shard)" }
+}

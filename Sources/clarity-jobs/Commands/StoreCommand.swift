@@ -1,0 +1,194 @@
+import ClarityHost
+import ClarityJobs
+import ClarityReports
+import ClarityScheduler
+import ClaritySystem
+import Database
+import JSON
+
+/// `store init`, `store migrate` and `store status`.
+struct StoreCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func make() throws(CommandFailure) -> ExitStatus {
+        let (file, server) = try place()
+        let users = server.user
+        let groups = [
+            StoreCommand.role(users, "LOGIN"),
+            StoreCommand.role(HealthServer.accountsRole(of: users), "NOLOGIN"),
+        ]
+        return try carryOut(
+            groups + [
+                ServerHistory.statements(users: users), HealthServer.statements(users: users),
+            ] + accountRoles(file, users), server)
+    }
+
+    func migrate() throws(CommandFailure) -> ExitStatus {
+        let (file, server) = try place()
+        // No version of a database is older than this program's yet.
+        return try carryOut(accountRoles(file, server.user), server)
+    }
+
+    // MARK: Statements
+
+    /// Shows the statements, and runs them if that is asked for.
+    private func carryOut(
+        _ statements: [String], _ server: ServerAddress
+    ) throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        let script = (["BEGIN;"] + statements + ["COMMIT;"]).joined(separator: "\n")
+        script.split(separator: "\n").forEach { composition.console.result(String($0)) }
+        guard arguments.has("apply") else {
+            guard arguments["owner"] == nil else {
+                throw CommandFailure(
+                    .usage, "--owner says as whom to run the statements with --apply")
+            }
+            return .done
+        }
+        var owned = server
+        if let owner = arguments["owner"] { owned.user = owner }
+        try using(owned) { () throws(DatabaseError) in
+            try ServerConnection(owned).execute(script)
+        }
+        return .done
+    }
+
+    private func accountRoles(
+        _ file: JobFile, _ users: String
+    ) throws(CommandFailure) -> [String] {
+        let views =
+            file.accounts.map { accounts in
+                accounts.map { composition.view(of: $0, in: file) }
+            } ?? [file]
+        return try views.map { view throws(CommandFailure) in
+            let environment = try composition.keyEnvironment(view)
+            let folder = try composition.ownData(view)
+            let verifier = try usingHealthData { () throws(HealthStoreError) in
+                try HealthServer.passwordVerifier(
+                    stateDirectory: folder, environment: environment)
+            }
+            let role = HealthServer.role(of: view.account?.id, users: users)
+            let members = ServerSchema.quoted(HealthServer.accountsRole(of: users))
+            return StoreCommand.role(role, "LOGIN") + "\n"
+                + "ALTER ROLE \(ServerSchema.quoted(role)) PASSWORD \(ServerSchema.literal(verifier));\n"
+                + "GRANT \(members) TO \(ServerSchema.quoted(role));"
+        }
+    }
+
+    /// Returns the statement that makes a role unless it exists.
+    private static func role(_ name: String, _ login: String) -> String {
+        """
+        DO $$ BEGIN
+            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = \(ServerSchema.literal(name))) THEN
+                CREATE ROLE \(ServerSchema.quoted(name)) \(login);
+            END IF;
+        END $$;
+        """
+    }
+
+    // MARK: The status
+
+    func status() throws(CommandFailure) -> ExitStatus {
+        let (file, server) = try place()
+        let accounts: [AccountID?] = file.accounts?.map(\.id) ?? [nil]
+        let status = try using(server) { () throws(DatabaseError) in
+            try ServerStatus(
+                at: server,
+                roles: accounts.map { HealthServer.role(of: $0, users: server.user) })
+        }
+        composition.console.results(status.lines, status.object)
+        return status.isReady ? .done : .failed
+    }
+
+    // MARK: The server
+
+    private func place() throws(CommandFailure) -> (JobFile, ServerAddress) {
+        guard composition.arguments.operands.isEmpty else {
+            throw CommandFailure(.usage, "`store` takes no operands")
+        }
+        let file = try composition.wholeJobFile()
+        guard let server = file.server(composition.environment) else {
+            throw CommandFailure(
+                .configuration, "the job file has no `store.url`: the state is in files",
+                "help: name a database as `store: { url: postgresql://USER@HOST/DATABASE }`")
+        }
+        return (file, server)
+    }
+
+    private func using<Result>(
+        _ server: ServerAddress, _ body: () throws(DatabaseError) -> Result
+    ) throws(CommandFailure) -> Result {
+        do {
+            return try body()
+        } catch {
+            let status: ExitStatus = error.kind == .gone ? .unreachable : .configuration
+            throw CommandFailure(status, "cannot use `\(server)`: \(error)")
+        }
+    }
+}
+
+/// What a database has of this program's state.
+struct ServerStatus {
+    private let server: ServerAddress
+    private let release: String
+    private let versions: [(name: String, found: Int?, known: Int)]
+    private let loops: [RunningLoop]
+    private let missing: [String]
+
+    /// - Parameter roles: the roles that there have to be.
+    init(at server: ServerAddress, roles: [String]) throws(DatabaseError) {
+        self.server = server
+        let connection = try ServerConnection(server)
+        release = try connection.first("SHOW server_version") { $0.text(0) } ?? ""
+        versions = [
+            (
+                "history", try ServerHistory.schema.version(of: connection),
+                ServerHistory.schema.version
+            ),
+            (
+                "health data", try HealthServer.schema.version(of: connection),
+                HealthServer.schema.version
+            ),
+        ]
+        loops = try ServerHistory.loops(connection)
+        let known = Set(try connection.all("SELECT rolname::text FROM pg_roles") { $0.text(0) })
+        missing = roles.filter { !known.contains($0) }
+    }
+
+    var isReady: Bool { versions.allSatisfy { $0.found == $0.known } && missing.isEmpty }
+
+    var lines: [String] {
+        var lines = ["\(server), PostgreSQL \(release)"]
+        for version in versions {
+            let found = version.found.map { "version \($0)" } ?? "not there"
+            let advice =
+                version.found == version.known
+                ? ""
+                : version.found.map { $0 > version.known } == true
+                    ? ", this program knows \(version.known)"
+                    : "; make it with `clarity-jobs store \(version.found == nil ? "init" : "migrate")`"
+            lines.append("\(version.name): \(found)\(advice)")
+        }
+        lines += loops.map(\.words)
+        if loops.isEmpty { lines.append("no loop is connected") }
+        if !missing.isEmpty {
+            let names = missing.prefix(5).map { "`\($0)`" }.joined(separator: ", ")
+            lines.append(
+                "\(counted(missing.count, "roles")) missing (\(names)); make them with `clarity-jobs "
+                    + "store migrate`")
+        }
+        return lines
+    }
+
+    var object: JSON {
+        [
+            "url": .text("\(server)"), "server_version": .text(release),
+            "history_version": .integer(optional: versions[0].found.map(Int64.init)),
+            "health_version": .integer(optional: versions[1].found.map(Int64.init)),
+            "loops": .array(loops.map(\.object)),
+            "missing_roles": .array(missing.map { .text($0) }),
+        ]
+    }
+}

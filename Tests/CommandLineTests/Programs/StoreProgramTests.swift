@@ -1,0 +1,165 @@
+import ClarityTestSupport
+import Database
+import Glibc
+@testable import ProgramTestSupport
+import Testing
+
+/// A history and health data in PostgreSQL, through the built programs.
+@Suite(
+    "A state in PostgreSQL", .timeLimit(.minutes(5)),
+    .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+struct StoreProgramTests {
+    /// A server that asks for passwords, which the tests of this suite share.
+    private static let starting = Task { try await PostgresServer(asksPasswords: true) }
+
+    /// A playground whose state is in a database of its own, without tables yet.
+    private struct Place {
+        var playground: Playground
+        var server: PostgresServer
+        var database: ServerAddress
+    }
+
+    private func place(_ jobs: String, accounts: String = "") async throws -> Place {
+        let server = try await StoreProgramTests.starting.value
+        var database = try server.makeDatabase()
+        // Roles belong to a server and not to a database.
+        database.user = "users_\(database.database)"
+        try server.administrator().execute(
+            "CREATE ROLE \(database.user) LOGIN PASSWORD 'invented'")
+        let playground = try await Playground()
+        try playground.folder.write("pass", Array("*:*:*:*:invented\n".utf8))
+        try playground.write { url, folder in
+            var address = database
+            address.passwordFile = "\(folder)/pass"
+            return """
+                version: 1
+                backend: { url: \(url), retry_wait: 1ms }
+                store: { url: "\(address.uri)" }
+                sources: [{ kind: apple-health-export, path: "\(folder)/export.xml\(accounts.isEmpty ? "" : "/{account}")" }]
+                \(accounts)
+                jobs:
+                \(jobs)
+
+                """
+        }
+        return Place(playground: playground, server: server, database: database)
+    }
+
+    private static let upload = "  - { id: upload, kind: bulk-upload }"
+
+    private func make(_ place: Place) async throws {
+        let made = try await place.playground.run("store", "init", "--apply", "--owner", "admin")
+        try #require(made.status == 0, "\(made.errors)")
+    }
+
+    @Test func `a sample goes from an export through the database to the backend, once`()
+        async throws
+    {
+        let place = try await place(StoreProgramTests.upload)
+        let playground = place.playground
+        let before = try await playground.run("run", "upload")
+        try await make(place)
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 300)
+        let status = try await playground.json("store", "status")
+        let first = try await playground.run("run", "upload")
+        let again = try await playground.run("run", "upload", "--force")
+        let audit = try await playground.run("audit")
+        let rehearsal = try await playground.run("dry-run", "upload")
+
+        #expect(before.status == 69)
+        #expect(before.errors.contains("make it with `clarity-jobs store init`"))
+        #expect(
+            status.keys == [
+                "url", "server_version", "history_version", "health_version", "loops",
+                "missing_roles",
+            ])
+        #expect(status["missing_roles"].elements.isEmpty && status["loops"].elements.isEmpty)
+        #expect(first.status == 0, "\(first.errors)")
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(audit.status == 0, "\(audit.output)\(audit.errors)")
+        #expect(audit.output.contains("the outbox is sound: 300 samples"), "\(audit.output)")
+        #expect(rehearsal.status == 0, "\(rehearsal.errors)")
+        #expect(try await #require(playground.sandbox).count("distinct_metric_ids") == 300)
+        #expect(try await #require(playground.sandbox).count("metrics") == 300)
+        // Nothing of it is in a file here, and the server has no key.
+        let files = try playground.folder.contents().keys.filter { $0.hasPrefix("state/") }
+        #expect(!files.contains { $0.contains(".db") }, "\(files)")
+        for command in [["backup"], ["restore"], ["key", "rotate"], ["key", "status"]] {
+            let refused = try await playground.start(command).finish()
+            #expect(refused.status == 78, "\(command)")
+            #expect(refused.errors.contains("works on files"), "\(refused.errors)")
+        }
+    }
+
+    @Test func `an account's role needs its password and sees no other account`() async throws {
+        let place = try await place(
+            StoreProgramTests.upload,
+            accounts: "accounts: [{ id: anna }, { id: ben }]")
+        let playground = place.playground
+        let key = String(repeating: "7", count: 64)
+        let made = try await playground.run(
+            "store", "init", "--apply", "--owner", "admin", environment: ["CLARITY_JOBS_KEY": key])
+        try #require(made.status == 0, "\(made.errors)")
+        let login = try await playground.run(
+            "--account", "anna", "auth", "login", "--email", "demo@example.com",
+            "--password-stdin", input: "Demo-Passw0rd!\n", environment: ["CLARITY_JOBS_KEY": key])
+        let otherKey = try await playground.run(
+            "--account", "anna", "outbox", "list",
+            environment: ["CLARITY_JOBS_KEY": String(repeating: "8", count: 64)])
+        let bens = try await playground.run(
+            "--account", "ben", "auth", "status", environment: ["CLARITY_JOBS_KEY": key])
+
+        #expect(login.status == 0, "\(login.errors)")
+        #expect(otherKey.status != 0)
+        #expect(otherKey.errors.contains("password authentication failed"), "\(otherKey.errors)")
+        #expect(bens.errors.contains("nobody is logged in"), "\(bens.errors)")
+        // The schedulers' role learns who is logged in, and nothing else.
+        var scheduler = place.database
+        scheduler.password = "invented"
+        let connection = try ServerConnection(scheduler, schema: "clarity_health")
+        #expect(try connection.all("SELECT account FROM session") { $0.text(0) } == ["anna"])
+        for query in ["SELECT sealed FROM session", "SELECT * FROM outbox", "SELECT 1 FROM canary"]
+        {
+            let error = #expect(throws: DatabaseError.self) {
+                _ = try connection.integer(query)
+            }
+            #expect(error?.kind == .access, "\(query)")
+        }
+    }
+
+    @Test func `a loop that is killed is followed by the one that stands by`() async throws {
+        let place = try await place(
+            "  - { id: tick, kind: command, options: { command: [/bin/true] }, schedule: { every: 1s } }"
+        )
+        let playground = place.playground
+        try await make(place)
+        let first = try playground.start(["loop"])
+        _ = try await line(of: first, with: "tick: succeeded")
+        let second = try playground.start(["loop"])
+        _ = try await line(of: second, with: "loop over")
+        while try await !playground.run("store", "status").output.contains("ready to take over") {}
+        first.signal(SIGKILL)
+        _ = await first.finish()
+        _ = try await line(of: second, with: "tick: succeeded")
+
+        // A loop whose sessions the server ends comes back by itself.
+        try place.server.endSessions(of: place.database.database)
+        _ = try await line(of: second, with: "tries again")
+        _ = try await line(of: second, with: "tick: succeeded")
+        second.signal(SIGTERM)
+        let end = await second.finish()
+        let history = try await playground.run("audit")
+
+        #expect(end.status == 143)
+        #expect(history.status == 0, "\(history.output)\(history.errors)")
+    }
+
+    /// Reads the lines of a loop up to one with a text.
+    private func line(of loop: ChildProgram, with text: String) async throws -> String {
+        while true {
+            let line = try #require(await loop.readErrorLine())
+            if line.contains(text) { return line }
+        }
+    }
+}
