@@ -25,7 +25,10 @@ final class PostgresLink {
                 message: "cannot load libpq (Debian's package libpq5): "
                     + (reason.map { String(cString: $0) } ?? "no reason"), code: "libpq")
         }
-        try address.requirePasswordFile()
+        var address = address
+        if address.password == nil, let file = address.passwordFile {
+            address.password = try PasswordFile(file).password(for: address)
+        }
         self.library = library
         self.patience = patience
         let parameters = address.parameters

@@ -1,5 +1,3 @@
-@preconcurrency import Glibc
-
 /// Where a PostgreSQL server is, and as whom to log in there.
 public struct ServerAddress: Hashable, Sendable {
     /// A host's name or address, or the folder of a Unix socket.
@@ -33,34 +31,14 @@ public struct ServerAddress: Hashable, Sendable {
             || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x2E...0x39).contains($0) }
     }
 
-    /// Checks the file with the password, which libpq would pass over with a warning of its own.
-    ///
-    /// - Throws: `DatabaseError` if there is none, or others can read it.
-    func requirePasswordFile() throws(DatabaseError) {
-        guard let passwordFile, password == nil else { return }
-        var status = stat()
-        let problem: String
-        if stat(passwordFile, &status) != 0 {
-            problem = String(cString: strerror(errno)).lowercased()
-        } else if status.st_mode & S_IFMT != S_IFREG {
-            problem = "it is no file"
-        } else if status.st_mode & 0o077 != 0 {
-            problem = "others may read it; `chmod 600` keeps it to its owner"
-        } else {
-            return
-        }
-        throw DatabaseError(
-            kind: .access, message: "cannot use the password file `\(passwordFile)`: \(problem)",
-            code: "libpq")
-    }
-
     /// The parameters of libpq (PostgreSQL's documentation, 34.1.2), each given, so that no default
     /// of the user or the system takes part.
     var parameters: [(name: String, value: String)] {
         [
             ("host", host), ("port", String(port)), ("dbname", database), ("user", user),
-            // Without one, a file that cannot exist takes the place of ~/.pgpass.
-            ("passfile", passwordFile ?? "/dev/null/none"), ("password", password ?? ""),
+            ("password", password ?? ""),
+            // A file that cannot exist, in place of ~/.pgpass.
+            ("passfile", "/dev/null/none"),
             // Beyond this machine the server has to prove its name.
             ("sslmode", isLocal ? "prefer" : "verify-full"),
             ("sslrootcert", rootCertificate ?? "/etc/ssl/certs/ca-certificates.crt"),

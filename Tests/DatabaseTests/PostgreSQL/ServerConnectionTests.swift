@@ -81,21 +81,6 @@ struct ServerConnectionTests {
         #expect(mode == (proves ? "verify-full" : "prefer"))
     }
 
-    @Test func `a password that others may read is not used`() async throws {
-        let folder = try TemporaryFolder()
-        var address = try await PostgresServer.shared().makeDatabase()
-        func message() -> String? {
-            #expect(throws: DatabaseError.self) { try ServerConnection(address) }?.message
-        }
-        address.passwordFile = "\(folder.path)/pass"
-        #expect(message()?.contains("no such file") == true)
-        try folder.write("pass", Array("*:*:*:*:invented\n".utf8))
-        try #require(chmod("\(folder.path)/pass", 0o640) == 0)
-        #expect(message()?.contains("others may read it") == true)
-        try #require(chmod("\(folder.path)/pass", 0o600) == 0)
-        #expect(throws: Never.self) { try ServerConnection(address) }
-    }
-
     @Test func `an error has no value`() async throws {
         let connection = try ServerConnection(
             try await PostgresServer.shared().makeDatabase())
