@@ -67,3 +67,28 @@ enum OutputRow {
         return outputs
     }
 }
+
+/// The machine on which an attempt ran, as a row of `attempt_machines`.
+enum MachineRow {
+    static func put(
+        _ machine: String, of attempt: Attempt, _ connection: Connection
+    ) throws(DatabaseError) {
+        try connection.run(
+            """
+            INSERT INTO attempt_machines (run_id, number, machine) VALUES (?, ?, ?)
+            ON CONFLICT (run_id, number) DO UPDATE SET machine = excluded.machine
+            """,
+            .integer(attempt.run.rawValue), .integer(Int64(attempt.number)), .text(machine))
+    }
+
+    /// Returns the machines of a run's attempts, by attempt number.
+    static func machines(
+        of run: RunID, _ connection: Connection
+    ) throws(DatabaseError) -> [Int: String] {
+        Dictionary(
+            uniqueKeysWithValues: try connection.all(
+                "SELECT number, machine FROM attempt_machines WHERE run_id = ?",
+                .integer(run.rawValue)
+            ) { (Int($0.integer(0)), $0.text(1)) })
+    }
+}

@@ -6,6 +6,9 @@ protocol HistoryPeers: AnyObject {
     /// What this process's leases are held as; `nil` for one that only reads.
     var ownOwner: String? { get }
 
+    /// The name of this machine, where the others may be on other machines.
+    var machine: String? { get }
+
     /// What a lease's expiry is counted from: a boot of this machine, or the server.
     var clock: String { get }
 
@@ -34,6 +37,7 @@ final class FilePeers: HistoryPeers {
     init(_ leases: Leases) { self.leases = leases }
 
     var ownOwner: String? { leases.ownOwner }
+    var machine: String? { nil }
     var clock: String { leases.bootID }
     var nextExpiry: Int64 { leases.nextExpiry }
 

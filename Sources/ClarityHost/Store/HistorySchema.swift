@@ -7,10 +7,10 @@ let historyMigrations = Migrations(
     applicationID: 0x434C_4A48,
     schema: [
         jobTables, runTables, outputTables, bootTables, sourceTables, totalTables, answerTables,
-        factTables,
+        factTables, machineTables,
     ].joined(separator: "\n"),
     steps: [
         firstHistoryVersion, secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion,
         awaitsHistoryVersion, patienceHistoryVersion, bootTables, namedHistoryVersion,
-        sourceTables, totalTables, answerTables, factTables,
+        sourceTables, totalTables, answerTables, factTables, machineTables,
     ])

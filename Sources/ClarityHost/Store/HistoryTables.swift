@@ -237,3 +237,14 @@ let factTables = """
         PRIMARY KEY (account, name)
     ) STRICT, WITHOUT ROWID;
     """
+
+// Only where several machines share a history. Without it, an attempt ran on this one.
+let machineTables = """
+    CREATE TABLE attempt_machines (
+        run_id INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        machine TEXT NOT NULL,
+        PRIMARY KEY (run_id, number),
+        FOREIGN KEY (run_id, number) REFERENCES attempts (run_id, number) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    """

@@ -86,6 +86,9 @@ struct LedgerWriter {
         case .putAttempt(let attempt):
             try AttemptRow.put(attempt, connection)
             try OutputRow.put(attempt, connection)
+            if attempt.result == .running, let machine = peers.machine {
+                try MachineRow.put(machine, of: attempt, connection)
+            }
         case .putFacts(let facts, let account, let instant):
             try FactRow.put(facts, of: account, at: instant, connection)
         case .deferred(let run, let deferrals, let instant):

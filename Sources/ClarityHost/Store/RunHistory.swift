@@ -104,6 +104,7 @@ public struct RunHistory: ~Copyable {
         try rethrowing(path) {
             guard let connection else { return [] }
             let outputs = try OutputRow.outputs(of: run, connection)
+            let machines = try MachineRow.machines(of: run, connection)
             return try connection.all(
                 """
                 SELECT \(AttemptRow.Column.list) FROM attempts WHERE run_id = ? ORDER BY number
@@ -112,6 +113,7 @@ public struct RunHistory: ~Copyable {
             ).map { attempt in
                 var attempt = attempt
                 attempt.output = outputs[attempt.number]
+                attempt.machine = machines[attempt.number]
                 return attempt
             }
         }

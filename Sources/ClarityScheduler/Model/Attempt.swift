@@ -26,6 +26,8 @@ public struct Attempt: Hashable, Sendable {
     public var peakMemoryBytes: Int64
     /// The output of the attempt's program; `nil` if it was not kept.
     public var output: AttemptOutput?
+    /// The machine on which it ran, where the history is that of several; otherwise `nil`.
+    public var machine: String?
 
     /// Creates the record of an attempt.
     public init(

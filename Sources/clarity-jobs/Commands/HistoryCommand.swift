@@ -141,7 +141,8 @@ struct HistoryShowCommand {
     }
 
     private func show(_ attempt: Attempt) {
-        var words = "attempt \(attempt.number): \(attempt.result.rawValue)"
+        let place = attempt.machine.map { " on \($0.printable)" } ?? ""
+        var words = "attempt \(attempt.number)\(place): \(attempt.result.rawValue)"
         if let stop = attempt.stopReason { words += " (\(stop.rawValue))" }
         words += ", started \(attempt.startedAt)"
         if let finished = attempt.finishedAt {

@@ -96,7 +96,8 @@ enum RunText {
 
     static func object(_ attempt: Attempt) -> JSON {
         [
-            "attempt": .count(attempt.number), "result": .string(attempt.result.rawValue),
+            "attempt": .count(attempt.number), "machine": .text(attempt.machine),
+            "result": .string(attempt.result.rawValue),
             "started_at": .text(attempt.startedAt), "finished_at": .text(attempt.finishedAt),
             "stop_reason": .text(attempt.stopReason?.rawValue), "reason": .text(attempt.reason),
             "counts": object(attempt.tally),

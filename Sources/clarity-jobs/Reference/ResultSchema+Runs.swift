@@ -52,6 +52,7 @@ extension ResultSchema {
             .init(maybe: "stop_reason", .text, "why it was stopped, if it was"),
             .init(maybe: "reason", .text, "why it failed"),
             .init("counts", .map(.integer), "what the attempt counted"),
+            .init(maybe: "machine", .text, "where it ran; for a shared database"),
             .init("peak_memory_bytes", .integer, "largest resident memory of its process"),
             .init(
                 maybe: "output",

@@ -26,6 +26,7 @@ struct FormerSchemaTests {
                 0xdaa5_d3d5_9f70_6c98, 0x73a3_409a_e44a_0f2d,
                 0xde4e_a583_c6f4_54a5, 0x5386_8dbf_5e51_9cb2,
                 0x573e_d9fa_97d2_e5d0, 0x7542_f9f2_d3c4_be9b,
+                0x8d50_0b4c_b671_e4d0,
             ]),
         Steps(
             testDescription: "health", migrations: HealthSchema.migrations,

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import ClarityHost
 import Database
 import Glibc
 @testable import ProgramTestSupport
@@ -150,6 +151,9 @@ struct StoreProgramTests {
         second.signal(SIGTERM)
         let end = await second.finish()
         let history = try await playground.run("audit")
+        let shown = try await playground.json("history", "show", "1")
+        let host = HostIdentity.name
+        #expect(shown["attempt_list"].elements.first?["machine"].text == host)
 
         #expect(end.status == 143)
         #expect(history.status == 0, "\(history.output)\(history.errors)")

@@ -8,6 +8,8 @@ import Database
 final class ServerPeers: HistoryPeers {
     let ownOwner: String?
     let clock = "server"
+    /// As `ServerHistory.owner` begins.
+    var machine: String? { ownOwner?.split(separator: "/").first.map(String.init) }
     /// The server's clock at the last look, in milliseconds since 1970.
     private var now: Int64 = 0
     /// How often another process was found to have written.

@@ -11,7 +11,8 @@ import Testing
 struct ServerHistoryTests {
     /// Every table with rows of its own, besides `schema_version`.
     private static let tables: Set<String> = [
-        "account_facts", "answer_totals", "attempt_outputs", "attempts", "boot_mark", "deferrals",
+        "account_facts", "answer_totals", "attempt_machines", "attempt_outputs", "attempts",
+        "boot_mark", "deferrals",
         "job_records", "occurrence_fates", "prune_mark", "runs", "shard_state",
         "source_fingerprints", "totals",
     ]
