@@ -1,11 +1,16 @@
+import ClarityScheduler
 import ClarityTestSupport
 import Database
+import Glibc
 import Testing
 
 @testable import ClarityJobs
 
 /// Runs each test of a suite with files, and then once more with PostgreSQL, where each
 /// `StateFolder` keeps its health data in a database of its own.
+///
+/// `make chaos` does so with all of them (`CLARITY_CHAOS=whole`), and `make test` with those that the
+/// day draws, a quarter: a database for each test takes as long as most of the tests.
 struct BothEngines: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 
@@ -23,12 +28,29 @@ struct BothEngines: SuiteTrait, TestTrait, TestScoping {
     ) async throws {
         try await function()
         guard testCase != nil, !test.traits.contains(where: { $0 is FilesAlone }),
-            PostgresServer.isAvailable
+            BothEngines.draws(test), PostgresServer.isAvailable
         else { return }
         let server = try await HealthServer.shared()
         try await HealthServer.$current.withValue(server) {
             try await naming.provideScope(for: test, testCase: testCase, performing: function)
         }
+    }
+}
+
+extension BothEngines {
+    private static let isWhole = variable("CLARITY_CHAOS") == "whole"
+    private static let seed =
+        variable("CLARITY_CHAOS_SEED").flatMap { UInt64($0) } ?? UInt64(time(nil) / 86400)
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// Whether a test runs on PostgreSQL in this run.
+    fileprivate static func draws(_ test: Test) -> Bool {
+        var hash = StableHash()
+        hash.combine("\(seed) \(test.name)")
+        return isWhole || hash.value % 4 == 0
     }
 }
 
