@@ -71,7 +71,8 @@ public struct SharedHistory {
         }
         let store = try PostgresRunStore(
             at: address, owner: ServerHistory.owner(leaseLock), isLoop: isLoop,
-            patience: .seconds(10))
+            // A loop is to notice soon, and a person waits rather than to ask again.
+            patience: isLoop ? .seconds(10) : .seconds(30))
         (self.store, owner, server) = (store, store.owner, store)
     }
 }

@@ -42,9 +42,19 @@ struct HealthServerPlace: HealthPlace {
     func lookout() throws -> Connection? { try connect() }
 
     private func connect() throws(DatabaseError) -> ServerConnection {
-        try ServerConnection(
-            address, owner: .init(column: ServerHealthSchema.ownerColumn, value: account),
-            schema: ServerHealthSchema.name)
+        do {
+            return try ServerConnection(
+                address, owner: .init(column: ServerHealthSchema.ownerColumn, value: account),
+                schema: ServerHealthSchema.name)
+        } catch {
+            var error = error
+            // The server does not tell a role that is missing from a wrong password.
+            if error.kind == .access {
+                error.message +=
+                    "; `clarity-jobs store migrate` gives each account its role and password"
+            }
+            throw error
+        }
     }
 
     // The locks of a session end with it, and a session with its process. An account's numbers are

@@ -20,6 +20,11 @@ public struct TableCopy {
     /// a table refers only to those before it. The caller has a transaction of the source.
     public func run() throws {
         try target.transaction {
+            // What a trigger would add is among the rows already.
+            let triggers = try target.all(
+                "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+            ) { (name: $0.text(0), sql: $0.text(1)) }
+            for trigger in triggers { try target.execute("DROP TRIGGER \(trigger.name)") }
             for table in tables.reversed() { try target.run("DELETE FROM \(table.name)") }
             for table in tables {
                 let columns = table.columns.map(\.name).joined(separator: ", ")
@@ -36,6 +41,7 @@ public struct TableCopy {
                 }
                 if let failure { throw failure }
             }
+            for trigger in triggers { try target.execute(trigger.sql) }
         }
     }
 

@@ -59,7 +59,8 @@ struct PasswordFile {
             if isFit { return fields[4] }
         }
         throw PasswordFile.fault(
-            path, "no line is for \(address.host):\(address.port):\(address.database):\(address.user)")
+            path,
+            "no line is for \(address.host):\(address.port):\(address.database):\(address.user)")
     }
 
     private static func fields(_ line: Substring) -> [String] {

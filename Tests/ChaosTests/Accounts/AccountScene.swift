@@ -21,6 +21,8 @@ final class AccountScene: Sendable {
     let playground: Playground
     let sandbox: Sandbox
     let policy: DeliveryJudge.Policy
+    /// The line of the job file that says where the state is, if it is not in files.
+    private let store: String
     /// The number of samples in each account's export.
     private let written = Mutex<[String: Int]>([:])
 
@@ -29,10 +31,13 @@ final class AccountScene: Sendable {
     /// - Parameters:
     ///   - mutation: a fault of the client that the judge has to find.
     ///   - every: the time between two uploads of an account.
+    ///   - store: the URL of a database for the state, whose role `admin` owns it.
     init(
         _ count: Int, _ policy: DeliveryJudge.Policy, mutation: ClientMutation? = nil,
-        every: String = "30d"
+        every: String = "30d", store url: String? = nil
     ) async throws {
+        let store = url.map { "store: { url: \"\($0)\" }" } ?? ""
+        self.store = store
         let ids = (1...count).map { "w\(String(1000 + $0).dropFirst($0 < 1000 ? 1 : 0))" }
         let options = AccountScene.sandboxOptions(policy)
         self.ids = ids
@@ -41,7 +46,9 @@ final class AccountScene: Sendable {
             sandboxOptions: options,
             sandboxFile: try AccountScene.register(ids, try await AccountScene.seeds.file(options)),
             mutation: mutation
-        ) { policy.written(into: AccountScene.jobFile(url: $0, folder: $1, every: every)) }
+        ) {
+            policy.written(into: AccountScene.jobFile(url: $0, folder: $1, every: every, store))
+        }
         sandbox = try #require(playground.sandbox)
         try #require(mkdir("\(playground.folder.path)/accounts.d", 0o755) == 0)
         for id in ids { try grow(id, by: 4) }
@@ -50,8 +57,9 @@ final class AccountScene: Sendable {
 
     /// Stops jobs from falling due.
     func quiet() throws {
-        try playground.write { [policy] url, folder in
-            policy.written(into: AccountScene.jobFile(url: url, folder: folder, every: "30d"))
+        try playground.write { [policy, store] url, folder in
+            policy.written(
+                into: AccountScene.jobFile(url: url, folder: folder, every: "30d", store))
         }
     }
 
@@ -167,6 +175,10 @@ final class AccountScene: Sendable {
         try playground.folder.write("wearers.csv", Array(table.utf8))
         let added = try await run("accounts", "add", "--from", path)
         try #require(added.status == 0, "\(added.errors)")
+        if !store.isEmpty {
+            let made = try await run("store", "init", "--apply", "--owner", "admin")
+            try #require(made.status == 0, "\(made.errors)")
+        }
         let login = try await run(
             "auth", "login", "--accounts-from", path, "--password-stdin",
             input: ids.map { "\($0) \(AccountScene.password)\n" }.joined())
@@ -200,9 +212,12 @@ final class AccountScene: Sendable {
         return try TemporaryFolder.read(path)
     }
 
-    private static func jobFile(url: String, folder: String, every: String) -> String {
+    private static func jobFile(
+        url: String, folder: String, every: String, _ store: String
+    ) -> String {
         """
         version: 1
+        \(store)
         backend: { url: "\(url)", retry_wait: 1ms }
         accounts: accounts.d
         sources:

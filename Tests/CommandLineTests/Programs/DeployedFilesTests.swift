@@ -57,6 +57,17 @@ struct DeployedFilesTests {
         #expect(result.status == 0 && result.errors == "", "\(result.errors)")
     }
 
+    private static let kubernetes = "\(Playground.root)/.build/fhir/bin/kubernetes-validate"
+
+    @Test(.enabled(if: access(kubernetes, X_OK) == 0, "no kubernetes-validate"))
+    func `the schemas of Kubernetes accept the manifests`() async throws {
+        let result = try await ChildProgram.run(
+            Self.kubernetes, ["--strict", "\(Self.folder)/kubernetes/clarity-jobs.yaml"],
+            environment: ["PATH": "/usr/bin:/bin"])
+
+        #expect(result.status == 0, "\(result.output)\(result.errors)")
+    }
+
     /// A program in a user's own service manager may do whatever the user may, so it has no bound.
     @Test(
         .enabled(if: access("/usr/bin/systemd-analyze", X_OK) == 0, "no systemd-analyze"),
