@@ -33,10 +33,12 @@ struct LoopTurns {
         self.observer = observer
     }
 
-    /// Opens the history.
+    /// Opens the history, after a look at what else the first turn needs.
     ///
     /// - Returns: `nil` if a server does not answer, which is said.
     func open() throws(CommandFailure) -> SharedHistory? {
+        _ = try composition.ownState(inForce.file)
+        _ = try composition.companion("clarity-jobs-worker")
         do throws(RunStoreError) {
             return try composition.sharedHistory(inForce.file, isLoop: true)
         } catch {
