@@ -47,7 +47,8 @@ public enum LoopbackRequest {
 
     /// Connects to a port, sends a text, and returns the socket, which the caller closes.
     public static func open(_ text: String, port: UInt16) throws -> Int32 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(
+            AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw TemporaryFolder.Errno(code: errno) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -58,7 +58,7 @@ public final class PostgresServer: Sendable {
         program = try ChildProgram(
             "/usr/bin/env",
             words + [
-                "/bin/sh", "-c", Self.script, "sh", programs, folder.path,
+                "/bin/bash", "-c", Self.script, "bash", programs, folder.path,
                 asksPasswords ? "scram-sha-256" : "trust",
             ],
             environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"])
@@ -80,6 +80,11 @@ public final class PostgresServer: Sendable {
 
     private static let script = """
         set -eu
+        # A connection of another test that the server inherited would not end before the server.
+        for open in /proc/self/fd/*; do
+            number=${open##*/}
+            [ "$number" -le 2 ] || eval "exec $number>&-"
+        done
         echo invented >"$2"/password
         "$1"/initdb -D "$2"/data -U admin -A "$3" --pwfile="$2"/password --no-sync --wal-segsize=1 --locale=C -E UTF8 \
             >"$2"/initdb.log 2>&1 || { cat "$2"/initdb.log >&2; exit 1; }
