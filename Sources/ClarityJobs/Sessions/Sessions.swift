@@ -216,9 +216,9 @@ extension HealthStore {
 
 /// The exclusive right to renew the session.
 ///
-/// It is a flock(2) lock on the state directory itself, so it leaves no file behind and a dry run
-/// can take it too. It ends with the last reference to it; if the process dies, the kernel releases
-/// it.
+/// For data in a file, it is a flock(2) lock on the state directory itself, so it leaves no file
+/// behind and a dry run can take it too; for data on a server, it is an advisory lock there, which
+/// holds for all machines. It ends with the last reference to it, or with the process.
 ///
 /// `@unchecked`: it only keeps alive what holds the lock.
 public final class SessionLock: @unchecked Sendable {
