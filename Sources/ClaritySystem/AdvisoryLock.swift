@@ -8,7 +8,12 @@ public final class AdvisoryLock: Sendable {
 
     private init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child that another thread has just forked still has the descriptor, until it begins its
+        // program. Closing ours alone would leave the lock to it.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// The system's refusal, with its `errno`.
     public struct Fault: Error {

@@ -74,7 +74,13 @@ struct HealthFilePlace: HealthPlace {
         try StoreLock.isLocked(byte: number, of: HealthFile(of: name))
     }
 
-    func lockSession() throws -> AnyObject? { try FolderLock(folder) }
+    func lockSession() throws -> AnyObject? {
+        do {
+            return try AdvisoryLock.take(folder, LOCK_EX, patience: .zero)
+        } catch {
+            throw StateDirectoryError(path: folder, errno: error.errno)
+        }
+    }
     func markLogin(_ connection: Connection) throws { try StateDirectory.markLogin(in: folder) }
     func unmarkLogin(_ connection: Connection) throws { try StateDirectory.unmarkLogin(in: folder) }
 
@@ -129,26 +135,4 @@ struct HealthCopyPlace: HealthPlace {
     func lockSession() throws -> AnyObject? { try original.lockSession() }
     func markLogin(_ connection: Connection) {}
     func unmarkLogin(_ connection: Connection) {}
-}
-
-/// A lock on a folder, which the kernel releases with the process.
-private final class FolderLock {
-    private let descriptor: Int32
-
-    /// Returns `nil` while somebody else holds the lock.
-    init?(_ folder: String) throws {
-        descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw StateDirectoryError(path: folder, errno: errno) }
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            if errno == EINTR { continue }
-            guard errno == EWOULDBLOCK else {
-                throw StateDirectoryError(path: folder, errno: errno)
-            }
-            return nil
-        }
-    }
-
-    deinit {
-        if descriptor >= 0 { close(descriptor) }
-    }
 }
