@@ -43,9 +43,12 @@ struct HealthServerPlace: HealthPlace {
 
     private func connect() throws(DatabaseError) -> ServerConnection {
         do {
-            return try ServerConnection(
+            let connection = try ServerConnection(
                 address, owner: .init(column: ServerHealthSchema.ownerColumn, value: account),
                 schema: ServerHealthSchema.name)
+            // A process that freezes must not keep others from the account for ever.
+            try connection.execute("SET idle_in_transaction_session_timeout = '30s'")
+            return connection
         } catch {
             var error = error
             // The server does not tell a role that is missing from a wrong password.
@@ -142,7 +145,7 @@ extension HealthServerPlace {
             let source = try open(keyID: "")
             let copy = try FileConnection(path: "")
             try HealthSchema.migrations.migrate(copy)
-            try source.snapshot { try TableCopy(from: source, to: copy).run() }
+            try source.snapshot { _ = try TableCopy(from: source, to: copy).run() }
             return copy
         } isLocked: { number in
             try isLocked(number, connect())

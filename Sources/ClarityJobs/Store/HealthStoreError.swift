@@ -63,7 +63,7 @@ public enum HealthStoreError: Error, Sendable {
             case .sealing, .damaged: .disk
             case .backup(let error, _), .copies(let error): error.isDisk ? .disk : .unreachable
             case .database(let error, _):
-                if error.isBusy || error.isAccess {
+                if error.isBusy || error.isAccess || error.isGone {
                     .unreachable
                 } else if error.isDisk {
                     .disk

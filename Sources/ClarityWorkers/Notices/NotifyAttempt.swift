@@ -207,10 +207,14 @@ private struct NoTransport: HTTPTransport {
 }
 
 extension AttemptOrder {
-    /// The variables that no program of a target may see: secrets of targets, and the master key.
+    /// The variables that no program of a target may see: secrets of targets, the master key
+    /// and where the health data is.
     fileprivate var secretVariables: Set<String> {
         Set(noticeSecretNames + [options["key.variable"] ?? "CLARITY_JOBS_KEY"])
-            .union(["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "CLARITY_JOBS_KEY_VARIABLE"])
+            .union([
+                "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "CLARITY_JOBS_KEY_VARIABLE",
+                ServerAccount.variable,
+            ])
     }
 }
 

@@ -52,6 +52,19 @@ struct ServerHealthTests {
         return (folder, tables)
     }
 
+    @Test func `a session that the server ends is told as a server out of reach`() async throws {
+        let folder = try await folder()
+        let store = try folder.open()
+        let database = try #require(try folder.place()).address.database
+
+        try await PostgresServer.shared().endSessions(of: database)
+
+        let error = try #require(throws: HealthStoreError.self) {
+            try store.access { connection in try connection.run("SELECT 1") }
+        }
+        #expect(error.failure.category == .unreachable)
+    }
+
     @Test func `no table shows or gives a row to another account`() async throws {
         let (folder, tables) = try await filled()
         let place = try #require(try folder.place())

@@ -11,8 +11,12 @@ import Synchronization
 ///
 /// A loop's session also waits for the lock of the shard, which one loop has at a time.
 final class LeaseSession: Sendable {
-    /// The time between two beats, and the silence after which the server ends the session.
-    private static let beat = (every: Int32(400), silence: 1500)
+    /// The time between two beats, in milliseconds.
+    private static let beat: Int32 = 400
+    /// The silence after which either side ends the session, in milliseconds. Another loop waits to
+    /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
+    /// a machine is busy for a moment.
+    private static let silence = (ofLoop: 1500, ofCommand: 10_000)
 
     private let ending = Bell()
     /// Ends when the session has the lock of the shard, or has ended.
@@ -35,13 +39,14 @@ final class LeaseSession: Sendable {
         at address: ServerAddress, owner: String, named name: String, channel: String,
         waitingFor shard: Int64?, hear: @escaping @Sendable () -> Void
     ) throws {
-        let connection = try ServerConnection(address, patience: .seconds(1))
+        let silence = shard == nil ? Self.silence.ofCommand : Self.silence.ofLoop
+        let connection = try ServerConnection(address, patience: .milliseconds(silence))
         try connection.run("SELECT set_config('application_name', ?, false)", .text(name))
         try connection.execute("LISTEN \(channel)")
         try connection.execute("LISTEN \(ServerChannel.logins)")
         try connection.run(
             "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
-        try connection.execute("SET idle_session_timeout = \(Self.beat.silence)")
+        try connection.execute("SET idle_session_timeout = \(silence)")
         guard ending.descriptor >= 0 else {
             throw StateDirectoryError(path: "the session of the leases", errno: EMFILE)
         }
@@ -50,7 +55,7 @@ final class LeaseSession: Sendable {
         let (turn, waiting) = AsyncStream.makeStream(of: Void.self)
         self.turn = turn
         let started = try JoinedThread { [ending, weak self] in
-            Self.beat(handedOver, until: ending, waitingFor: shard, hear: hear) {
+            Self.keepAlive(handedOver, until: ending, waitingFor: shard, hear: hear) {
                 self?.isItsTurn.store(true, ordering: .releasing)
                 waiting.finish()
             }
@@ -70,7 +75,7 @@ final class LeaseSession: Sendable {
     }
 
     /// Beats until the bell rings or the session ends.
-    private static func beat(
+    private static func keepAlive(
         _ connection: ServerConnection, until ending: Bell, waitingFor shard: Int64?,
         hear: () -> Void, begin: () -> Void
     ) {
@@ -91,7 +96,7 @@ final class LeaseSession: Sendable {
                 pollfd(fd: ending.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
             ]
-            poll(&descriptors, 2, beat.every)
+            poll(&descriptors, 2, beat)
             guard descriptors[0].revents == 0 else { return }
             do throws(DatabaseError) {
                 try connection.run("SELECT 1")
