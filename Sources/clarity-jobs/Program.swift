@@ -107,6 +107,7 @@ enum Program {
         case ["key", "status"]: try KeyCommand(composition).status()
         case ["store", "init"]: try StoreCommand(composition).make()
         case ["store", "migrate"]: try StoreCommand(composition).migrate()
+        case ["store", "copy"]: try StoreCopyCommand(composition).run()
         case ["store", "status"]: try StoreCommand(composition).status()
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()

@@ -34,6 +34,21 @@ extension CommandSyntax {
                 ],
                 options: apply),
             CommandSyntax(
+                name: "copy",
+                summary: "Take the state from the files into the database, or back.",
+                details: [
+                    "Stop all loops first. The copy is proved to be equal row by row before it counts. The old",
+                    "place stays as it is, but for the login: each renewal makes a login of before worthless,",
+                    "so that it moves along. A place that has data of its own is left as it is. Run the command",
+                    "again when it was cut short: what is copied is not copied again. Both places use the same",
+                    "master keys.",
+                ],
+                options: [
+                    OptionSyntax(
+                        "to", value: "PLACE", summary: "the new place: `database` or `files`")
+                ],
+                examples: ["clarity-jobs store copy --to database"]),
+            CommandSyntax(
                 name: "status",
                 summary: "Show the database's versions, the loops, and accounts without a role."),
         ])

@@ -104,7 +104,7 @@ struct StoreCommand {
 
     // MARK: The server
 
-    private func place() throws(CommandFailure) -> (JobFile, ServerAddress) {
+    func place() throws(CommandFailure) -> (JobFile, ServerAddress) {
         guard composition.arguments.operands.isEmpty else {
             throw CommandFailure(.usage, "`store` takes no operands")
         }

@@ -91,6 +91,7 @@ extension ResultSchema {
             CommandResult("accounts remove", .object(removedAccount)),
             CommandResult("key rotate", .object(keyRotate)),
             CommandResult("key status", .object(keyStatus)),
+            CommandResult("store copy", .object(storeCopy)),
             CommandResult("store status", .object(storeStatus)),
             ofEach(
                 "backup",

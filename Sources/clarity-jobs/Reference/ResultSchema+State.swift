@@ -127,6 +127,20 @@ extension ResultSchema {
         ]
     }
 
+    static var storeCopy: [ResultField] {
+        [
+            .init("to", .text, "the new place: `database` or `files`"),
+            .init(
+                "parts",
+                .list(
+                    .object([
+                        .init("name", .text, "an account, `health data` or `history`"),
+                        .init("outcome", .text, "`copied`, `same`, `empty` or `occupied`"),
+                        .init(maybe: "rows", .integer, "number of rows that were copied"),
+                    ])), "what became of each part"),
+        ]
+    }
+
     static var backup: [ResultField] {
         [
             .init("name", .text, "name of the backup"),

@@ -129,6 +129,96 @@ struct StoreProgramTests {
         }
     }
 
+    @Test func `a state moves into a database and back, and no sample is sent twice`() async throws
+    {
+        let place = try await place(StoreProgramTests.upload)
+        let playground = place.playground
+        let sandbox = try #require(playground.sandbox)
+        let onServer = try TemporaryFolder.read(playground.jobFilePath)
+        let onFiles = Array(
+            String(decoding: onServer, as: UTF8.self)
+                .replacing(try Regex("store: .*\\n"), with: "").utf8)
+        try playground.folder.write("jobs.yaml", onFiles)
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 300)
+        _ = try await playground.run("run", "upload")
+        try playground.writeExport(heartRates: 350)
+        _ = try await playground.run("import", "\(playground.folder.path)/export.xml")
+
+        try playground.folder.write("jobs.yaml", onServer)
+        try await make(place)
+        let copied = try await playground.run("store", "copy", "--to", "database")
+        let again = try await playground.json("store", "copy", "--to", "database")
+        let upload = try await playground.run("run", "upload")
+        let late = try await playground.run("store", "copy", "--to", "database")
+        let audits = [
+            try await playground.run("audit"), try await playground.run("audit", "log", "--verify"),
+        ]
+        try playground.folder.write("jobs.yaml", onFiles)
+        let former = try await playground.run("auth", "status")
+
+        #expect(copied.status == 0, "\(copied.errors)")
+        #expect(copied.outputLines.allSatisfy { $0.contains("the same in both places") })
+        #expect(again.keys == ["to", "parts"])
+        #expect(again["parts"].elements.allSatisfy { Set($0.keys) == ["name", "outcome", "rows"] })
+        #expect(again["parts"].elements.map { $0["outcome"].text } == ["same", "same"])
+        #expect(upload.status == 0, "\(upload.errors)")
+        #expect(late.status == 1 && late.errors.contains("left as it is"), "\(late.errors)")
+        for audit in audits { #expect(audit.status == 0, "\(audit.output)\(audit.errors)") }
+        #expect(former.errors.contains("nobody is logged in"), "\(former.errors)")
+        #expect(try await sandbox.count("metrics") == 350)
+        #expect(try await sandbox.count("distinct_metric_ids") == 350)
+
+        // Back, into a folder without data.
+        let (state, other) = (playground.statePath, "\(playground.folder.path)/former")
+        try #require(rename(state, other) == 0 && mkdir(state, 0o700) == 0)
+        try #require(rename("\(other)/master.key", "\(state)/master.key") == 0)
+        try playground.folder.write("jobs.yaml", onServer)
+        let back = try await playground.run("store", "copy", "--to", "files")
+        let backAgain = try await playground.json("store", "copy", "--to", "files")
+        try playground.folder.write("jobs.yaml", onFiles)
+        try playground.writeExport(heartRates: 360)
+        let last = try await playground.run("run", "upload")
+        let runs = try await playground.json("history").elements.compactMap { $0["run"].number }
+
+        #expect(back.status == 0, "\(back.errors)")
+        #expect(backAgain["parts"].elements.map { $0["outcome"].text } == ["same", "same"])
+        #expect(last.status == 0, "\(last.errors)")
+        for words in [["audit"], ["audit", "log", "--verify"]] {
+            let audit = try await playground.start(words).finish()
+            #expect(audit.status == 0, "\(audit.output)\(audit.errors)")
+        }
+        #expect(runs.count == 3 && Set(runs).count == 3, "\(runs)")
+        #expect(try await sandbox.count("metrics") == 360)
+        #expect(try await sandbox.count("distinct_metric_ids") == 360)
+    }
+
+    @Test func `nothing is copied while a loop uses either place`() async throws {
+        let place = try await place(
+            "  - { id: tick, kind: command, options: { command: [/bin/true] }, schedule: { every: 1s } }"
+        )
+        let playground = place.playground
+        try await make(place)
+        let elsewhere = try playground.start(
+            ["loop"], environment: ["CLARITY_JOBS_STATE": "\(playground.folder.path)/elsewhere"])
+        _ = try await line(of: elsewhere, with: "tick: succeeded")
+        let onServer = try await playground.run("store", "copy", "--to", "files")
+        elsewhere.signal(SIGTERM)
+        _ = await elsewhere.finish()
+        let here = try playground.start(["loop"])
+        _ = try await line(of: here, with: "tick: succeeded")
+        let onFiles = try await playground.run("store", "copy", "--to", "files")
+        here.signal(SIGTERM)
+        _ = await here.finish()
+
+        #expect(onServer.status == 69 && onServer.errors.contains("stop all loops"))
+        #expect(onFiles.status == 69 && onFiles.errors.contains("stop the loop"))
+        for words in [["--to", "cloud"], []] {
+            let wrong = try await playground.start(["store", "copy"] + words).finish()
+            #expect(wrong.status == 64 && wrong.errors.contains("`database` or `files`"))
+        }
+    }
+
     @Test func `a loop that is killed is followed by the one that stands by`() async throws {
         let place = try await place(
             "  - { id: tick, kind: command, options: { command: [/bin/true] }, schedule: { every: 1s } }"

@@ -1,0 +1,78 @@
+public import ClarityScheduler
+import ClaritySystem
+public import Database
+import Glibc
+
+/// Copies a history from the file of a state directory to a server, or back, while nobody uses
+/// either.
+public final class HistoryMove {
+    private let file: String
+    private let server: ServerAddress
+    private let lock: AdvisoryLock
+    /// Has the lock of the loop that decides, so that no loop begins to.
+    private let turn: ServerConnection
+
+    /// Keeps all others from both places.
+    ///
+    /// - Parameter path: the state directory, which is created if it is missing.
+    /// - Throws: `RunStoreError.unreachable` if others use one of them.
+    public init(
+        inDirectory path: String, and server: ServerAddress
+    ) throws(RunStoreError) {
+        self.server = server
+        file = "\(path)/history.db"
+        let alone: AdvisoryLock?
+        do throws(StateDirectoryError) {
+            alone = try StateDirectory(path: path).alone(patience: .seconds(2))
+        } catch {
+            throw RunStoreError(error)
+        }
+        guard let alone else {
+            throw .unreachable("the state in `\(path)` is in use; stop the loop meanwhile")
+        }
+        lock = alone
+        turn = try rethrowing(server: "\(server)") {
+            let turn = try ServerHistory.connect(to: server, 1)
+            let key = ServerHistory.turnKey(of: 1)
+            guard try turn.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1 else {
+                throw RunStoreError.unreachable("a loop uses `\(server)`; stop all loops meanwhile")
+            }
+            return turn
+        }
+    }
+
+    /// Copies the history into the database.
+    public func intoServer() throws(RunStoreError) -> TableCopy.Outcome {
+        guard access(file, F_OK) == 0 else { return .empty }
+        return try copy { file, target in try TableCopy(from: file, to: target) }
+    }
+
+    /// Copies the history into the file, which is created if there is none.
+    public func intoFile() throws(RunStoreError) -> TableCopy.Outcome {
+        try copy { file, source in try TableCopy(from: source, to: file) }
+    }
+
+    private func copy(
+        _ between: (FileConnection, ServerConnection) throws -> TableCopy
+    ) throws(RunStoreError) -> TableCopy.Outcome {
+        try rethrowing(server: "\(server)") {
+            let file = try FileConnection(path: file)
+            _ = try historyMigrations.version(of: file)
+            try file.useWriteAheadLog()
+            try historyMigrations.migrate(file)
+            let remote = try ServerHistory.connect(to: server, 1)
+            return try remote.transaction {
+                try file.transaction {
+                    let outcome = try between(file, remote).runOnce(marks: ["runs", "prune_mark"])
+                    // The file remembers the highest number apart from the runs.
+                    try file.run(
+                        """
+                        UPDATE sqlite_sequence SET seq = max(seq, (SELECT through_run FROM prune_mark))
+                        WHERE name = 'runs' AND EXISTS (SELECT 1 FROM prune_mark)
+                        """)
+                    return outcome
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import ClarityHost
+import ClarityJobs
+import ClarityReports
+import ClarityScheduler
+import ClaritySystem
+import Database
+import JSON
+
+/// `store copy`: takes a state from files into a database, or back.
+struct StoreCopyCommand {
+    private enum Direction: String, CaseIterable { case database, files }
+
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let direction = try self.direction()
+        let (file, server) = try StoreCommand(composition).place()
+        let directory = try composition.ownState(file)
+        let history = try askingStore { () throws(RunStoreError) in
+            try HistoryMove(inDirectory: directory, and: server)
+        }
+        // The history last: whoever finds it in the new place finds the rest there too.
+        var parts: [(name: String, outcome: TableCopy.Outcome)] = []
+        let views =
+            file.accounts.map { accounts in
+                accounts.map { composition.view(of: $0, in: file) }
+            } ?? [file]
+        for view in views {
+            let name = view.account?.id.rawValue ?? "health data"
+            parts.append((name, try move(view, direction)))
+        }
+        parts.append(
+            (
+                "history",
+                try askingStore { () throws(RunStoreError) in
+                    switch direction {
+                    case .database: try history.intoServer()
+                    case .files: try history.intoFile()
+                    }
+                }
+            ))
+        composition.console.results(
+            parts.map { "\($0.name): \(Self.words($0.outcome))" },
+            ["to": .text(direction.rawValue), "parts": .array(parts.map(Self.object))])
+        guard !parts.contains(where: { $0.outcome == .occupied }) else {
+            throw CommandFailure(
+                .failed, "what the new place has of its own was left as it is, and so was the rest",
+                "help: copy into an empty database, or into an empty `store.directory` with a copy of "
+                    + "the master key")
+        }
+        composition.console.note(
+            direction == .database
+                ? "the files stay as they are, but for the login, which is in the database now"
+                : "the database stays as it is, but for the login; remove `store.url` from the job "
+                    + "file now")
+        return .done
+    }
+
+    private func direction() throws(CommandFailure) -> Direction {
+        guard let wanted = composition.arguments["to"], let direction = Direction(rawValue: wanted)
+        else {
+            throw CommandFailure(
+                .usage,
+                "--to wants `database` or `files`, got "
+                    + (composition.arguments["to"].map { "`\($0)`" } ?? "nothing"))
+        }
+        return direction
+    }
+
+    private func move(
+        _ view: JobFile, _ direction: Direction
+    ) throws(CommandFailure) -> TableCopy.Outcome {
+        let remote = try composition.keyEnvironment(view)
+        var local = remote
+        local[ServerAccount.variable] = nil
+        let folder = try composition.ownData(view)
+        // Opening a place without data begins it, with a key that the other place may not have.
+        guard direction == .files || HealthStore.exists(in: folder, environment: local) else {
+            return .empty
+        }
+        return try usingHealthData { () throws(HealthStoreError) in
+            let server = try HealthStore(stateDirectory: folder, environment: remote)
+            let files = try HealthStore(stateDirectory: folder, environment: local)
+            return switch direction {
+            case .database: try files.move(to: server)
+            case .files: try server.move(to: files)
+            }
+        }
+    }
+
+    // MARK: Output
+
+    private static func words(_ outcome: TableCopy.Outcome) -> String {
+        switch outcome {
+        case .empty: "nothing to copy"
+        case .copied(let rows): "\(counted(rows, "rows")) copied, and found the same in both places"
+        case .same: "copied before, and the same in both places"
+        case .occupied: "not copied: the new place has data of its own"
+        }
+    }
+
+    private static func object(
+        _ part: (name: String, outcome: TableCopy.Outcome)
+    ) -> JSON {
+        let outcome: (name: String, rows: Int64?) =
+            switch part.outcome {
+            case .empty: ("empty", nil)
+            case .copied(let rows): ("copied", rows)
+            case .same: ("same", nil)
+            case .occupied: ("occupied", nil)
+            }
+        return [
+            "name": .text(part.name), "outcome": .text(outcome.name),
+            "rows": .integer(optional: outcome.rows),
+        ]
+    }
+}
