@@ -20,9 +20,7 @@ enum OwnFault {
 
     /// Returns such attempts from a history, each with its run.
     static func kept(in playground: Playground) throws -> [String] {
-        let history = try FileConnection(
-            path: "\(playground.statePath)/history.db", access: .readWrite)
-        return try history.all(
+        try playground.openHistory().all(
             "SELECT 'run ' || run_id || ': ' || reason FROM attempts WHERE reason IS NOT NULL"
         ) { $0.text(0) }.filter(isTold)
     }

@@ -37,7 +37,7 @@ struct StateProof: CustomStringConvertible {
         mayBeHeld: Int = 0, audited: ProgramResult? = nil
     ) async throws {
         let sandbox = try #require(playground.sandbox)
-        let audit = try StateAudit(statePath: playground.statePath)
+        let audit = try StateAudit(statePath: try playground.readableState())
         let verdict = DeliveryJudge(
             policy: policy, expected: expected, record: try await sandbox.sends(),
             claims: .init(audit), cutShort: cutShort, mayBeHeld: mayBeHeld

@@ -9,6 +9,8 @@ public final class PostgresServer: Sendable {
     /// A failure of a program that the server needs, with its message.
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
+
+        public init(_ description: String) { self.description = description }
     }
 
     private let folder: TemporaryFolder
@@ -40,18 +42,26 @@ public final class PostgresServer: Sendable {
 
     /// Starts a server of its own.
     ///
-    /// - Parameter asksPasswords: whether each role needs its password.
-    public init(asksPasswords: Bool = false) async throws {
-        guard let programs = PostgresServer.programs else { throw Failure(description: Self.need) }
-        folder = try TemporaryFolder(isInMemory: true)
+    /// - Parameters:
+    ///   - asksPasswords: whether each role needs its password.
+    ///   - connections: how many there may be at a time.
+    ///   - place: a folder whose empty folder `data` is for its data; one in memory without it.
+    public init(
+        asksPasswords: Bool = false, connections: Int = 300, in place: TemporaryFolder? = nil
+    ) async throws {
+        guard let programs = PostgresServer.programs else { throw Failure(Self.need) }
+        folder = if let place { place } else { try TemporaryFolder(isInMemory: true) }
         password = asksPasswords ? "invented" : nil
         // The server refuses to run as root.
         var words: [String] = []
         if getuid() == 0 {
             let account = "postgres"
+            let folders = [folder.path] + (place.map { ["\($0.path)/data"] } ?? [])
             guard let entry = getpwnam(account),
-                chown(folder.path, entry.pointee.pw_uid, entry.pointee.pw_gid) == 0
-            else { throw Failure(description: "there is no user `\(account)`") }
+                folders.allSatisfy({
+                    chown($0, entry.pointee.pw_uid, entry.pointee.pw_gid) == 0
+                })
+            else { throw Failure("there is no user `\(account)`") }
             words = ["setpriv", "--reuid=\(account)", "--regid=\(account)", "--clear-groups"]
         }
         // The server ends, and its files go, when these tests end and with them the pipe.
@@ -59,23 +69,64 @@ public final class PostgresServer: Sendable {
             "/usr/bin/env",
             words + [
                 "/bin/bash", "-c", Self.script, "bash", programs, folder.path,
-                asksPasswords ? "scram-sha-256" : "trust",
+                asksPasswords ? "scram-sha-256" : "trust", "\(connections)",
             ],
             environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"])
-        var lines: [String] = []
-        while let line = await program.readErrorLine() {
-            if line.hasSuffix("ready to accept connections") { break }
-            lines.append(line)
-        }
-        guard lines.allSatisfy({ $0.contains("LOG:") }) else {
-            throw Failure(description: lines.joined(separator: "\n"))
-        }
+        try await waitUntilReady()
         let admin = try administrator()
         try admin.execute(
             "CREATE ROLE clarity LOGIN PASSWORD 'invented'; CREATE ROLE clarity_accounts")
         for account in ["ada", "eve"] {
             try admin.execute("CREATE ROLE \"clarity/\(account)\" LOGIN IN ROLE clarity_accounts")
         }
+    }
+
+    private func waitUntilReady() async throws {
+        var lines: [String] = []
+        while let line = await program.readErrorLine(), line != "ended" {
+            if line == "ready" { return }
+            lines.append(line)
+        }
+        throw Failure((lines + [log]).joined(separator: "\n"))
+    }
+
+    /// What the server has logged.
+    public var log: String {
+        (try? TemporaryFolder.read("\(folder.path)/log"))
+            .map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// Ends the server without a word to its clients, as a crash does.
+    public func crash() async {
+        program.writeLine("crash")
+        while let line = await program.readErrorLine(), line != "ended" {}
+    }
+
+    /// Stops all processes of the server: it neither answers nor ends a connection.
+    public func freeze() async {
+        program.writeLine("freeze")
+        while let line = await program.readErrorLine(), line != "done" {}
+    }
+
+    /// Lets a frozen server go on.
+    public func thaw() async {
+        program.writeLine("thaw")
+        while let line = await program.readErrorLine(), line != "done" {}
+    }
+
+    /// Returns sessions that leave none to others for as long as they exist.
+    public func takeAllConnections() -> [ServerConnection] {
+        var sessions: [ServerConnection] = []
+        while let session = try? ServerConnection(address(of: "postgres")) {
+            sessions.append(session)
+        }
+        return sessions
+    }
+
+    /// Starts the server again after a crash.
+    public func restart() async throws {
+        program.writeLine("start")
+        try await waitUntilReady()
     }
 
     private static let script = """
@@ -88,12 +139,37 @@ public final class PostgresServer: Sendable {
         echo invented >"$2"/password
         "$1"/initdb -D "$2"/data -U admin -A "$3" --pwfile="$2"/password --no-sync --wal-segsize=1 --locale=C -E UTF8 \
             >"$2"/initdb.log 2>&1 || { cat "$2"/initdb.log >&2; exit 1; }
-        "$1"/postgres -D "$2"/data -k "$2" -c listen_addresses= -c fsync=off \
-            -c max_connections=200 -c log_min_messages=log -c log_checkpoints=off &
-        server=$!
-        read -r line || true
-        kill -INT "$server"
-        wait "$server" || true
+        start() {
+            # Whoever does not read what the server logs brings it to a stop, with all its locks.
+            "$1"/postgres -D "$2"/data -k "$2" -c listen_addresses= -c fsync=off \
+                -c max_connections="$4" -c log_min_messages=log -c log_checkpoints=off 2> >(
+                    while IFS= read -r line; do
+                        printf '%s\\n' "$line" >>"$2"/log || true
+                        case $line in *'ready to accept connections') echo ready >&2 ;; esac
+                    done
+                    echo ended >&2
+                ) &
+            server=$!
+        }
+        end() {
+            kill -"$1" "$server" 2>/dev/null || true
+            wait "$server" || true
+        }
+        start "$@"
+        while read -r line; do
+            case $line in
+            crash) end QUIT ;;
+            start) start "$@" ;;
+            freeze)
+                kill -STOP "$server"
+                stopped="$server $(cat /proc/"$server"/task/"$server"/children)"
+                kill -STOP $stopped
+                echo done >&2
+                ;;
+            thaw) kill -CONT $stopped && echo done >&2 ;;
+            esac
+        done
+        end INT
         rm -rf "$2"
         """
 
@@ -127,9 +203,9 @@ public final class PostgresServer: Sendable {
         return address(of: name)
     }
 
-    /// Removes a database that nobody uses any more.
+    /// Removes a database, and ends its sessions.
     public func remove(_ database: ServerAddress) throws {
         let admin = try administrator()
-        try admin.execute("DROP DATABASE \(database.database)")
+        try admin.execute("DROP DATABASE \(database.database) WITH (FORCE)")
     }
 }

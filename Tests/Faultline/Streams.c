@@ -6,11 +6,37 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum stream { UNWATCHED, REGULAR, LOCAL, TCP };
+enum stream { UNWATCHED, REGULAR, LOCAL, REMOTE };
+
+/* Returns whether an address is that of a PostgreSQL server. Its sessions are connections like those
+   of a network, though the server may be on this machine. */
+static int is_database(const struct sockaddr *address, socklen_t size) {
+    return size > sizeof address->sa_family && address->sa_family == AF_UNIX
+        && strstr(((const struct sockaddr_un *)address)->sun_path, "/.s.PGSQL.");
+}
+
+/* Returns whether a descriptor is a session with such a server. */
+static int is_session(int descriptor) {
+    struct sockaddr_un peer = {0};
+    socklen_t size = sizeof peer - 1;
+    return getpeername(descriptor, (struct sockaddr *)&peer, &size) == 0
+        && is_database((struct sockaddr *)&peer, size);
+}
+
+/* Ends a session that a rule has reset, and returns `code`. libpq counts on that: after a failed
+   send it waits for what the server may have said before, until the end of the connection. */
+static ssize_t reset(int descriptor, ssize_t code) {
+    int error = errno;
+    if (code < 0 && error == ECONNRESET && is_session(descriptor)) shutdown(descriptor, SHUT_RDWR);
+    errno = error;
+    return code;
+}
 
 /* Returns what a descriptor is for the rules. */
 static enum stream kind_of(int descriptor) {
@@ -29,8 +55,10 @@ static enum stream kind_of(int descriptor) {
         S_ISSOCK(status.st_mode)
         && getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0
         && getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0) {
-        if (domain == AF_UNIX) kind = LOCAL;
-        if ((domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM) kind = TCP;
+        if (domain == AF_UNIX) {
+            kind = is_session(descriptor) ? REMOTE : LOCAL;
+        }
+        if ((domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM) kind = REMOTE;
     }
     errno = error;
     return kind;
@@ -42,7 +70,7 @@ static enum faultline_point point_of(int descriptor, int is_out) {
     switch (kind_of(descriptor)) {
     case REGULAR: return is_out ? FAULTLINE_WRITE : FAULTLINE_READ;
     case LOCAL: return is_out ? FAULTLINE_TELL : FAULTLINE_POINTS;
-    case TCP: return is_out ? FAULTLINE_SEND : FAULTLINE_RECEIVE;
+    case REMOTE: return is_out ? FAULTLINE_SEND : FAULTLINE_RECEIVE;
     case UNWATCHED: break;
     }
     return FAULTLINE_POINTS;
@@ -52,8 +80,8 @@ static enum faultline_point point_of(int descriptor, int is_out) {
     enum faultline_point point = point_of(descriptor, is_out);                                     \
     if (point == FAULTLINE_POINTS) return call;                                                    \
     struct passing passing;                                                                        \
-    if (faultline_begin(&passing, point, size)) return -1;                                         \
-    return faultline_end(&passing, call)
+    if (faultline_begin(&passing, point, size)) return reset(descriptor, -1);                      \
+    return reset(descriptor, faultline_end(&passing, call))
 
 ssize_t write(int descriptor, const void *bytes, size_t size) {
     NEXT(write);
@@ -87,7 +115,10 @@ ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
 
 int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     NEXT(connect);
-    if (kind_of(descriptor) != TCP) return next(descriptor, address, size);
+    if (kind_of(descriptor) != REMOTE
+        && !(faultline_is_on() && is_database(address, size))) {
+        return next(descriptor, address, size);
+    }
     struct passing passing;
     if (faultline_begin(&passing, FAULTLINE_CONNECT, NULL)) return -1;
     return faultline_end(&passing, next(descriptor, address, size));

@@ -10,6 +10,8 @@ final class Playground: Sendable {
     let folder: TemporaryFolder
     /// The network in which all programs run; the machine's own without it.
     let network: NetworkNamespace?
+    /// The database that has the state; `nil` for files.
+    let database: StateDatabase?
     /// The proxy between the programs and the sandbox, if there is one.
     private let proxy: MutatingProxy?
 
@@ -24,13 +26,16 @@ final class Playground: Sendable {
     ///   - isInMemory: whether the folder is in memory if the machine has room for that.
     ///   - sandboxFile: the `sandbox.db` that the sandbox finds, and so need not create.
     ///   - mutation: a fault of the client that a proxy in front of the sandbox imitates.
+    ///   - database: where the state is; in files without it.
     init(
         sandboxOptions: [String]? = [], in network: NetworkNamespace? = nil,
         isInMemory: Bool = false, sandboxFile: [UInt8]? = nil, mutation: ClientMutation? = nil,
+        on database: StateDatabase? = nil,
         jobFile: ((_ url: String, _ folder: String) -> String)? = nil
     ) async throws {
         folder = try TemporaryFolder(isInMemory: isInMemory)
         self.network = network
+        self.database = database
         if let sandboxFile {
             guard mkdir("\(folder.path)/sandbox", 0o700) == 0 else {
                 throw TemporaryFolder.Errno(code: errno)
@@ -48,12 +53,25 @@ final class Playground: Sendable {
         } else {
             proxy = nil
         }
+        try database?.writeKey(into: statePath)
         try write(jobFile: jobFile ?? Playground.standardJobFile)
     }
 
     /// Replaces the job file.
     func write(jobFile: (_ url: String, _ folder: String) -> String) throws {
-        try folder.write("jobs.yaml", Array(jobFile(url, folder.path).utf8))
+        let text = jobFile(url, folder.path)
+        try folder.write(
+            "jobs.yaml", Array((database.map { text.placed(in: $0.address) } ?? text).utf8))
+    }
+
+    /// Returns a folder with the files of the state, for judges to read: the state directory, or a
+    /// new copy of what the database has.
+    func readableState(accounts: [String] = []) throws -> String {
+        guard let database else { return statePath }
+        let copy = "\(folder.path)/copy"
+        try database.copy(into: copy, accounts: accounts)
+        try database.writeKey(into: copy)
+        return copy
     }
 
     /// Returns a job file with the five jobs and without constraints, so that a test does not

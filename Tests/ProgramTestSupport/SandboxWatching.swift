@@ -12,13 +12,17 @@ extension Sandbox {
         return try #require(Int(text[value.upperBound...].prefix { $0.isNumber }))
     }
 
-    /// Returns once `count` is at least `wanted`.
+    /// Returns once `count` is at least `wanted`, or `program` has ended.
     ///
     /// Polls without a pause: each poll is a request of its own and yields the processor.
     func wait(
-        for wanted: Int, _ count: (Sandbox) async throws -> Int
+        for wanted: Int, of program: ChildProgram? = nil,
+        _ count: (Sandbox) async throws -> Int
     ) async throws {
-        while try await count(self) < wanted { try Task.checkCancellation() }
+        while try await count(self) < wanted {
+            try Task.checkCancellation()
+            if let program, !ProcessTable.isAlive(program.processID) { return }
+        }
     }
 
     /// Returns once every request has arrived and has an answer, or will never have one: such a

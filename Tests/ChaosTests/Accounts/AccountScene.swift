@@ -21,8 +21,6 @@ final class AccountScene: Sendable {
     let playground: Playground
     let sandbox: Sandbox
     let policy: DeliveryJudge.Policy
-    /// The line of the job file that says where the state is, if it is not in files.
-    private let store: String
     /// The number of samples in each account's export.
     private let written = Mutex<[String: Int]>([:])
 
@@ -31,13 +29,11 @@ final class AccountScene: Sendable {
     /// - Parameters:
     ///   - mutation: a fault of the client that the judge has to find.
     ///   - every: the time between two uploads of an account.
-    ///   - store: the URL of a database for the state, whose role `admin` owns it.
+    ///   - database: where the state is; in files without it.
     init(
         _ count: Int, _ policy: DeliveryJudge.Policy, mutation: ClientMutation? = nil,
-        every: String = "30d", store url: String? = nil
+        every: String = "30d", on database: StateDatabase? = nil
     ) async throws {
-        let store = url.map { "store: { url: \"\($0)\" }" } ?? ""
-        self.store = store
         let ids = (1...count).map { "w\(String(1000 + $0).dropFirst($0 < 1000 ? 1 : 0))" }
         let options = AccountScene.sandboxOptions(policy)
         self.ids = ids
@@ -45,9 +41,9 @@ final class AccountScene: Sendable {
         playground = try await Playground(
             sandboxOptions: options,
             sandboxFile: try AccountScene.register(ids, try await AccountScene.seeds.file(options)),
-            mutation: mutation
+            mutation: mutation, on: database
         ) {
-            policy.written(into: AccountScene.jobFile(url: $0, folder: $1, every: every, store))
+            policy.written(into: AccountScene.jobFile(url: $0, folder: $1, every: every))
         }
         sandbox = try #require(playground.sandbox)
         try #require(mkdir("\(playground.folder.path)/accounts.d", 0o755) == 0)
@@ -57,9 +53,8 @@ final class AccountScene: Sendable {
 
     /// Stops jobs from falling due.
     func quiet() throws {
-        try playground.write { [policy, store] url, folder in
-            policy.written(
-                into: AccountScene.jobFile(url: url, folder: folder, every: "30d", store))
+        try playground.write { [policy] url, folder in
+            policy.written(into: AccountScene.jobFile(url: url, folder: folder, every: "30d"))
         }
     }
 
@@ -132,10 +127,11 @@ final class AccountScene: Sendable {
         cutShort: DeliveryJudge.CutShort?, disturbed: [ClosedRange<Int>] = [], mayBeHeld: Int = 0
     ) async throws -> AccountVerdict {
         let record = try await sandbox.sends()
+        let folder = try playground.readableState(accounts: ids)
         var verdict = AccountVerdict()
         for id in ids {
             let own = record.of(AccountScene.login(of: id))
-            let audit = try StateAudit(statePath: playground.statePath, account: id)
+            let audit = try StateAudit(statePath: folder, account: id)
             var judge = DeliveryJudge(
                 policy: policy, expected: expected(of: id), record: own, claims: .init(audit))
             judge.cutShort =
@@ -175,8 +171,8 @@ final class AccountScene: Sendable {
         try playground.folder.write("wearers.csv", Array(table.utf8))
         let added = try await run("accounts", "add", "--from", path)
         try #require(added.status == 0, "\(added.errors)")
-        if !store.isEmpty {
-            let made = try await run("store", "init", "--apply", "--owner", "admin")
+        if playground.database != nil {
+            let made = try await run("store", "migrate", "--apply", "--owner", "admin")
             try #require(made.status == 0, "\(made.errors)")
         }
         let login = try await run(
@@ -212,12 +208,9 @@ final class AccountScene: Sendable {
         return try TemporaryFolder.read(path)
     }
 
-    private static func jobFile(
-        url: String, folder: String, every: String, _ store: String
-    ) -> String {
+    private static func jobFile(url: String, folder: String, every: String) -> String {
         """
         version: 1
-        \(store)
         backend: { url: "\(url)", retry_wait: 1ms }
         accounts: accounts.d
         sources:

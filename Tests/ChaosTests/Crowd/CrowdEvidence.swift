@@ -28,8 +28,7 @@ struct CrowdEvidence {
 
     /// Reads a history, and what the witnesses wrote into files of these names.
     init(_ playground: Playground, lines: (String) throws -> [Substring] = { _ in [] }) throws {
-        let path = "\(playground.statePath)/history.db"
-        let history = try FileConnection(path: path, access: .readOnly)
+        let history = try playground.openHistory()
         overlaps = try history.all(
             """
             SELECT job || ': run ' || run_id || ' until ' || ended || ', run ' || next_run || ' from '
@@ -39,7 +38,7 @@ struct CrowdEvidence {
                     lead(attempts.started_at_ms) OVER by_start AS next_start
                 FROM attempts JOIN runs ON runs.id = run_id
                 WINDOW by_start AS (PARTITION BY job_id
-                    ORDER BY attempts.started_at_ms, run_id, number))
+                    ORDER BY attempts.started_at_ms, run_id, number)) AS pairs
             WHERE next_start < ended
             """
         ) { $0.text(0) }

@@ -14,7 +14,7 @@ struct CrowdRound {
 
     init(_ scene: CrowdScene, _ plan: ChaosPlan, length: Duration) {
         (self.scene, self.plan, self.length) = (scene, plan, length)
-        watch = LeaseWatch(statePath: scene.playground.statePath)
+        watch = LeaseWatch(scene.playground)
     }
 
     /// Runs the crowd for `length`, and returns when the last process has ended.

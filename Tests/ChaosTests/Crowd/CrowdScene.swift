@@ -41,16 +41,18 @@ final class CrowdScene: Sendable {
     ///   - keptRuns: how many finished runs of each job the history keeps.
     ///   - timeout: how long an attempt may take.
     ///   - mutation: a fault of the client that the judge has to find.
+    ///   - database: where the state is; in files without it.
     init(
         _ policy: DeliveryJudge.Policy = .deduplicates, mutation: ClientMutation? = nil,
-        keptRuns: Int = 100_000, timeout: String = "15m"
+        keptRuns: Int = 100_000, timeout: String = "15m", on database: StateDatabase? = nil
     ) async throws {
         self.policy = policy
         limits =
             "store: { history: { keep_runs: \(keptRuns) } }\n"
             + "defaults: { max_parallel: 4, timeout: \(timeout), retry: { initial: 10s } }"
         playground = try await Playground(
-            sandboxOptions: ["--processing-steps", "1"] + policy.sandboxOptions, mutation: mutation
+            sandboxOptions: ["--processing-steps", "1"] + policy.sandboxOptions, mutation: mutation,
+            on: database
         ) { [limits] in
             policy.written(
                 into: CrowdScene.jobFile(
@@ -67,10 +69,11 @@ final class CrowdScene: Sendable {
 
     /// Stops jobs from falling due.
     func quiet() throws {
-        let text = Self.jobFile(
-            url: playground.url, folder: playground.folder.path, limits: limits,
-            every: ["30d", "30d", "30d"])
-        try playground.folder.write("jobs.yaml", Array(policy.written(into: text).utf8))
+        try playground.write { [policy, limits] in
+            policy.written(
+                into: CrowdScene.jobFile(
+                    url: $0, folder: $1, limits: limits, every: ["30d", "30d", "30d"]))
+        }
     }
 
     /// Judges what the backend received against the samples of all files.
@@ -82,7 +85,8 @@ final class CrowdScene: Sendable {
         let cuts = cutShort.ports.count + cutShort.attempts + cutShort.killed
         return DeliveryJudge(
             policy: policy, expected: expected, record: try await sandbox.sends(),
-            claims: .init(try StateAudit(statePath: playground.statePath)), cutShort: cutShort,
+            claims: .init(try StateAudit(statePath: try playground.readableState())),
+            cutShort: cutShort,
             mayBeHeld: policy == .hold ? CrowdScene.batchSize * cuts : 0
         ).verdict()
     }

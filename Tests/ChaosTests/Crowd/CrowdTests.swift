@@ -9,15 +9,31 @@ struct CrowdTests {
     func `a crowd is told of no lock, runs nothing twice and leaves nothing behind`(
         policy: DeliveryJudge.Policy
     ) async throws {
-        let plan = ChaosPlan.current
-        let scene = try await CrowdScene(policy)
-        let round = CrowdRound(scene, plan, length: .seconds(plan.size(slice: 3, whole: 240)))
+        try await prove(
+            try await CrowdScene(policy),
+            for: .seconds(ChaosPlan.current.size(slice: 3, whole: 240)))
+    }
+
+    @Test(
+        .serialized, .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"),
+        arguments: DeliveryJudge.Policy.drawn("crowd-server"))
+    func `a crowd on one database runs nothing twice and leaves nothing behind`(
+        policy: DeliveryJudge.Policy
+    ) async throws {
+        try await prove(
+            try await CrowdScene(policy, on: try await StateDatabase()),
+            for: .seconds(ChaosPlan.current.size(slice: 3, whole: 90)))
+    }
+
+    private func prove(_ scene: CrowdScene, for length: Duration) async throws {
+        let policy = scene.policy
+        let round = CrowdRound(scene, .current, length: length)
 
         try await round.run()
         let leftovers = try await round.settle()
 
         let evidence = try CrowdEvidence(scene.playground, lines: scene.lines)
-        let audit = try StateAudit(statePath: scene.playground.statePath)
+        let audit = try StateAudit(statePath: try scene.playground.readableState())
         let kept = audit.samples.values.reduce(0, +)
         var cutShort = await round.tally.cutShort
         cutShort.attempts = evidence.killedUploads
@@ -26,7 +42,7 @@ struct CrowdTests {
         let (kills, crashes) = (await round.tally.kills, await round.tally.crashes)
         let complaints = await round.tally.complaints
         let (longest, deadHolders) = (await round.watch.longest, await round.watch.deadHolders)
-        var line = ChaosLine("crowd")
+        var line = ChaosLine(scene.playground.database == nil ? "crowd" : "crowd-server")
         line.rounds = await round.tally.count
         line.faults = kills
         line.faults["dead-holders"] = deadHolders

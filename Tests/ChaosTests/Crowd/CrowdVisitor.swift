@@ -46,6 +46,8 @@ struct CrowdVisitor: Sendable {
         case 12: return CrowdVisitor("outbox")
         case 13: return CrowdVisitor("metrics")
         case 14: return CrowdVisitor("history", [job(), "-n", "100", "--output", "json"])
+        case let number where [15, 19].contains(number) && scene.playground.database != nil:
+            return CrowdVisitor("store status")
         case 15: return CrowdVisitor("key status")
         case 16: return CrowdVisitor("audit log --verify")
         case 17: return CrowdVisitor("list --output json")

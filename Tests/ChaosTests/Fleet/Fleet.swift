@@ -4,10 +4,8 @@ import Database
 import Glibc
 @testable import ProgramTestSupport
 
-@testable import ClarityHost
-@testable import ClarityJobs
-
-/// Loops that share a database, each with the folder of a machine of its own.
+/// Loops that share a database, each with the folder of a machine of its own and a way of its own to
+/// the server.
 final class Fleet {
     /// What befalls a loop or its database.
     enum Fault: String, CaseIterable {
@@ -15,40 +13,61 @@ final class Fleet {
         case kill
         /// A loop freezes for longer than the server waits for it, and goes on.
         case freeze
-        /// The server ends all sessions, as a restart does.
+        /// The server ends all sessions.
         case sessions
+        /// Nothing passes between a loop with its workers and the server, for a while.
+        case cut
+        /// The server crashes and starts again.
+        case restart
     }
 
     let scene: AccountScene
     private let server: PostgresServer
-    private let database: ServerAddress
+    private let database: StateDatabase
     private var loops: [ChildProgram] = []
+    private var relays: [Relay] = []
     private(set) var faults: [String: Int] = [:]
     /// The loops that ended by themselves.
     private(set) var ended: [String] = []
 
-    /// Starts `count` loops for accounts that upload every two seconds.
+    /// Starts `count` loops for accounts that upload at intervals of `every`.
     ///
     /// - Parameter mutation: a fault of the client that the judge has to find.
     init(
         _ count: Int, accounts: Int, _ policy: DeliveryJudge.Policy,
-        mutation: ClientMutation? = nil
+        mutation: ClientMutation? = nil, every: String = "2s"
     ) async throws {
-        server = try await PostgresServer.shared()
-        database = try server.makeDatabase()
+        server = try await PostgresServer()
+        database = try await StateDatabase(on: server)
         scene = try await AccountScene(
-            accounts, policy, mutation: mutation, every: "2s", store: database.uri)
-        for number in 0..<count { loops.append(try start(number)) }
+            accounts, policy, mutation: mutation, every: every, on: database)
+        for number in 0..<count {
+            let machine = "\(scene.playground.folder.path)/machine-\(number)"
+            mkdir(machine, 0o700)
+            relays.append(try Relay(to: database.address.host, in: machine))
+            var address = database.address
+            address.host = machine
+            let path = scene.playground.jobFilePath
+            let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+                .replacing(database.address.uri, with: address.uri)
+            try scene.playground.folder.write("machine-\(number).yaml", Array(text.utf8))
+            loops.append(try start(number))
+        }
     }
 
+    deinit { relays.forEach { $0.end() } }
+
     private func start(_ number: Int) throws -> ChildProgram {
-        try scene.start(
-            ["loop"], ["CLARITY_JOBS_STATE": "\(scene.playground.folder.path)/machine-\(number)"])
+        let machine = "\(scene.playground.folder.path)/machine-\(number)"
+        return try scene.start(
+            ["loop"],
+            ["CLARITY_JOBS_STATE": machine, "CLARITY_JOBS_CONFIG": "\(machine).yaml"])
     }
 
     /// Makes one fault strike.
     func strike(_ fault: Fault, using random: inout SeededGenerator) async throws {
         let number = Int.random(in: loops.indices, using: &random)
+        let span = Duration.milliseconds(Int.random(in: 300...4000, using: &random))
         switch fault {
         case .kill:
             loops[number].signal(SIGKILL)
@@ -58,7 +77,15 @@ final class Fleet {
             loops[number].signal(SIGSTOP)
             try await Task.sleep(for: .milliseconds(2500))
             loops[number].signal(SIGCONT)
-        case .sessions: try server.endSessions(of: database.database)
+        case .sessions: try database.endSessions()
+        case .cut:
+            relays[number].cut(true)
+            try await Task.sleep(for: span)
+            relays[number].cut(false)
+        case .restart:
+            await server.crash()
+            try await Task.sleep(for: span / 4)
+            try await server.restart()
         }
         faults[fault.rawValue, default: 0] += 1
     }
@@ -74,35 +101,17 @@ final class Fleet {
             note(await loop.finish(), signal: SIGTERM)
         }
         loops = []
+        try await database.waitUntilUnused()
     }
 
-    /// Copies what the database has into the files of the playground's state, which the judges read.
-    ///
-    /// - Returns: how many uploads lost their session with the database, so that they may not have
-    ///   recorded their last answer.
-    @discardableResult
-    func copy() throws -> Int {
-        let state = scene.playground.statePath
-        let history = try FileConnection(path: "\(state)/history.db")
-        try historyMigrations.migrate(history)
-        let source = try ServerHistory.connect(to: database, 1)
-        try source.snapshot { try TableCopy(from: source, to: history).run() }
-        let lost = try history.first(
+    /// Returns how many uploads lost their session with the database, so that they may not have
+    /// recorded their last answer.
+    func lostSessions() throws -> Int {
+        try scene.playground.openHistory().first(
             """
             SELECT count(*) FROM attempts JOIN runs ON runs.id = run_id
-            WHERE job_id LIKE '%/upload' AND (attempts.reason LIKE '%(PostgreSQL 57P01)%'
-                OR attempts.reason LIKE '%(PostgreSQL 08006)%')
+            WHERE job_id LIKE '%/upload' AND attempts.reason LIKE '%(PostgreSQL %'
             """
-        ) { Int($0.integer(0)) }
-        for id in scene.ids {
-            let place = try HealthServerPlace(
-                address: database, account: id, folder: state, key: nil)
-            for folder in ["accounts", "accounts/\(id)"] { mkdir("\(state)/\(folder)", 0o700) }
-            let copy = try FileConnection(path: "\(state)/accounts/\(id)/health.db")
-            try HealthSchema.migrations.migrate(copy)
-            let source = try place.open(keyID: "")
-            try source.snapshot { try TableCopy(from: source, to: copy).run() }
-        }
-        return lost ?? 0
+        ) { Int($0.integer(0)) } ?? 0
     }
 }

@@ -3,24 +3,27 @@ import ClarityTestSupport
 import Testing
 
 @Suite(
-    // One after the other: roles belong to the server, which the tests share.
-    "Several loops and one database", .serialized, .timeLimit(.minutes(40)),
+    "Several loops and one database", .serialized, .timeLimit(.minutes(50)),
     .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
 struct FleetTests {
-    /// Four loops with 50 accounts for ten minutes in `make chaos`, and otherwise three with four for
-    /// a few faults.
+    /// Four loops with 200 accounts for half an hour in `make chaos`, and otherwise three with four
+    /// for a few faults.
     @Test func `whichever loop dies, freezes or loses the database, each sample arrives once`()
         async throws
     {
         let plan = ChaosPlan.current
         var random = plan.generator("fleet")
         let fleet = try await Fleet(
-            plan.size(slice: 3, whole: 4), accounts: plan.size(slice: 4, whole: 50), .deduplicates)
+            plan.size(slice: 3, whole: 4), accounts: plan.size(slice: 4, whole: 200),
+            .deduplicates, every: plan.isWhole ? "45s" : "2s")
         let scene = fleet.scene
-        let deadline = ContinuousClock.now + .seconds(plan.size(slice: 0, whole: 600))
+        let deadline = ContinuousClock.now + .seconds(plan.size(slice: 0, whole: 1800))
         var line = ChaosLine("fleet")
-        while line.rounds < 4 || ContinuousClock.now < deadline {
-            for id in scene.ids { try scene.grow(id, by: Int.random(in: 0...3, using: &random)) }
+        while line.rounds < Fleet.Fault.allCases.count || ContinuousClock.now < deadline {
+            for id in scene.ids
+            where plan.isWhole ? Int.random(in: 0..<8, using: &random) == 0 : true {
+                try scene.grow(id, by: Int.random(in: 0...3, using: &random))
+            }
             let fault =
                 line.rounds < Fleet.Fault.allCases.count
                 ? Fleet.Fault.allCases[line.rounds]
@@ -33,12 +36,11 @@ struct FleetTests {
         try scene.quiet()
         let leftovers = try await scene.settle()
         let audit = try await scene.run("audit", "--all")
-        let lostSessions = try fleet.copy()
 
         let evidence = try CrowdEvidence(scene.playground)
         var cutShort = DeliveryJudge.CutShort()
         cutShort.attempts = evidence.killedUploads
-        cutShort.killed = evidence.interruptedUploads + lostSessions
+        cutShort.killed = evidence.interruptedUploads + (try fleet.lostSessions())
         let verdict = try await scene.judge(cutShort: cutShort)
         line.faults = fleet.faults
         line.lost = verdict.lost
@@ -65,7 +67,6 @@ struct FleetTests {
         let fleet = try await Fleet(0, accounts: 2, .resend, mutation: mutation)
 
         _ = try await fleet.scene.settle()
-        try fleet.copy()
 
         let verdict = try await fleet.scene.judge(cutShort: .init())
         switch mutation {

@@ -32,7 +32,8 @@ struct KillLedger: Sendable {
     /// outbox and its log.
     init(_ playground: Playground) async throws {
         let sandbox = try #require(playground.sandbox)
-        let state = try StateAudit(statePath: playground.statePath)
+        let folder = try playground.readableState()
+        let state = try StateAudit(statePath: folder)
         record = try await sandbox.sends()
         samples = state.samples
         claims = DeliveryJudge.Claims(state)
@@ -40,7 +41,7 @@ struct KillLedger: Sendable {
         open = try KillLedger.openRuns(playground)
         broken = try OwnFault.kept(in: playground)
         let health = try FileConnection(
-            path: "\(playground.statePath)/health.db", access: .readOnly)
+            path: "\(folder)/health.db", access: .readOnly)
         doubtfulInsights =
             try health.first("SELECT count(*) FROM insight_requests WHERE state = 'sending'") {
                 Int($0.integer(0))
@@ -66,7 +67,7 @@ struct KillLedger: Sendable {
 
     /// Returns the runs that wait or are going, with their job and state.
     static func openRuns(_ playground: Playground) throws -> [String] {
-        try FileConnection(path: "\(playground.statePath)/history.db", access: .readWrite).all(
+        try playground.openHistory().all(
             """
             SELECT job_id || ' is ' || state || coalesce(' until ' || not_before_ms, '')
             FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id

@@ -94,6 +94,7 @@ struct KillRound: Sendable {
         report.disturbed = disturbed.status
         // What a killed program sent last may still be on its way.
         try await playground.sandbox?.waitUntilQuiet()
+        try await playground.database?.waitUntilUnused()
         let sendsUntilCut = try await playground.sandbox?.lastSend() ?? 0
         var results = try await setting.repeated(playground)
         var rescue = try await playground.run("run", "--due")

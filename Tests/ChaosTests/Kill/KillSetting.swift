@@ -40,10 +40,14 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
     var way: Way
     /// Whether the access token has expired, so that the command begins with a renewal.
     var isExpired = false
+    /// Whether the state is in a database and not in files.
+    var isOnServer = false
     /// A fault of the client that the judge has to find.
     var mutation: ClientMutation?
 
-    var description: String { "\(backend)/\(way.rawValue)\(isExpired ? "/expired" : "")" }
+    var description: String {
+        "\(backend)/\(way.rawValue)\(isExpired ? "/expired" : "")\(isOnServer ? "/server" : "")"
+    }
 
     /// The number of heart rates in the export: few where each is refused by itself.
     var heartRates: Int { [.retry, .discard].contains(way) ? 12 : 130 }
@@ -90,6 +94,9 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the command works on a state in files alone.
+    var needsFiles: Bool { [.rotate, .backup].contains(way) }
+
     /// Whether a scheduler runs workers. Otherwise one program replaces itself with the other.
     var hasScheduler: Bool {
         switch way {
@@ -111,7 +118,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         let playground = try await Playground(
             sandboxOptions: contract + ["--processing-steps", "1"], isInMemory: true,
             sandboxFile: try await KillSetting.seeds.file(contract), mutation: mutation,
-            jobFile: jobFile)
+            on: isOnServer ? try await StateDatabase() : nil, jobFile: jobFile)
         try playground.writeStudy(heartRates: heartRates)
         try await playground.logIn()
         return playground

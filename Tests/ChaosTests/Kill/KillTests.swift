@@ -121,6 +121,10 @@ struct KillTests {
             : backends[(ways.firstIndex(of: way) ?? 0) % backends.count]
         var setting = KillSetting(backend: backend, way: way)
         setting.isExpired = ChaosPlan.current.isWhole && round % 7 == 0 && setting.hasScheduler
+        // Every third round, and one of a slice.
+        setting.isOnServer =
+            PostgresServer.isAvailable && !setting.needsFiles
+            && round % (ChaosPlan.current.isWhole ? 3 : 5) == 2
         let life = try await lives.life(setting)
         let drawn = KillRound(setting, life, using: &random)
         do {

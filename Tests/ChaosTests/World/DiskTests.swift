@@ -42,7 +42,9 @@ struct DiskTests {
 
             let full = try await scene.disturb {
                 let upload = try scene.playground.start(["run", "upload"])
-                try await scene.sandbox.wait(for: uploads) { try await $0.count("uploads") }
+                try await scene.sandbox.wait(for: uploads, of: upload) {
+                    try await $0.count("uploads")
+                }
                 try await blocking { try tiny.fill() }
                 return await upload.finish()
             }

@@ -155,7 +155,7 @@ struct NetworkTests {
             let taken = try await scene.sandbox.count("uploads")
             let result = try await scene.disturb {
                 let upload = try scene.playground.start(["run", "upload"])
-                try await scene.sandbox.wait(for: taken + uploads) {
+                try await scene.sandbox.wait(for: taken + uploads, of: upload) {
                     try await $0.count("uploads")
                 }
                 // From here on every packet is dropped, on open connections too.

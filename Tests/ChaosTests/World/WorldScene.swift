@@ -46,11 +46,13 @@ final class WorldScene: @unchecked Sendable {
     /// - Parameters:
     ///   - policy: `resend` and `hold` need the `loop` contract of the deployed backend.
     ///   - mutation: a fault of the client that the proof has to find.
+    ///   - database: where the state is; in files without it.
     ///   - sandboxClock: the time on the backend's clock; the machine's own time without it.
     ///   - jobFile: the job file of the home.
     init(
         _ policy: DeliveryJudge.Policy = .deduplicates, mutation: ClientMutation? = nil,
-        isFresh: Bool = false, in network: NetworkNamespace? = nil, sandboxClock: Instant? = nil,
+        isFresh: Bool = false, in network: NetworkNamespace? = nil,
+        on database: StateDatabase? = nil, sandboxClock: Instant? = nil,
         statePrepared: (Playground) throws -> Void = { _ in },
         jobFile: @escaping (_ url: String, _ folder: String) -> String = WorldScene.jobFile
     ) async throws {
@@ -59,7 +61,7 @@ final class WorldScene: @unchecked Sendable {
         playground = try await Playground(
             sandboxOptions: ["--processing-steps", "1"]
                 + policy.sandboxOptions + (sandboxClock.map { ["--clock", "\($0)"] } ?? []),
-            in: network, mutation: mutation, jobFile: self.jobFile)
+            in: network, mutation: mutation, on: database, jobFile: self.jobFile)
         sandbox = try #require(playground.sandbox)
         try statePrepared(playground)
         try await playground.logIn()

@@ -36,6 +36,14 @@ struct WorldSweep {
     /// The job file; the usual one by default.
     var jobFile = WorldScene.jobFile
     var policy = DeliveryJudge.Policy.deduplicates
+    /// Whether the state is in a database and not in files.
+    var isOnServer = false
+
+    /// A home in which rounds run.
+    private func scene() async throws -> WorldScene {
+        try await WorldScene(
+            policy, on: isOnServer ? try await StateDatabase() : nil, jobFile: jobFile)
+    }
 
     /// The number of lanes in which rounds run side by side. Each lane has a home of its own.
     private var lanes: Int { ChaosPlan.current.size(slice: 1, whole: 3) }
@@ -45,7 +53,7 @@ struct WorldSweep {
     /// - Returns: the results, which the caller must print.
     func run(rounds wanted: Int) async throws -> ChaosLine {
         var random = ChaosPlan.current.generator(part)
-        let home = try await WorldScene(policy, jobFile: jobFile)
+        let home = try await self.scene()
         // Counting the calls of a deed takes as long as a round, so the slice takes two deeds.
         let deeds = deeds.shuffled(using: &random)
             .prefix(ChaosPlan.current.size(slice: 2, whole: .max))
@@ -100,7 +108,7 @@ struct WorldSweep {
 
     /// Runs rounds in one home, or in a new one.
     private func run(_ rounds: [Round], in home: WorldScene?) async throws -> ChaosLine {
-        var scene = if let home { home } else { try await WorldScene(policy, jobFile: jobFile) }
+        var scene = if let home { home } else { try await self.scene() }
         var line = ChaosLine(part)
         for round in rounds {
             try scene.addSamples(8)
@@ -125,7 +133,7 @@ struct WorldSweep {
             line.judge(result, statuses: statuses, "\(round)")
             line.add(proof)
             #expect(proof.holds, "\(round), which ended with \(result.status): \(proof)")
-            if !proof.holds { scene = try await WorldScene(policy, jobFile: jobFile) }
+            if !proof.holds { scene = try await self.scene() }
         }
         return line
     }
