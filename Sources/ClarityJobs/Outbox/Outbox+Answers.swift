@@ -21,7 +21,7 @@ extension Outbox {
         _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
         rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try store.change { connection in
+        try store.changeAgain { connection in
             try settle(
                 TakenBatch(batch, processingID: processingID), duplicates: duplicates,
                 rejected: rejected, words: words, connection, at: now)
@@ -77,7 +77,7 @@ extension Outbox {
     ///
     /// A batch that may have arrived needs no call: the send was recorded before it began.
     public func notArrived(_ batch: OutboxBatch) throws(HealthStoreError) {
-        try store.change { connection in
+        try store.changeAgain { connection in
             guard try isSending(batch, connection) else { return }
             try connection.run(
                 "UPDATE batches SET sends = max(0, sends - 1) WHERE id = ?", .integer(batch.id))
@@ -92,7 +92,7 @@ extension Outbox {
     public func putBack(
         _ batch: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) {
-        try store.change { connection in
+        try store.changeAgain { connection in
             guard try isSending(batch, connection) else { return }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch, detail: "it was stopped on its way", connection)
@@ -109,7 +109,7 @@ extension Outbox {
     public func refuse(
         _ batch: OutboxBatch, _ rejected: [Int: String], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try store.change { connection in
+        try store.changeAgain { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch, detail: "the backend refused some", connection)
@@ -140,7 +140,7 @@ extension Outbox {
         words: [Int: String] = [:], mayHaveArrived: Bool = false, wordsOfAll: String? = nil,
         reason: String, at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try store.change { connection in
+        try store.changeAgain { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             try record(.sent, batch, detail: "the backend refused some", connection)
@@ -175,7 +175,7 @@ extension Outbox {
         _ batch: OutboxBatch, mayHaveArrived: Bool = false, words: String? = nil, reason: String,
         at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        try store.change { connection in
+        try store.changeAgain { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             let setAside =
@@ -202,7 +202,7 @@ extension Outbox {
     public func releaseAll(
         answered: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        try store.change { connection in
+        try store.changeAgain { connection in
             guard try isSending(answered, connection) else { return 0 }
             let batches = try connection.all(
                 "SELECT id, owner FROM batches WHERE state = 'sending' ORDER BY id"

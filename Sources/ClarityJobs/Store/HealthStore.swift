@@ -1,6 +1,7 @@
 public import ClarityScheduler
 public import ClaritySystem
 import Database
+@preconcurrency import Glibc
 import Synchronization
 
 /// Stores a person's health data: the outbox, the pulled data, and the session; in a file on this
@@ -16,7 +17,7 @@ import Synchronization
 /// session.
 ///
 /// `@unchecked`: everything but `connection` and `lookout` is an immutable value. `connection` is
-/// used only in `access`, while `lock` is held, and `lookout` only while `looking` is held.
+/// used and replaced only while `lock` is held, and `lookout` only while `looking` is held.
 public final class HealthStore: @unchecked Sendable {
     let sealer: Sealer
     /// The identifier of the store's master key; not the key.
@@ -33,7 +34,7 @@ public final class HealthStore: @unchecked Sendable {
     let tenancy: Tenancy
     /// Whether opening the store encrypted the rows of an earlier release again.
     public let wasUpgraded: Bool
-    private let connection: Connection
+    private var connection: Connection
     private let lock = Mutex(())
     /// A second connection that only reads; open while much is written.
     private var lookout: Connection?
@@ -211,6 +212,54 @@ public final class HealthStore: @unchecked Sendable {
         try changeAnyway { connection in
             try tenancy.check(connection, allowsVacancy: allowsVacancy)
             return try body(connection)
+        }
+    }
+
+    /// Writes as `change` does, and once more over a new session if the server has ended the first
+    /// one, because of a restart for instance: what came of a request is known here alone.
+    ///
+    /// - Parameter body: changes nothing where it was committed before.
+    func changeAgain<Result>(
+        _ body: (Connection) throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        do throws(HealthStoreError) {
+            return try change(body)
+        } catch {
+            guard case .database(let fault, _) = error, fault.isGone else { throw error }
+            try connectAgain()
+            return try change(body)
+        }
+    }
+
+    /// Takes a new session, with the lock of the batches that this store sends. Waits 10 s for a
+    /// server that starts again.
+    private func connectAgain() throws(HealthStoreError) {
+        let deadline = ContinuousClock.now + .seconds(10)
+        while true {
+            do throws(HealthStoreError) {
+                try HealthStore.describing(path) {
+                    try lock.withLock { _ in
+                        let session = try place.open(keyID: keyID)
+                        // Whoever asks at this moment whether the batches are being sent has it.
+                        guard
+                            try sender.withLock({
+                                try $0.map { try place.lock($0.number, session) }
+                            }) != false
+                        else {
+                            throw DatabaseError(
+                                kind: .gone, message: "the lock of the batches is not free",
+                                code: "PostgreSQL")
+                        }
+                        connection = session
+                    }
+                }
+                return
+            } catch {
+                guard case .database(let fault, _) = error, fault.isGone,
+                    ContinuousClock.now < deadline
+                else { throw error }
+                usleep(200_000)
+            }
         }
     }
 

@@ -103,15 +103,4 @@ final class Fleet {
         loops = []
         try await database.waitUntilUnused()
     }
-
-    /// Returns how many uploads lost their session with the database, so that they may not have
-    /// recorded their last answer.
-    func lostSessions() throws -> Int {
-        try scene.playground.openHistory().first(
-            """
-            SELECT count(*) FROM attempts JOIN runs ON runs.id = run_id
-            WHERE job_id LIKE '%/upload' AND attempts.reason LIKE '%(PostgreSQL %'
-            """
-        ) { Int($0.integer(0)) } ?? 0
-    }
 }

@@ -40,7 +40,7 @@ struct FleetTests {
         let evidence = try CrowdEvidence(scene.playground)
         var cutShort = DeliveryJudge.CutShort()
         cutShort.attempts = evidence.killedUploads
-        cutShort.killed = evidence.interruptedUploads + (try fleet.lostSessions())
+        cutShort.killed = evidence.interruptedUploads
         let verdict = try await scene.judge(cutShort: cutShort)
         line.faults = fleet.faults
         line.lost = verdict.lost

@@ -65,6 +65,31 @@ struct ServerHealthTests {
         #expect(error.failure.category == .unreachable)
     }
 
+    @Test func `an answer that comes when the session has ended is recorded over a new one`()
+        async throws
+    {
+        let folder = try await folder()
+        let rules = testRules(.samples, isIdempotent: false)
+        let store = try folder.open()
+        _ = try store.outbox.enqueue(heartRates(0..<5))
+        func draw(_ store: HealthStore, besides: Set<Int64> = []) throws -> OutboxBatch? {
+            try store.outbox.nextBatch(limit: 3, rules: [rules], at: noon, besides: besides).batch
+        }
+        let first = try #require(try draw(store))
+        let second = try #require(try draw(store, besides: [first.id]))
+        let database = try #require(try folder.place()).address.database
+
+        try await PostgresServer.shared().endSessions(of: database)
+        try store.outbox.settle(first, processingID: "p", at: noon)
+        let reopened = try folder.open()
+
+        #expect(try reopened.outbox.states() == [.accepted: 3, .sending: 2])
+        // The other batch is still on its way, and still this store's.
+        #expect(try draw(reopened) == nil)
+        try store.outbox.settle(second, processingID: "p", at: noon)
+        #expect(try reopened.outbox.states() == [.accepted: 5])
+    }
+
     @Test func `no table shows or gives a row to another account`() async throws {
         let (folder, tables) = try await filled()
         let place = try #require(try folder.place())
