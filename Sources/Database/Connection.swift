@@ -92,6 +92,20 @@ public class Connection {
         return try body(Statement(statement))
     }
 
+    /// Calls `body` with an `INSERT ... VALUES (...)` that it can bind and run any number of times.
+    ///
+    /// The rows may go to the database several at a time. All have arrived when this returns; the
+    /// error of a row may come with a later one.
+    public func withInsertion<Result>(
+        _ sql: String, _ body: (borrowing Statement) throws -> Result
+    ) throws -> Result {
+        let statement = try engine.beginInsertion(sql)
+        defer { statement.end() }
+        let result = try body(Statement(statement))
+        try statement.finish()
+        return result
+    }
+
     /// Runs `body` in a transaction that keeps every other writer out from its start.
     ///
     /// An error rolls everything back and is rethrown. Transactions do not nest.

@@ -19,6 +19,10 @@ protocol Engine: AnyObject {
     /// Returns a statement that runs many times, until `end` is called for it.
     func begin(_ sql: String) throws(DatabaseError) -> any EngineStatement
 
+    /// Returns the same for an `INSERT ... VALUES (...)`, whose rows may go to the database several at
+    /// a time.
+    func beginInsertion(_ sql: String) throws(DatabaseError) -> any EngineStatement
+
     /// Begins a transaction that excludes other writers, or one that only reads one state.
     func beginTransaction(writes: Bool) throws(DatabaseError)
 
@@ -31,6 +35,7 @@ protocol Engine: AnyObject {
 
 /// A statement that is bound and run any number of times.
 protocol EngineStatement: AnyObject {
+    func bind(_ value: Value, at index: Int32) throws(DatabaseError)
     func bind(_ number: Int64, at index: Int32) throws(DatabaseError)
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError)
     func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError)
@@ -38,6 +43,13 @@ protocol EngineStatement: AnyObject {
     /// Runs to completion, and returns whether there was a row.
     func run() throws(DatabaseError) -> Bool
 
+    /// Sends the rows that have not gone yet.
+    func finish() throws(DatabaseError)
+
     /// Forgets what is bound.
     func end()
+}
+
+extension EngineStatement {
+    func finish() {}
 }

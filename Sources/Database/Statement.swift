@@ -9,6 +9,13 @@ public struct Statement: ~Copyable {
 
     init(_ statement: any EngineStatement) { self.statement = statement }
 
+    /// Binds copies of values, the first to the first parameter.
+    public func bind(_ values: [Value]) throws(DatabaseError) {
+        for (place, value) in values.enumerated() {
+            try statement.bind(value, at: Int32(place + 1))
+        }
+    }
+
     /// Binds an integer.
     public func bind(_ number: Int64, at index: Int32) throws(DatabaseError) {
         try statement.bind(number, at: index)

@@ -206,4 +206,51 @@ struct EngineTests {
         }
         #expect(rows == ["1 käse 5", "2 käse 5", "3 käse 5"])
     }
+
+    /// 300 rows are statements of 256, 32, 8 and 4; one of the rows is there already.
+    @Test(arguments: EngineName.here)
+    func `an insertion of many rows leaves each as it was bound`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+        try connection.run("INSERT INTO t (id, name) VALUES (?, ?)", .integer(70), .text("there"))
+        let before = connection.totalChanges
+        func row(_ number: Int64) -> [Value] {
+            [
+                .integer(number), .text("('?') \(number)"),
+                .blob([0, UInt8(truncatingIfNeeded: number)]), .null,
+            ]
+        }
+
+        try connection.withInsertion(
+            "INSERT INTO t (id, name, bytes, x) VALUES (?1, ?2, ?3, coalesce(?4, 0.5)) "
+                + "ON CONFLICT (id) DO NOTHING"
+        ) { insertion in
+            for number in 0..<300 as Range<Int64> {
+                try insertion.bind(row(number))
+                try insertion.run()
+            }
+        }
+
+        #expect(connection.totalChanges - before == 299)
+        #expect(try connection.integer("SELECT count(*) FROM t WHERE x = 0.5") == 299)
+        for number in [0, 255, 256, 299] as [Int64] {
+            let found = try connection.first(
+                "SELECT id, name, bytes FROM t WHERE id = ?", .integer(number)
+            ) { [.integer($0.integer(0)), .text($0.text(1)), .blob($0.blob(2)), .null] as [Value] }
+            #expect(found == row(number))
+        }
+    }
+
+    @Test(arguments: EngineName.here)
+    func `the error of a row that was refused is thrown`(engine: EngineName) async throws {
+        let connection = try await engine.openTable()
+
+        #expect(throws: DatabaseError.self) {
+            try connection.withInsertion("INSERT INTO t (id) VALUES (?)") { insertion in
+                for number in [1, 2, 1] as [Int64] {
+                    try insertion.bind(number, at: 1)
+                    try insertion.run()
+                }
+            }
+        }
+    }
 }

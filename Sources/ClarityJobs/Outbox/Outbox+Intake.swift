@@ -131,7 +131,7 @@ extension Outbox {
         let before = connection.totalChanges
         let restored = try RestoredDuplicates(connection)
         let last = try restored.isHeld ? connection.integer("SELECT max(id) FROM outbox") : nil
-        try connection.withStatement(
+        try connection.withInsertion(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed, doubts)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)

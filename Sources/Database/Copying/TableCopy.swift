@@ -73,21 +73,25 @@ public struct TableCopy {
     /// Replaces the rows of a table, and returns how many the source has.
     private func copy(_ table: Table) throws -> Int64 {
         try target.run("DELETE FROM \(table.name) WHERE true")
-        var insertion = RowInsertion(into: table, of: target)
-        var rows: Int64 = 0
-        var failure: DatabaseError?
-        try source.forEachRow(of: table) { row in
-            guard failure == nil else { return }
-            rows += 1
-            do throws(DatabaseError) {
-                try insertion.add(table.values(of: row))
-            } catch {
-                failure = error
+        let places = table.columns.map { _ in "?" }.joined(separator: ", ")
+        return try target.withInsertion(
+            "INSERT INTO \(table.name) (\(table.columnList)) VALUES (\(places))"
+        ) { insertion in
+            var rows: Int64 = 0
+            var failure: DatabaseError?
+            try source.forEachRow(of: table) { row in
+                guard failure == nil else { return }
+                rows += 1
+                do throws(DatabaseError) {
+                    try insertion.bind(table.values(of: row))
+                    try insertion.run()
+                } catch {
+                    failure = error
+                }
             }
+            if let failure { throw failure }
+            return rows
         }
-        if let failure { throw failure }
-        try insertion.finish()
-        return rows
     }
 
     /// Whether both sides have the same rows in all tables but `own`.
@@ -167,33 +171,6 @@ private struct Table {
             }
         }
         return values
-    }
-}
-
-/// Inserts rows, several with each statement: to a server, each statement is a way of its own.
-private struct RowInsertion {
-    private static let most = 64
-
-    private let table: Table
-    private let target: Connection
-    private var waiting: [Value] = []
-
-    init(into table: Table, of target: Connection) { (self.table, self.target) = (table, target) }
-
-    mutating func add(_ row: [Value]) throws(DatabaseError) {
-        waiting += row
-        if waiting.count == RowInsertion.most * row.count { try finish() }
-    }
-
-    mutating func finish() throws(DatabaseError) {
-        let count = waiting.count / table.columns.count
-        guard count > 0 else { return }
-        let row = "(\(table.columns.map { _ in "?" }.joined(separator: ", ")))"
-        try target.forEach(
-            "INSERT INTO \(table.name) (\(table.columnList)) VALUES "
-                + Array(repeating: row, count: count).joined(separator: ", "), waiting
-        ) { _ in }
-        waiting.removeAll(keepingCapacity: true)
     }
 }
 

@@ -52,6 +52,8 @@ final class PostgresEngine: Engine {
         PostgresStatement(sql, self)
     }
 
+    func beginInsertion(_ sql: String) -> any EngineStatement { PostgresInsertion(sql, self) }
+
     func beginTransaction(writes: Bool) throws(DatabaseError) {
         // After the lock, each statement sees what was committed before it: in READ COMMITTED,
         // because a snapshot from before the lock would not.
@@ -147,6 +149,8 @@ private final class PostgresStatement: EngineStatement {
     private var values: [Value] = []
 
     init(_ sql: String, _ engine: PostgresEngine) { (self.sql, self.engine) = (sql, engine) }
+
+    func bind(_ value: Value, at index: Int32) { set(value, index) }
 
     func bind(_ number: Int64, at index: Int32) { set(.integer(number), index) }
 

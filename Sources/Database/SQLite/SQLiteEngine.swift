@@ -57,6 +57,10 @@ final class SQLiteEngine: Engine {
         SQLiteStatement(try prepare(sql), sql, self)
     }
 
+    func beginInsertion(_ sql: String) throws(DatabaseError) -> any EngineStatement {
+        try begin(sql)
+    }
+
     func beginTransaction(writes: Bool) throws(DatabaseError) {
         try execute(writes ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED")
     }
@@ -94,24 +98,29 @@ final class SQLiteEngine: Engine {
         precondition(
             values.count == wanted, "`\(sql)` takes \(wanted) values, got \(values.count)")
         for (offset, value) in values.enumerated() {
-            let index = Int32(offset + 1)
-            let code =
-                switch value {
-                case .null: sqlite3_bind_null(statement, index)
-                case .integer(let number): sqlite3_bind_int64(statement, index, number)
-                case .real(let number): sqlite3_bind_double(statement, index, number)
-                case .text(let text):
-                    csqlite_bind_text(statement, index, text, UInt64(text.utf8.count))
-                case .blob(let bytes):
-                    bytes.isEmpty
-                        ? sqlite3_bind_zeroblob(statement, index, 0)
-                        : bytes.withUnsafeBytes {
-                            csqlite_bind_blob(
-                                statement, index, $0.baseAddress, UInt64($0.count))
-                        }
-                }
-            guard code == SQLITE_OK else { throw failure(code, sql) }
+            try bind(value, to: statement, at: Int32(offset + 1), sql)
         }
+    }
+
+    /// Binds a copy of a value.
+    func bind(
+        _ value: Value, to statement: OpaquePointer, at index: Int32, _ sql: String
+    ) throws(DatabaseError) {
+        let code =
+            switch value {
+            case .null: sqlite3_bind_null(statement, index)
+            case .integer(let number): sqlite3_bind_int64(statement, index, number)
+            case .real(let number): sqlite3_bind_double(statement, index, number)
+            case .text(let text):
+                csqlite_bind_text(statement, index, text, UInt64(text.utf8.count))
+            case .blob(let bytes):
+                bytes.isEmpty
+                    ? sqlite3_bind_zeroblob(statement, index, 0)
+                    : bytes.withUnsafeBytes {
+                        csqlite_bind_blob(statement, index, $0.baseAddress, UInt64($0.count))
+                    }
+            }
+        guard code == SQLITE_OK else { throw failure(code, sql) }
     }
 
     /// Returns the message of the last failure.
@@ -136,6 +145,10 @@ private final class SQLiteStatement: EngineStatement {
 
     init(_ handle: OpaquePointer, _ sql: String, _ engine: SQLiteEngine) {
         (self.handle, self.sql, self.engine) = (handle, sql, engine)
+    }
+
+    func bind(_ value: Value, at index: Int32) throws(DatabaseError) {
+        try engine.bind(value, to: handle, at: index, sql)
     }
 
     func bind(_ number: Int64, at index: Int32) throws(DatabaseError) {
