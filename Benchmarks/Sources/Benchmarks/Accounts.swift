@@ -31,7 +31,8 @@ struct Accounts {
         return section
     }
 
-    private func makeAccounts(in folder: String) throws {
+    /// - Parameter store: the line of the job files that says where the state is.
+    func makeAccounts(in folder: String, _ store: String = "") throws {
         try makeFolder("\(folder)/accounts.d")
         for number in 0..<count {
             try write(
@@ -44,7 +45,7 @@ struct Accounts {
                     + "options: { command: [/bin/true] } }\n"
             }
             try write(
-                "version: 1\nbackend: { url: \"http://127.0.0.1:9/\" }\naccounts: accounts.d\njobs:\n"
+                "version: 1\n\(store)backend: { url: \"http://127.0.0.1:9/\" }\naccounts: accounts.d\njobs:\n"
                     + jobs.joined(), to: "\(folder)/\(name).yaml")
         }
     }

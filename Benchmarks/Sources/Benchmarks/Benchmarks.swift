@@ -19,6 +19,7 @@ enum Benchmarks {
             case "steady": section = try await Steady(surroundings).measure()
             case "load": section = try Load(surroundings).measure()
             case "accounts": section = try Accounts(surroundings).measure()
+            case "fleet": section = try await Fleet(surroundings).measure()
             case "planning": section = try Planning(surroundings).measure()
             case "history": section = try LongHistory(surroundings).measure()
             case "upload": section = try Uploading(surroundings).measure()

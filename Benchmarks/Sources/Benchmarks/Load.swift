@@ -94,7 +94,9 @@ extension Child {
         var childMilliseconds: Double
     }
 
-    func usage() throws -> Usage {
+    func usage() throws -> Usage { try Child.usage(of: processID) }
+
+    static func usage(of processID: pid_t) throws -> Usage {
         let written = try text(of: "/proc/\(processID)/io").split(separator: "\n")
             .first { $0.hasPrefix("write_bytes:") }?.split(separator: " ").last.flatMap {
                 Double($0)
@@ -104,7 +106,7 @@ extension Child {
             try text(of: "/proc/\(processID)/stat").split(separator: ")").last?
             .split(separator: " ") ?? []
         let ticks = fields.dropFirst(11).prefix(4).compactMap { Double($0) }
-        guard let written, ticks.count == 4 else { throw Trouble("the loop has ended") }
+        guard let written, ticks.count == 4 else { throw Trouble("a program has ended") }
         let tick = 1000 / Double(sysconf(Int32(_SC_CLK_TCK)))
         return Usage(
             written: written / 1024, milliseconds: (ticks[0] + ticks[1]) * tick,

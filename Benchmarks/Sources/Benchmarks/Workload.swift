@@ -21,6 +21,14 @@ struct Workload {
 
     func run(_ state: String, _ surroundings: Surroundings) async throws -> Lateness {
         let store = try surroundings.store(state)
+        return try await run(
+            on: store, owner: store.leaseLock.owner, worker: makeWorker(store), state)
+    }
+
+    /// Runs the jobs with a store of either engine.
+    func run(
+        on store: any RunStore, owner: String, worker: any Worker, _ state: String
+    ) async throws -> Lateness {
         // Leaves time to see a thousand jobs for the first time and to write their clocks.
         let first = SystemClock().now + .seconds(2)
         let jobs = offsets.enumerated().compactMap { number, offset in
@@ -34,8 +42,8 @@ struct Workload {
         let watch = Stopwatch(count: jobs.count) { continuation.yield(.drain) }
         var scheduler = Scheduler(
             planner: Planner(
-                jobs: JobSet(jobs), owner: store.leaseLock.owner, maxParallel: 1000, seed: 1),
-            store: store, worker: makeWorker(store),
+                jobs: JobSet(jobs), owner: owner, maxParallel: 1000, seed: 1),
+            store: store, worker: worker,
             monitor: HostConditions(stateDirectory: state), clock: SystemClock(),
             observer: { watch.hear($0) })
         _ = try await scheduler.run(until: .drained, events: events)
