@@ -33,13 +33,14 @@ extension HealthStore {
         try marks.contains { try connection.hasRows($0) }
     }
 
-    private func take(from source: Connection) throws(HealthStoreError) -> TableCopy.Outcome {
+    /// Takes what another place has, in a transaction of that place.
+    func take(from source: Connection) throws(HealthStoreError) -> TableCopy.Outcome {
         try access { target in
             try target.transaction {
-                // Whoever opened the two places has begun an audit log in each.
+                // What follows the copy here and there does not make it another one.
                 let outcome = try TableCopy(from: source, to: target).runOnce(
                     marks: HealthStore.marks,
-                    own: Set(HealthStore.loginTables + ["canary"]))
+                    own: Set(HealthStore.loginTables + ["canary", "audit", "audit_head"]))
                 guard case .copied = outcome else { return outcome }
                 // A file has a note of its audit log's end, which is now that of another log.
                 try Canary.write(Canary.renotedText, target, sealer)

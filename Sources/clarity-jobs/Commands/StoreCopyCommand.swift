@@ -21,17 +21,7 @@ struct StoreCopyCommand {
         let history = try askingStore { () throws(RunStoreError) in
             try HistoryMove(inDirectory: directory, and: server)
         }
-        // The history last: whoever finds it in the new place finds the rest there too.
-        var parts: [(name: String, outcome: TableCopy.Outcome)] = []
-        let views =
-            file.accounts.map { accounts in
-                accounts.map { composition.view(of: $0, in: file) }
-            } ?? [file]
-        for view in views {
-            let name = view.account?.id.rawValue ?? "health data"
-            parts.append((name, try move(view, direction)))
-        }
-        parts.append(
+        var parts: [(name: String, outcome: TableCopy.Outcome)] = [
             (
                 "history",
                 try askingStore { () throws(RunStoreError) in
@@ -40,13 +30,23 @@ struct StoreCopyCommand {
                     case .files: try history.intoFile()
                     }
                 }
-            ))
+            )
+        ]
+        let views =
+            file.accounts.map { accounts in
+                accounts.map { composition.view(of: $0, in: file) }
+            } ?? [file]
+        // Without its history, nothing is moved.
+        for view in views where parts[0].outcome != .occupied {
+            let name = view.account?.id.rawValue ?? "health data"
+            parts.append((name, try move(view, direction)))
+        }
         composition.console.results(
             parts.map { "\($0.name): \(Self.words($0.outcome))" },
             ["to": .text(direction.rawValue), "parts": .array(parts.map(Self.object))])
         guard !parts.contains(where: { $0.outcome == .occupied }) else {
             throw CommandFailure(
-                .failed, "what the new place has of its own was left as it is, and so was the rest",
+                .failed, "what the new place has of its own was left as it is",
                 "help: copy into an empty database, or into an empty `store.directory` with a copy of "
                     + "the master key")
         }

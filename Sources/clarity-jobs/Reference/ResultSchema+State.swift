@@ -134,7 +134,7 @@ extension ResultSchema {
                 "parts",
                 .list(
                     .object([
-                        .init("name", .text, "an account, `health data` or `history`"),
+                        .init("name", .text, "`history`, an account, or `health data`"),
                         .init("outcome", .text, "`copied`, `same`, `empty` or `occupied`"),
                         .init(maybe: "rows", .integer, "number of rows that were copied"),
                     ])), "what became of each part"),

@@ -90,6 +90,39 @@ struct ServerHealthTests {
         #expect(try reopened.outbox.states() == [.accepted: 5])
     }
 
+    @Test func `a move that ended before the login had left is completed by the next`()
+        async throws
+    {
+        struct Ended: Error {}
+        let folder = try await folder()
+        let place = try #require(try folder.place())
+        let files = StateFolder()
+        let store = try files.open()
+        let server = try HealthStore(
+            in: place, key: HealthStore.key(of: HealthFile(in: files.path), [:]),
+            actor: AuditActor(), clock: SystemClock())
+        try store.sessions.save(
+            Session(
+                userID: "ada", email: "ada@example.com", accessToken: Secret("a"),
+                refreshToken: Secret("b"), expiresAt: noon))
+        _ = try store.outbox.enqueue(heartRates(0..<5))
+
+        #expect(throws: (any Error).self) {
+            try store.changeAnyway { source in
+                try store.audit.record(.exported, [:], source)
+                _ = try server.take(from: source)
+                throw Ended()
+            }
+        }
+        let outcome = try store.move(to: server)
+        let again = try store.move(to: server)
+
+        #expect(outcome == .same && again == .same)
+        #expect(try store.sessions.load() == nil)
+        #expect(try server.sessions.load() != nil)
+        #expect(try server.outbox.states() == [.queued: 5])
+    }
+
     @Test func `no table shows or gives a row to another account`() async throws {
         let (folder, tables) = try await filled()
         let place = try #require(try folder.place())

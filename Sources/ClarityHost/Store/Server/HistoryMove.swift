@@ -44,16 +44,32 @@ public final class HistoryMove {
     /// Copies the history into the database.
     public func intoServer() throws(RunStoreError) -> TableCopy.Outcome {
         guard access(file, F_OK) == 0 else { return .empty }
-        return try copy { file, target in try TableCopy(from: file, to: target) }
+        return try copy { file, target in try run(from: file, to: target) }
     }
 
     /// Copies the history into the file, which is created if there is none.
     public func intoFile() throws(RunStoreError) -> TableCopy.Outcome {
-        try copy { file, source in try TableCopy(from: source, to: file) }
+        try copy { file, source in
+            let outcome = try run(from: source, to: file)
+            // The file remembers the highest number apart from the runs.
+            try file.run(
+                """
+                UPDATE sqlite_sequence SET seq = max(seq, (SELECT through_run FROM prune_mark))
+                WHERE name = 'runs' AND EXISTS (SELECT 1 FROM prune_mark)
+                """)
+            return outcome
+        }
     }
 
+    private func run(
+        from source: Connection, to target: Connection
+    ) throws -> TableCopy.Outcome {
+        try TableCopy(from: source, to: target).runOnce(marks: ["runs", "prune_mark"])
+    }
+
+    /// Calls `body` in a transaction of both places.
     private func copy(
-        _ between: (FileConnection, ServerConnection) throws -> TableCopy
+        _ body: (FileConnection, ServerConnection) throws -> TableCopy.Outcome
     ) throws(RunStoreError) -> TableCopy.Outcome {
         try rethrowing(server: "\(server)") {
             let file = try FileConnection(path: file)
@@ -61,18 +77,7 @@ public final class HistoryMove {
             try file.useWriteAheadLog()
             try historyMigrations.migrate(file)
             let remote = try ServerHistory.connect(to: server, 1)
-            return try remote.transaction {
-                try file.transaction {
-                    let outcome = try between(file, remote).runOnce(marks: ["runs", "prune_mark"])
-                    // The file remembers the highest number apart from the runs.
-                    try file.run(
-                        """
-                        UPDATE sqlite_sequence SET seq = max(seq, (SELECT through_run FROM prune_mark))
-                        WHERE name = 'runs' AND EXISTS (SELECT 1 FROM prune_mark)
-                        """)
-                    return outcome
-                }
-            }
+            return try remote.transaction { try file.transaction { try body(file, remote) } }
         }
     }
 }
