@@ -3,10 +3,18 @@ extension DatabaseError {
     ///
     /// Messages of class 22 hold the value that does not fit; they are replaced.
     init(sqlState: String, message: String, statement: String? = nil) {
+        let message =
+            switch sqlState {
+            case let code where code.hasPrefix("22"): "a value does not fit its column"
+            // A prepared statement that is there already, or is not: somebody else's session.
+            case "42P05", "26000":
+                message + "; a connection pool in between has to give each client a session of its "
+                    + "own (`pool_mode = session` in pgbouncer)"
+            default: message
+            }
         self.init(
-            kind: Kind(sqlState: sqlState),
-            message: sqlState.hasPrefix("22") ? "a value does not fit its column" : message,
-            code: "PostgreSQL \(sqlState)", statement: statement)
+            kind: Kind(sqlState: sqlState), message: message, code: "PostgreSQL \(sqlState)",
+            statement: statement)
     }
 
     /// Creates the error of a server that cannot be reached or has gone away.

@@ -46,21 +46,23 @@ extension ServerAddress: CustomStringConvertible {
         for parameter in parts.dropFirst().joined().split(separator: "&") {
             let words = parameter.split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard words.count == 2, let value = ServerAddress.decoded(words[1]),
-                value.hasPrefix("/")
+            guard ["host", "passfile", "sslrootcert"].contains(words[0]),
+                words[0] != "host" || host.isEmpty
             else {
-                throw ServerAddressFault(
-                    message: "has a parameter that is no absolute path")
-            }
-            switch words[0] {
-            case "host" where host.isEmpty: self.host = value
-            case "passfile": passwordFile = value
-            case "sslrootcert": rootCertificate = value
-            default:
                 throw ServerAddressFault(
                     message: "has a parameter that is not allowed",
                     help: "its parameters are `passfile`, `sslrootcert`, and `host` for the folder "
                         + "of a Unix socket")
+            }
+            guard words.count == 2, let value = ServerAddress.decoded(words[1]),
+                value.hasPrefix("/")
+            else {
+                throw ServerAddressFault(message: "has a parameter that is no absolute path")
+            }
+            switch words[0] {
+            case "host": self.host = value
+            case "passfile": passwordFile = value
+            default: rootCertificate = value
             }
         }
         guard !self.host.isEmpty else { throw ServerAddressFault(message: "names no host") }

@@ -38,7 +38,7 @@ struct ServerAddressTests {
         ("postgresql://u@h:0/d", "has a port that is no number from 1 to 65535"),
         ("postgresql://u@h:x/d", "has a port that is no number from 1 to 65535"),
         ("postgresql://u@[::1/d", "has a `[` without its `]`"),
-        ("postgresql://u@h/d?sslmode=/disable", "has a parameter that is not allowed"),
+        ("postgresql://u@h/d?sslmode=disable", "has a parameter that is not allowed"),
         ("postgresql://u@h/d?host=/run", "has a parameter that is not allowed"),
         ("postgresql://u@h/d?passfile=relative", "has a parameter that is no absolute path"),
         ("postgresql://u@h/d%0", "names no database after the host"),

@@ -51,6 +51,18 @@ struct ServerConnectionTests {
         try waiting.transaction {}
     }
 
+    /// As a pool shares it that gives each transaction any session.
+    @Test func `a session that somebody else uses too is told with what a pool has to do`()
+        async throws
+    {
+        let connection = try ServerConnection(try await PostgresServer.shared().makeDatabase())
+        try connection.execute("PREPARE s0 AS SELECT 1")
+
+        let error = #expect(throws: DatabaseError.self) { try connection.run("SELECT 1") }
+
+        #expect(error?.message.contains("`pool_mode = session`") == true)
+    }
+
     @Test func `who may not enter is told apart from who finds nobody`() async throws {
         let server = try await PostgresServer.shared()
         var address = try server.makeDatabase()
