@@ -1,0 +1,164 @@
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+
+// What the scheduler of this program is made of.
+
+extension Composition {
+    /// Returns the jobs to plan, each with the options that its worker needs.
+    func jobs(_ file: JobFile) -> [Job] { groups(file).flatMap(\.wholeJobs) }
+
+    /// Returns the largest number of attempts at the same time; 2 by default.
+    func maxParallel(_ file: JobFile) -> Int { file.maxParallel ?? 2 }
+
+    /// Returns the jobs to plan as a set.
+    ///
+    /// - Parameter former: the set that this one replaces.
+    func jobSet(_ file: JobFile, replacing former: JobSet? = nil) -> JobSet {
+        JobSet(groups(file), replacing: former)
+    }
+
+    private func groups(_ file: JobFile) -> [JobGroup] {
+        let state = statePath(file)
+        let common = [
+            "state.directory": StateDirectory.dataFolder(
+                ofAccount: JobGroup.accountMark, in: state),
+            "backend.limits_folder": limitsFolder(file),
+        ]
+        return file.groups.map { group in
+            var group = group
+            group.common = group.account == nil ? ["state.directory": state] : common
+            return group
+        }
+    }
+
+    func planner(
+        _ file: JobFile, owner: String, scope: Planner.Scope
+    ) -> Planner {
+        Planner(
+            jobs: jobSet(file), owner: owner,
+            maxParallel: maxParallel(file), scope: scope,
+            retention: file.retention, boot: SystemClock().boot,
+            seed: UInt64.random(in: .min ... .max))
+    }
+
+    func scheduler(
+        _ planner: Planner, _ inForce: @escaping @Sendable () -> JobFile, _ history: SharedHistory,
+        _ monitor: HostConditions, on events: EventThread, observer: @escaping Scheduler.Observer,
+        progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
+    ) throws(CommandFailure) -> Scheduler {
+        let clock = EventClock(events)
+        let lock = history.leaseLock.descriptor
+        let process = ProcessWorker(
+            executable: [try companion("clarity-jobs-worker"), "attempt"],
+            environment: workerEnvironment(inForce), leaseLock: lock)
+        let worker = WorkerByKind(
+            [
+                .command: CommandWorker(
+                    environment: commandEnvironment(inForce()), leaseLock: lock, clock: clock),
+                .notify: NoticeWorker(worker: process) { account throws(CommandFailure) in
+                    var file = inForce()
+                    if let account {
+                        file = file.view(of: try self.account(named: account.rawValue, in: file))
+                    }
+                    let accounts = Set([account].compactMap(\.self))
+                    return try historyNotices(file, monitor.conditions(of: accounts))
+                },
+            ],
+            others: process,
+            attempts: { monitor.attempts(are: $0) })
+        monitor.listen(on: events)
+        // Prepares the conditions here, because a decision holds the store while it is made.
+        monitor.prepare()
+        return Scheduler(
+            planner: planner, store: history.store, worker: worker, monitor: monitor,
+            clock: clock, observer: observer, progress: progress)
+    }
+
+    /// Returns the monitor of this machine's conditions, with the settings of the job file.
+    ///
+    /// - Parameter asksServices: whether to ask the system services; by default only if a job
+    ///   depends on one.
+    func conditions(_ file: JobFile, asksServices: Bool? = nil) -> HostConditions {
+        var settings = hostSettings(file)
+        settings.asksServices = asksServices ?? settings.asksServices
+        return HostConditions(
+            stateDirectory: statePath(file), settings: settings, checks: checks(file))
+    }
+
+    /// Returns what the job file says about the machine, and where each account's data is.
+    func hostSettings(_ file: JobFile) -> HostConditions.Settings {
+        var settings = HostConditions.Settings(file)
+        let state = statePath(file)
+        let paths = Dictionary(
+            uniqueKeysWithValues: file.groups.compactMap { group in
+                group.account.map { ($0, group.sourcePaths) }
+            })
+        settings.ofAccount = { account in
+            (
+                StateDirectory.dataFolder(ofAccount: account.rawValue, in: state),
+                paths[account] ?? []
+            )
+        }
+        if let server = file.server(environment),
+            file.distinctJobs.contains(where: { $0.constraints.contains(.login) })
+        {
+            let logins = ServerLogins(server)
+            settings.logins = { logins.now() }
+            settings.onlyAccount = HealthServer.name(of: nil)
+        }
+        return settings
+    }
+
+    /// Returns the runner of the job file's checks.
+    ///
+    /// Where root looks at the state of another user, it asks none: that user may have written what
+    /// they run.
+    private func checks(_ file: JobFile) -> CheckRunner {
+        let isOthers = geteuid() == 0 && StateDirectory.otherOwner(of: statePath(file)) != nil
+        let questions = isOthers ? [] : file.questions
+        let worker =
+            questions.isEmpty
+            ? nil : companionIfThere("clarity-jobs-worker")
+        return CheckRunner(
+            questions, urlProgram: worker.map { [$0, "probe"] },
+            environment: commandEnvironment(file),
+            absent: isOthers ? "root runs no check for another user" : nil, clock: clock)
+    }
+
+    /// Returns the environment for the programs of commands and checks.
+    ///
+    /// It lacks keys and credentials, which only the worker receives.
+    func commandEnvironment(_ file: JobFile) -> [String: String] {
+        var keyVariables = file.keyVariables
+        if let named = environment[Composition.keyPointer] { keyVariables.insert(named) }
+        return environment.filter { name, _ in
+            !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
+                && !keyVariables.contains(name)
+        }
+    }
+
+    /// Returns a watch on the sources of the job file: files, and folders in which each new file
+    /// counts.
+    func sourceWatch(_ file: JobFile) -> FileWatch {
+        // A path is either a file that may come and go, or a folder whose files are read.
+        FileWatch(paths: [], folders: Set(file.groups.flatMap(\.sourcePaths)).sorted())
+    }
+
+    /// Returns the current state of the sources if a job waits for one of them to change.
+    ///
+    /// The scheduler compares the states to find out what changed while nobody watched.
+    func sourcesSeen(_ file: JobFile, _ monitor: HostConditions) -> [Planner.Event] {
+        guard file.distinctJobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
+            return []
+        }
+        return [.sourcesSeen(sourceWatch(file).fingerprints(where: monitor.isThere))]
+    }
+
+    /// The files that determine the machine's time zone; empty if `TZ` is set.
+    var localZonePaths: [String] {
+        environment["TZ"] == nil ? ["/etc/localtime", "/etc/timezone"] : []
+    }
+}
