@@ -81,8 +81,10 @@ struct StoreCopyCommand {
             return .empty
         }
         return try usingHealthData { () throws(HealthStoreError) in
-            let server = try HealthStore(stateDirectory: folder, environment: remote)
-            let files = try HealthStore(stateDirectory: folder, environment: local)
+            let actor = AuditActor(program: "store copy")
+            let server = try HealthStore(
+                stateDirectory: folder, environment: remote, actor: actor)
+            let files = try HealthStore(stateDirectory: folder, environment: local, actor: actor)
             return switch direction {
             case .database: try files.move(to: server)
             case .files: try server.move(to: files)

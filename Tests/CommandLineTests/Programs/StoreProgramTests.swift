@@ -154,6 +154,7 @@ struct StoreProgramTests {
         let audits = [
             try await playground.run("audit"), try await playground.run("audit", "log", "--verify"),
         ]
+        let log = try await playground.run("audit", "log")
         try playground.folder.write("jobs.yaml", onFiles)
         let former = try await playground.run("auth", "status")
 
@@ -165,6 +166,7 @@ struct StoreProgramTests {
         #expect(upload.status == 0, "\(upload.errors)")
         #expect(late.status == 1 && late.errors.contains("left as it is"), "\(late.errors)")
         for audit in audits { #expect(audit.status == 0, "\(audit.output)\(audit.errors)") }
+        #expect(log.output.contains("store copy"), "\(log.output)")
         #expect(former.errors.contains("nobody is logged in"), "\(former.errors)")
         #expect(try await sandbox.count("metrics") == 350)
         #expect(try await sandbox.count("distinct_metric_ids") == 350)
