@@ -70,6 +70,25 @@ struct ServerTakeoverTests {
         #expect(await scene.holder.readLine() == "renewed")
     }
 
+    @Test func `one loop has the turn, and another gets it when that one has ended`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        var first: PostgresRunStore? = try PostgresRunStore(
+            at: bed.address, owner: "first", isLoop: true)
+        for await _ in try #require(first).turn {}
+        let second = try PostgresRunStore(at: bed.address, owner: "second", isLoop: true)
+        let (writing, owner) = try bed.open()
+        let run = try RunStoreConformance.runningRun(1, owner)
+        try writing.decide { _ in [.put(run)] }
+
+        // It has asked for the turn before it hears anything.
+        for await _ in second.changes { break }
+        #expect(first?.hasTurn == true && !second.hasTurn)
+        first = nil
+        for await _ in second.turn {}
+
+        #expect(second.hasTurn)
+    }
+
     @Test func `a process hears what another has written`() async throws {
         let bed = try await PostgresRunStoreBed()
         let listening = try PostgresRunStore(at: bed.address, shard: 1, owner: "listening")
