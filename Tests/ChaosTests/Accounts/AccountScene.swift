@@ -122,9 +122,11 @@ final class AccountScene: Sendable {
     /// - Parameters:
     ///   - cutShort: the attempts that a fault cut short; `nil` if all programs that sent since
     ///     `first` may have been.
+    ///   - attempts: further attempts of each account that were cut short.
     ///   - mayBeHeld: how many samples a fault may have left on hold in each account.
     func judge(
-        cutShort: DeliveryJudge.CutShort?, disturbed: [ClosedRange<Int>] = [], mayBeHeld: Int = 0
+        cutShort: DeliveryJudge.CutShort?, disturbed: [ClosedRange<Int>] = [],
+        attempts: [String: Int] = [:], mayBeHeld: Int = 0
     ) async throws -> AccountVerdict {
         let record = try await sandbox.sends()
         let folder = try playground.readableState(accounts: ids)
@@ -137,6 +139,7 @@ final class AccountScene: Sendable {
             judge.cutShort =
                 cutShort
                 ?? .init(sends: disturbed.flatMap { own.programs(in: $0) })
+            judge.cutShort.attempts += attempts[id, default: 0]
             judge.mayBeHeld = policy == .hold ? mayBeHeld : 0
             verdict.add(judge.verdict(), audit, of: id)
         }

@@ -27,6 +27,8 @@ final class Fleet {
     private var loops: [ChildProgram] = []
     private var relays: [Relay] = []
     private(set) var faults: [String: Int] = [:]
+    /// The ports of the workers whose loop was killed.
+    private(set) var cutPorts: Set<Int> = []
     /// The loops that ended by themselves.
     private(set) var ended: [String] = []
 
@@ -70,8 +72,7 @@ final class Fleet {
         let span = Duration.milliseconds(Int.random(in: 300...4000, using: &random))
         switch fault {
         case .kill:
-            loops[number].signal(SIGKILL)
-            note(await loops[number].finish(), signal: SIGKILL)
+            note(try await kill(loops[number]), signal: SIGKILL)
             loops[number] = try start(number)
         case .freeze:
             loops[number].signal(SIGSTOP)
@@ -88,6 +89,34 @@ final class Fleet {
             try await server.restart()
         }
         faults[fault.rawValue, default: 0] += 1
+    }
+
+    /// Kills a loop, and remembers over what its workers were sending.
+    private func kill(_ loop: ChildProgram) async throws -> ProgramResult {
+        loop.signal(SIGSTOP)
+        try await ProcessTable.waitForStop(of: loop.processID)
+        let workers = ProcessTable.children(of: loop.processID)
+        cutPorts.formUnion(try await ProcessTable.stopped(workers))
+        loop.signal(SIGKILL)
+        let result = await loop.finish()
+        // They notice by themselves that nobody is left to read their reports.
+        for worker in workers { Glibc.kill(worker, SIGCONT) }
+        return result
+    }
+
+    /// Returns how many uploads of each account were cut short: a loop that has lost its session
+    /// kills its workers, and the next one records that.
+    func uploadsCutShort() throws -> [String: Int] {
+        let counts = try scene.playground.openHistory().all(
+            """
+            SELECT job_id, count(*) FROM attempts JOIN runs ON runs.id = run_id
+            WHERE job_id LIKE '%/upload' AND (attempts.result = 'interrupted'
+                OR attempts.reason LIKE '%was ended by signal%'
+                OR attempts.stop_reason IS NOT NULL)
+            GROUP BY job_id
+            """
+        ) { (String($0.text(0).prefix { $0 != "/" }), Int($0.integer(1))) }
+        return Dictionary(uniqueKeysWithValues: counts)
     }
 
     private func note(_ result: ProgramResult, signal: Int32) {

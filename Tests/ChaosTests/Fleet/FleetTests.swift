@@ -35,13 +35,14 @@ struct FleetTests {
         try await fleet.end()
         try scene.quiet()
         let leftovers = try await scene.settle()
+        try await scene.finishOpenRuns()
         let audit = try await scene.run("audit", "--all")
 
         let evidence = try CrowdEvidence(scene.playground)
         var cutShort = DeliveryJudge.CutShort()
-        cutShort.attempts = evidence.killedUploads
-        cutShort.killed = evidence.interruptedUploads
-        let verdict = try await scene.judge(cutShort: cutShort)
+        cutShort.ports = fleet.cutPorts
+        let verdict = try await scene.judge(
+            cutShort: cutShort, attempts: try fleet.uploadsCutShort())
         line.faults = fleet.faults
         line.lost = verdict.lost
         line.doubled = verdict.doubled + evidence.overlaps.count

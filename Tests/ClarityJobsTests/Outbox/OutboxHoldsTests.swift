@@ -8,7 +8,7 @@ import Testing
     private let folder = StateFolder()
 
     private func draw(_ rules: BatchRules) throws -> OutboxDraw {
-        try folder.open().outbox.nextBatch(limit: 100, rules: [rules], at: noon)
+        try folder.drawOnce(limit: 100, [rules])
     }
 
     /// Makes rules that refuse values above 60 and instants after `now`.

@@ -13,7 +13,7 @@ import Testing
     private func store() throws -> HealthStore { try folder.open() }
 
     private func draw(_ rules: BatchRules, limit: Int = 100) throws -> OutboxDraw {
-        try store().outbox.nextBatch(limit: limit, rules: [rules], at: noon)
+        try folder.drawOnce(limit: limit, [rules])
     }
 
     private func batch(_ rules: BatchRules, limit: Int = 100) throws -> OutboxBatch {

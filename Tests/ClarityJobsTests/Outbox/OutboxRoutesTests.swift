@@ -8,7 +8,7 @@ import Testing
     private let folder = StateFolder()
 
     private func draw(_ rules: BatchRules..., limit: Int = 100) throws -> OutboxDraw {
-        try folder.open().outbox.nextBatch(limit: limit, rules: rules, at: noon)
+        try folder.drawOnce(limit: limit, rules)
     }
 
     @Test func `a batch is repeated by the route by which it was made`() throws {

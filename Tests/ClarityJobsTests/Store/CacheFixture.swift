@@ -55,6 +55,13 @@ final class StateFolder: Sendable {
         try connect().run("SELECT pg_advisory_xact_lock(?)", .integer(sender))
     }
 
+    /// Draws a batch as a process does that ends then, and waits for its end.
+    func drawOnce(limit: Int, _ rules: [BatchRules]) throws -> OutboxDraw {
+        let draw = try open().outbox.nextBatch(limit: limit, rules: rules, at: noon)
+        if let batch = draw.batch { try waitForEnd(of: batch.owner) }
+        return draw
+    }
+
     /// The place on the server, for `account`; `nil` in a test with files.
     func place(of account: String = "ada") throws -> HealthServerPlace? {
         guard let server else { return nil }
