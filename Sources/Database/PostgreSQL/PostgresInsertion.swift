@@ -65,10 +65,10 @@ struct InsertionText {
     init(_ sql: String) {
         var tokens = SQLTokens(sql)
         var depth = 0
-        var hasValues = false
+        var (hasValues, isPastRow) = (false, false)
         while let token = tokens.next() {
             let text = token.text
-            if tail.isEmpty, hasValues, depth > 0 || text == "(" {
+            if hasValues, !isPastRow, depth > 0 || text == "(" {
                 depth += text == "(" ? 1 : text == ")" ? -1 : 0
                 if token.kind == .parameter {
                     let number = Int(text.dropFirst()) ?? parameters + 1
@@ -77,8 +77,8 @@ struct InsertionText {
                 } else {
                     row.append(.text(text))
                 }
-                if depth == 0 { tail = " " }
-            } else if hasValues, !tail.isEmpty {
+                isPastRow = depth == 0
+            } else if isPastRow {
                 tail += text
             } else {
                 hasValues = hasValues || token.isWord("VALUES")

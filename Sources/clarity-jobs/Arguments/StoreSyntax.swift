@@ -37,11 +37,10 @@ extension CommandSyntax {
                 name: "copy",
                 summary: "Take the state from the files into the database, or back.",
                 details: [
-                    "Stop all loops first. The copy is proved to be equal row by row before it counts. The old",
-                    "place stays as it is, but for the login: each renewal makes a login of before worthless,",
-                    "so that it moves along. A place that has data of its own is left as it is. Run the command",
-                    "again when it was cut short: what is copied is not copied again. Both places use the same",
-                    "master keys.",
+                    "Stop all loops first. Before a copy counts, all rows of both places are compared. The old",
+                    "place stays as it is, but for the login, which moves: each renewal of a login makes the",
+                    "one before worthless. A place that has data of its own is left as it is. Run the command",
+                    "again if it was cut short: it does the rest. Both places use the same master keys.",
                 ],
                 options: [
                     OptionSyntax(

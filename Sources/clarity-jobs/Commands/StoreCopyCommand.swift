@@ -19,7 +19,7 @@ struct StoreCopyCommand {
         let (file, server) = try StoreCommand(composition).place()
         let directory = try composition.ownState(file)
         let history = try askingStore { () throws(RunStoreError) in
-            try HistoryMove(inDirectory: directory, and: server)
+            try HistoryCopy(inDirectory: directory, and: server)
         }
         var parts: [(name: String, outcome: TableCopy.Outcome)] = [
             (

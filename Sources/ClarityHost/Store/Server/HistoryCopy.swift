@@ -5,7 +5,7 @@ import Glibc
 
 /// Copies a history from the file of a state directory to a server, or back, while nobody uses
 /// either.
-public final class HistoryMove {
+public final class HistoryCopy {
     private let file: String
     private let server: ServerAddress
     private let lock: AdvisoryLock
@@ -51,6 +51,7 @@ public final class HistoryMove {
     public func intoFile() throws(RunStoreError) -> TableCopy.Outcome {
         try copy { file, source in
             let outcome = try run(from: source, to: file)
+            guard case .copied = outcome else { return outcome }
             // The file remembers the highest number apart from the runs.
             try file.run(
                 """
