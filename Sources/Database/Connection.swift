@@ -8,18 +8,31 @@ public class Connection {
 
     init(_ engine: any Engine) { self.engine = engine }
 
-    /// The number of rows that the last statement inserted, changed or removed.
-    public var changes: Int { engine.changes }
-
-    /// The number of rows that all statements since opening inserted, changed or removed.
-    public var totalChanges: Int64 { engine.totalChanges }
-
     /// Runs one or more statements that take no values, and ignores their rows.
     public func execute(_ script: String) throws(DatabaseError) { try engine.execute(script) }
 
-    /// Runs one statement to completion.
+    /// Runs one statement, and ignores its rows.
+    ///
+    /// In a transaction on a server, nobody waits for the statement: its error may come with a later
+    /// one, or with the commit.
     public func run(_ sql: String, _ values: Value...) throws(DatabaseError) {
+        try run(sql, with: values)
+    }
+
+    /// Runs the same for a list of values.
+    public func run(_ sql: String, with values: [Value]) throws(DatabaseError) {
+        try engine.run(sql, values)
+    }
+
+    /// Runs one statement, and returns how many rows it inserted, changed or removed.
+    public func change(_ sql: String, _ values: Value...) throws(DatabaseError) -> Int64 {
+        try change(sql, with: values)
+    }
+
+    /// Returns the same for a list of values.
+    public func change(_ sql: String, with values: [Value]) throws(DatabaseError) -> Int64 {
         try engine.forEach(sql, values) { _ in }
+        return Int64(engine.changes)
     }
 
     /// Runs an `INSERT ... RETURNING` of one integer, and returns it.
@@ -94,19 +107,20 @@ public class Connection {
 
     /// Calls `body` with an `INSERT ... VALUES (...)` that it can bind and run any number of times.
     ///
-    /// The rows may go to the database several at a time. All have arrived when this returns; the
-    /// error of a row may come with a later one.
-    public func withInsertion<Result>(
-        _ sql: String, _ body: (borrowing Statement) throws -> Result
-    ) throws -> Result {
-        let statement = try engine.beginInsertion(sql)
-        defer { statement.end() }
-        let result = try body(Statement(statement))
-        try statement.finish()
-        return result
+    /// Every value is a parameter of its own, or a constant. The rows may go to the database several
+    /// at a time: all have arrived when this returns, and the error of a row may come with a later
+    /// one.
+    ///
+    /// - Returns: how many rows were inserted.
+    @discardableResult
+    public func withInsertion(
+        _ sql: String, _ body: (borrowing Statement) throws -> Void
+    ) throws -> Int64 {
+        try engine.insert(sql) { try body(Statement($0)) }
     }
 
-    /// Runs `body` in a transaction that keeps every other writer out from its start.
+    /// Runs `body` in a transaction that keeps every other writer out from its first statement with
+    /// rows to its end.
     ///
     /// An error rolls everything back and is rethrown. Transactions do not nest.
     public func transaction<Result>(_ body: () throws -> Result) throws -> Result {

@@ -2,14 +2,15 @@
 ///
 /// Used by one task at a time, as `Connection` is.
 protocol Engine: AnyObject {
-    /// The number of rows that the last statement inserted, changed or removed.
+    /// The number of rows that the last `forEach` inserted, changed or removed.
     var changes: Int { get }
-
-    /// The number of rows that all statements since opening inserted, changed or removed.
-    var totalChanges: Int64 { get }
 
     /// Runs one or more statements that take no values, and ignores their rows.
     func execute(_ script: String) throws(DatabaseError)
+
+    /// Runs one statement, and ignores its rows. In a transaction its error may come with a later
+    /// statement, or the commit.
+    func run(_ sql: String, _ values: [Value]) throws(DatabaseError)
 
     /// Calls `body` for each row, in order.
     func forEach(
@@ -19,9 +20,11 @@ protocol Engine: AnyObject {
     /// Returns a statement that runs many times, until `end` is called for it.
     func begin(_ sql: String) throws(DatabaseError) -> any EngineStatement
 
-    /// Returns the same for an `INSERT ... VALUES (...)`, whose rows may go to the database several at
-    /// a time.
-    func beginInsertion(_ sql: String) throws(DatabaseError) -> any EngineStatement
+    /// Calls `body` with an `INSERT ... VALUES (...)`, whose rows may go to the database several at a
+    /// time, and returns how many were inserted.
+    func insert(
+        _ sql: String, _ body: (any EngineStatement) throws -> Void
+    ) throws -> Int64
 
     /// Begins a transaction that excludes other writers, or one that only reads one state.
     func beginTransaction(writes: Bool) throws(DatabaseError)
@@ -43,13 +46,6 @@ protocol EngineStatement: AnyObject {
     /// Runs to completion, and returns whether there was a row.
     func run() throws(DatabaseError) -> Bool
 
-    /// Sends the rows that have not gone yet.
-    func finish() throws(DatabaseError)
-
     /// Forgets what is bound.
     func end()
-}
-
-extension EngineStatement {
-    func finish() {}
 }

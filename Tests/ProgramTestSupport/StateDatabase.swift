@@ -112,6 +112,8 @@ final class StateDatabase: Sendable {
         _ path: String, from source: Connection, _ migrations: Migrations
     ) throws {
         let file = try FileConnection(path: path)
+        // A judge reads it, and then it is gone.
+        try file.execute("PRAGMA synchronous = OFF")
         try migrations.migrate(file)
         try source.snapshot { _ = try TableCopy(from: source, to: file).run() }
     }

@@ -20,6 +20,10 @@
     each(PQsendQuery) \
     each(PQsendPrepare) \
     each(PQsendQueryPrepared) \
+    each(PQsendDescribePrepared) \
+    each(PQenterPipelineMode) \
+    each(PQexitPipelineMode) \
+    each(PQpipelineSync) \
     each(PQflush) \
     each(PQconsumeInput) \
     each(PQisBusy) \
@@ -30,6 +34,8 @@
     each(PQntuples) \
     each(PQnfields) \
     each(PQftype) \
+    each(PQnparams) \
+    each(PQparamtype) \
     each(PQgetisnull) \
     each(PQgetlength) \
     each(PQgetvalue) \

@@ -125,7 +125,7 @@ struct HistoryPast {
                 orderedBy: "finished_at_ms", limit)
         }
         let fates = try removeFates(through: edge, limit)
-        try connection.run(
+        let deferrals = try connection.change(
             """
             DELETE FROM deferrals WHERE (run_id, subject, since_ms) IN (
                 SELECT run_id, subject, since_ms
@@ -133,7 +133,7 @@ struct HistoryPast {
                 CROSS JOIN deferrals
                 WHERE run_id = open.id AND until_ms <= ? ORDER BY until_ms LIMIT ?)
             """, .instant(edge), .integer(limit))
-        return (runs, fates + Int64(connection.changes))
+        return (runs, fates + deferrals)
     }
 
     private static func oldestRuns(hasFailed: Bool) -> String {

@@ -117,11 +117,11 @@ enum FateRow {
         after clock: JobClock?, _ connection: Connection
     ) throws(DatabaseError) {
         if let clock {
-            try connection.run(
+            let extended = try connection.change(
                 extend, .instant(due.latest), .integer(Int64(due.count)), .text(job.rawValue),
                 .integer(Int64(clock.era)), .instant(clock.considered), .text(fate.rawValue),
                 .integer(run?.rawValue), .instant(clock.scheduleSince))
-            guard connection.changes == 0 else { return }
+            guard extended == 0 else { return }
         }
         try connection.run(
             insert, .text(job.rawValue), .instant(due.first), .instant(due.latest),

@@ -20,13 +20,13 @@ extension Analyses {
             var kept: Int64 = 0
             for row in rows {
                 try name(row, connection)
-                try connection.run(
+                let changed = try connection.change(
                     """
                     UPDATE insights SET synced_at_ms = max(synced_at_ms, ?)
                     WHERE id = ? AND type = ? AND timestamp_ms >= ?
                     """, .instant(now), .text(row.id),
                     .text(CachedRow.fullInsight), .instant(row.timestamp))
-                if connection.changes > 0 { kept += 1 } else { others.append(row) }
+                if changed > 0 { kept += 1 } else { others.append(row) }
             }
             return kept
         }

@@ -36,12 +36,12 @@ public struct Analyses: Sendable {
                     reason = 'another week took its place before it was answered'
                 WHERE state IN ('queued', 'sending') AND (last_day <> ? OR form <> ?)
                 """, .instant(now), day, .text(form.rawValue))
-            try connection.run(
+            let changed = try connection.change(
                 """
                 UPDATE analyses SET known_minutes = ?
                 WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
                 """, .integer(Int64(knownMinutes)), day, .text(form.rawValue))
-            if connection.changes == 0 {
+            if changed == 0 {
                 try connection.run(
                     """
                     INSERT INTO analyses (form, last_day, known_minutes, made_at_ms)
@@ -188,10 +188,10 @@ public struct Analyses: Sendable {
     ) throws {
         let (table, id) = work.row
         let names = states.map { "'\($0)'" }.joined(separator: ", ")
-        try connection.run(
+        let changed = try connection.change(
             "UPDATE \(table) SET \(settings) WHERE id = ? AND state IN (\(names))",
             with: values + [.integer(id)])
-        if connection.changes > 0 { try record(connection) }
+        if changed > 0 { try record(connection) }
     }
 
     private func recordSent(_ analysis: StoredAnalysis, _ connection: Connection) throws {

@@ -168,21 +168,20 @@ struct HealthRestore {
         let waiting = Outbox.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         // Waiting samples first: the samples that the next statement sets aside must not be among
         // them.
-        try connection.run(
+        settling.possiblySent += try connection.change(
             """
             UPDATE outbox SET doubts = doubts + 1
             WHERE id IN (SELECT id FROM samples WHERE state IN (\(waiting))
                 AND \(Outbox.isDiscarded(false)) \(known))
             """)
-        settling.possiblySent += Int64(connection.changes)
-        try connection.run(
+        let queued = try connection.change(
             """
             UPDATE outbox
             SET doubts = doubts + 1\(isHeld ? ", \(Outbox.setAsideAsPossiblySent)" : "")
             WHERE id IN (
                 SELECT id FROM samples WHERE own_state = 'queued' AND batch_id IS NULL \(known))
             """)
-        settling.possiblySent += Int64(connection.changes)
-        if isHeld { settling.onHold = Int64(connection.changes) }
+        settling.possiblySent += queued
+        if isHeld { settling.onHold = queued }
     }
 }

@@ -131,8 +131,8 @@ extension Outbox {
             try connection.run("DELETE FROM segment_marks")
             // A reading does not merge a day again unless a source's contribution has changed.
             try mergeAllDaysAgain(connection)
-            try connection.run("DELETE FROM outbox WHERE id IN (\(ids))")
-            try countRemoved(Int64(connection.changes), connection)
+            let removed = try connection.change("DELETE FROM outbox WHERE id IN (\(ids))")
+            try countRemoved(removed, connection)
         }
     }
 

@@ -19,7 +19,7 @@ extension Outbox {
     /// - Returns: how many rows of former values were removed.
     func write(
         _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ packed: PackedLookup,
-        _ counts: inout EnqueueCounts, _ connection: Connection
+        _ restored: RestoredDuplicates, _ counts: inout EnqueueCounts, _ connection: Connection
     ) throws -> Int64 {
         let row = aggregate.row
         var formers = try formers(
@@ -53,8 +53,7 @@ extension Outbox {
             // These words were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
-            let restored = try RestoredDuplicates(connection)
-            let last = try connection.integer("SELECT max(id) FROM outbox") ?? 0
+            let last = try restored.isHeld ? lastRow(connection) : 0
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s, doubts)

@@ -148,8 +148,7 @@ extension Outbox {
             let rest = try sending(batch, connection)
             if batch.rows.count == 1 {
                 for row in rest {
-                    try reject(row, reason, connection)
-                    settlement.rejected += Int64(connection.changes)
+                    settlement.rejected += try reject(row, reason, connection)
                     if let wordsOfAll { try storeWords(wordsOfAll, of: row, connection) }
                 }
             } else {
@@ -239,20 +238,18 @@ extension Outbox {
         }
         var sentBack = SentBack()
         (sentBack.removed, sentBack.setAside) = try retireFollowed(in: batch, connection)
-        try connection.run(
+        sentBack.setAside += try connection.change(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = 'setAside'
             WHERE batch_id = ? AND state = 'batched' AND failures + 1 >= ?
             """, .text(reason), .integer(batch), .integer(Int64(OutboxState.failureLimit)))
-        sentBack.setAside += Int64(connection.changes)
-        try connection.run(
+        sentBack.requeued = try connection.change(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = 'queued'
             WHERE batch_id = ? AND state = 'batched'
             """, .text(reason), .integer(batch))
-        sentBack.requeued = Int64(connection.changes)
         try finishBatch(batch, as: "failed", reason: reason, at: now, connection)
         return sentBack
     }
@@ -319,8 +316,7 @@ extension Outbox {
     ) throws -> Settlement {
         var settlement = Settlement()
         for (index, reason) in rejected where batch.rows.indices.contains(index) {
-            try reject(batch.rows[index], reason, connection)
-            guard connection.changes > 0 else { continue }
+            guard try reject(batch.rows[index], reason, connection) > 0 else { continue }
             settlement.rejected += 1
             guard let words = words[index] else { continue }
             try storeWords(words, of: batch.rows[index], connection)
@@ -337,13 +333,13 @@ extension Outbox {
                     .text(sealer.metricTag(ids(batch.samples[index]).description)))
             }
             // The backend has the sample because one of the unanswered sends arrived.
-            try connection.run(
+            let confirmed = try connection.change(
                 """
                 UPDATE outbox SET state = 'confirmed', reason = NULL, doubts = max(0, doubts - 1)
                 WHERE id = ? AND state = 'batched' AND processing_failed = 0
                 """, .integer(batch.rows[index]))
-            settlement.known += Int64(connection.changes)
-            if connection.changes == 0 {
+            settlement.known += confirmed
+            if confirmed == 0 {
                 try failAgain(batch.rows[index], &settlement, connection)
             }
         }
@@ -389,8 +385,10 @@ extension Outbox {
             .integer(batch)) ?? 0
     }
 
-    private func reject(_ row: Int64, _ reason: String, _ connection: Connection) throws {
-        try connection.run(
+    private func reject(
+        _ row: Int64, _ reason: String, _ connection: Connection
+    ) throws -> Int64 {
+        try connection.change(
             """
             UPDATE outbox SET state = 'rejected', reason = ?, batch_id = NULL
             WHERE id = ? AND state = 'batched'

@@ -89,8 +89,7 @@ extension Outbox {
         _ sql: String, _ values: Value...
     ) throws(HealthStoreError) -> Int64 {
         try store.change(inPortionsOf: Outbox.portion) { connection in
-            try connection.run(sql, with: values + [.integer(Outbox.portion)])
-            return Int64(connection.changes)
+            try connection.change(sql, with: values + [.integer(Outbox.portion)])
         }
     }
 

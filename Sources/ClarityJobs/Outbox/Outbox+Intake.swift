@@ -95,10 +95,12 @@ extension Outbox {
         var counts = EnqueueCounts()
         var removed: Int64 = 0
         let packed = try PackedLookup(sealer, connection)
-        counts.queued = try insert(portion, packed, connection)
+        let restored = try RestoredDuplicates(connection)
+        counts.queued = try insert(portion, packed, restored, connection)
         counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
         for aggregate in portion.aggregates {
-            removed += try write(aggregate, portion.bytes, packed, &counts, connection)
+            removed += try write(
+                aggregate, portion.bytes, packed, restored, &counts, connection)
         }
         try count(ReadingCounts(counts, removed: removed), of: reading, connection)
         try recordRead(portion.read, added: counts.added, connection)
@@ -119,7 +121,8 @@ extension Outbox {
     /// Inserts the rows that are still unknown; another process may have inserted some in the
     /// meantime.
     private func insert(
-        _ portion: OutboxPortion, _ packed: PackedLookup, _ connection: Connection
+        _ portion: OutboxPortion, _ packed: PackedLookup, _ restored: RestoredDuplicates,
+        _ connection: Connection
     ) throws -> Int64 {
         var rows = portion.rows
         guard !rows.isEmpty else { return 0 }
@@ -128,14 +131,12 @@ extension Outbox {
             let news = try rows.indices.filter { try packed.isNew(&rows[$0]) }
             rows = news.map { rows[$0] }
         }
-        let before = connection.totalChanges
-        let restored = try RestoredDuplicates(connection)
-        let last = try restored.isHeld ? connection.integer("SELECT max(id) FROM outbox") : nil
-        try connection.withInsertion(
+        let last = try restored.isHeld ? lastRow(connection) : 0
+        let added = try connection.withInsertion(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed, doubts)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-            ON CONFLICT DO NOTHING
+            ON CONFLICT (kind, start_s, end_s, tag) DO NOTHING
             """
         ) { statement in
             try portion.bytes.withUnsafeBytes { bytes in
@@ -148,8 +149,7 @@ extension Outbox {
                 }
             }
         }
-        let added = connection.totalChanges - before
-        if restored.isHeld { try holdPossiblySent(after: last ?? 0, connection) }
+        if restored.isHeld { try holdPossiblySent(after: last, connection) }
         return added
     }
 
@@ -242,6 +242,11 @@ extension Outbox {
             ) { ($0.integer(0), $0.integer(1) == 1) }
             if let last { (until, isHeld) = last }
         }
+    }
+
+    /// The number of the newest row; 0 if there is none.
+    func lastRow(_ connection: Connection) throws(DatabaseError) -> Int64 {
+        try connection.integer("SELECT max(id) FROM outbox") ?? 0
     }
 
     /// Sets the possibly sent samples aside that were inserted after a row.

@@ -57,7 +57,7 @@ extension Outbox {
             let names = ReadingCounts.ofNothing + [.read, .made]
             var limited = ReadingReasons()
             limited += reasons
-            try connection.run(
+            let changed = try connection.change(
                 """
                 UPDATE readings SET state = 'ended', interrupted = 0, finished_at_ms = ?, sealed = ?,
                     \(names.map { "\($0.rawValue) = ?" }.joined(separator: ", "))
@@ -67,7 +67,7 @@ extension Outbox {
                     .instant(store.clock.now),
                     .blob(sealer.seal(limited.sealedForm, for: .reading(reading.id))),
                 ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)])
-            if connection.changes == 0 { try endSummedUp(reading, counts, limited, connection) }
+            if changed == 0 { try endSummedUp(reading, counts, limited, connection) }
             if let noted { try note(noted.path, noted.stamp, noted.reading, connection) }
         }
     }
@@ -138,13 +138,13 @@ extension Outbox {
         _ counts: ReadingCounts, to id: Int64?, _ connection: Connection
     ) throws -> Bool {
         let names = ReadingCounts.Name.allCases
-        try connection.run(
+        let changed = try connection.change(
             """
             UPDATE readings SET
                 \(names.map { "\($0.rawValue) = \($0.rawValue) + ?" }.joined(separator: ", "))
             WHERE \(id == nil ? "tag IS NULL" : "id = ?")
             """, with: names.map { .integer(counts[$0]) } + (id.map { [.integer($0)] } ?? []))
-        return connection.changes > 0
+        return changed > 0
     }
 
     /// Merges old rows: all readings but the last 64 into one row per source, and all but 256 of

@@ -99,8 +99,8 @@ public struct Sessions: Sendable {
     /// Removes the session and its record. The owner and all data stay.
     public func clear() throws(HealthStoreError) {
         try store.change(allowsVacancy: true) { connection in
-            try connection.run("DELETE FROM session")
-            if connection.changes > 0 { try store.audit.record(.loggedOut, [:], connection) }
+            let removed = try connection.change("DELETE FROM session")
+            if removed > 0 { try store.audit.record(.loggedOut, [:], connection) }
             try store.place.unmarkLogin(connection)
             try connection.run("DELETE FROM session_record")
         }

@@ -75,9 +75,9 @@ extension HealthStore {
             var entries: [WipeReceipt.Entry] = []
             for (table, name) in HealthStore.wipedTables {
                 // `WHERE true` makes SQLite count the rows.
-                try connection.run("DELETE FROM \(table) WHERE true")
+                let removed = try connection.change("DELETE FROM \(table) WHERE true")
                 guard let name else { continue }
-                entries.append(.init(name: name, count: Int64(connection.changes)))
+                entries.append(.init(name: name, count: removed))
             }
             let receipt = WipeReceipt(entries: entries)
             if user != nil || receipt.total > 0 {

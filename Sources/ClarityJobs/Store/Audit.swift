@@ -166,8 +166,7 @@ public struct Audit: Sendable {
         let hash = try connection.blob(
             "SELECT hash FROM audit WHERE number = ?", .integer(end))
         guard end > head.anchorNumber, let hash else { return 0 }
-        try connection.run("DELETE FROM audit WHERE number <= ?", .integer(end))
-        let removed = Int64(connection.changes)
+        let removed = try connection.change("DELETE FROM audit WHERE number <= ?", .integer(end))
         (head.anchorNumber, head.anchorHash) = (end, hash)
         try head.write(connection, sealer)
         return removed

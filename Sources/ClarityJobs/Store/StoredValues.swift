@@ -48,11 +48,6 @@ extension Connection {
             ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
             """, .blob(sealer.seal(plain, for: RowIdentity(table))))
     }
-
-    /// Runs one statement with a list of values.
-    func run(_ sql: String, with values: [Value]) throws(DatabaseError) {
-        try forEach(sql, values) { _ in }
-    }
 }
 
 extension Value {

@@ -77,11 +77,9 @@ public struct TableCopy {
         return try target.withInsertion(
             "INSERT INTO \(table.name) (\(table.columnList)) VALUES (\(places))"
         ) { insertion in
-            var rows: Int64 = 0
             var failure: DatabaseError?
             try source.forEachRow(of: table) { row in
                 guard failure == nil else { return }
-                rows += 1
                 do throws(DatabaseError) {
                     try insertion.bind(table.values(of: row))
                     try insertion.run()
@@ -90,7 +88,6 @@ public struct TableCopy {
                 }
             }
             if let failure { throw failure }
-            return rows
         }
     }
 

@@ -4,76 +4,111 @@ import CPostgreSQL
 ///
 /// It keeps what the texts take for granted from SQLite: a transaction that writes keeps out every
 /// other writer of the same rows' owner, by a lock with the owner's key.
+/// Within a transaction that writes, a statement without rows is sent and not waited for, nor are the
+/// beginning and the lock: the next statement with rows, or the commit, brings what failed.
 final class PostgresEngine: Engine {
     let link: PostgresLink
     private let text: PostgresText
     /// The advisory lock that a transaction takes before it reads.
     private let writeLock: Int64
+    /// The names of prepared statements, and the texts of those of which the server has not told yet
+    /// whether it has prepared them.
     private var statements: [String: String] = [:]
+    private var unconfirmed: [String] = []
+    private var namesGiven = 0
+    /// The forms of insertions, by the text.
+    private var insertions: [String: InsertionForm] = [:]
+    private var isWriting = false
     private(set) var changes = 0
-    private(set) var totalChanges: Int64 = 0
+    /// The number of rows that all statements so far have inserted, changed or removed.
+    private var totalChanges: Int64 = 0
+    /// The most statements that are sent before one is waited for.
+    private static let mostPosted = 256
 
     init(_ link: PostgresLink, _ text: PostgresText, writeLock: Int64) {
         (self.link, self.text, self.writeLock) = (link, text, writeLock)
     }
 
     func execute(_ script: String) throws(DatabaseError) {
-        try link.exchange(
-            script, send: { connection, library in library.pointee.PQsendQuery(connection, script) }
-        )
+        try collect()
+        try link.execute(script)
+    }
+
+    func run(_ sql: String, _ values: [Value]) throws(DatabaseError) {
+        try run(sql, PostgresParameters(values))
+    }
+
+    /// Runs a statement whose rows nobody reads.
+    func run(_ sql: String, _ parameters: PostgresParameters) throws(DatabaseError) {
+        try post(sql, parameters)
+        if !isWriting || link.postedCount >= PostgresEngine.mostPosted { try collect() }
     }
 
     func forEach(
         _ sql: String, _ values: [Value], _ body: (borrowing Row) -> Void
     ) throws(DatabaseError) {
-        let name = try prepare(sql)
-        let parameters = PostgresParameters(values)
-        var changed: Int64 = 0
-        try link.exchange(
-            sql,
-            send: { connection, library in
-                parameters.withPointers { values, lengths, formats in
-                    library.pointee.PQsendQueryPrepared(
-                        connection, name, Int32(parameters.count), values, lengths, formats, 0)
-                }
-            }
-        ) { result in
-            changed =
-                link.library.pointee.PQcmdTuples(result).flatMap { Int64(String(cString: $0)) } ?? 0
-            for row in 0..<link.library.pointee.PQntuples(result) {
-                body(Row(.postgreSQL(PostgresRow(library: link.library, result: result, row: row))))
+        try post(sql, PostgresParameters(values))
+        try collect { [library = link.library] result in
+            changes = Int(PostgresEngine.rowsChanged(by: result, library))
+            for row in 0..<library.pointee.PQntuples(result) {
+                body(Row(.postgreSQL(PostgresRow(library: library, result: result, row: row))))
             }
         }
-        changes = Int(changed)
-        totalChanges += changed
     }
 
     func begin(_ sql: String) throws(DatabaseError) -> any EngineStatement {
         PostgresStatement(sql, self)
     }
 
-    func beginInsertion(_ sql: String) -> any EngineStatement { PostgresInsertion(sql, self) }
-
-    func beginTransaction(writes: Bool) throws(DatabaseError) {
-        // After the lock, each statement sees what was committed before it: in READ COMMITTED,
-        // because a snapshot from before the lock would not.
-        let begin =
-            writes
-            ? "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(\(writeLock))"
-            : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        do throws(DatabaseError) {
-            try execute(begin)
-        } catch {
-            // The transaction has begun, and waited for the lock in vain.
-            rollBack()
-            throw error
-        }
+    func insert(
+        _ sql: String, _ body: (any EngineStatement) throws -> Void
+    ) throws -> Int64 {
+        let form =
+            try insertions[sql]
+            ?? InsertionForm(sql) { texts throws(DatabaseError) in
+                try types(of: texts)
+            }
+        insertions[sql] = form
+        try collect()
+        let before = totalChanges
+        let insertion = PostgresInsertion(form, self)
+        try body(insertion)
+        try insertion.finish()
+        try collect()
+        return totalChanges - before
     }
 
-    func commit() throws(DatabaseError) { try execute("COMMIT") }
+    func beginTransaction(writes: Bool) throws(DatabaseError) {
+        isWriting = writes
+        // After the lock, each statement sees what was committed before it: in READ COMMITTED,
+        // because a snapshot from before the lock would not.
+        guard writes else {
+            return try post("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        }
+        try post("BEGIN ISOLATION LEVEL READ COMMITTED")
+        try post("SELECT pg_advisory_xact_lock(\(writeLock))")
+    }
+
+    func commit() throws(DatabaseError) {
+        guard !link.transaction.hasFailed else {
+            // The server would take the commit, and roll back.
+            throw DatabaseError(
+                kind: .other, message: "a statement of the transaction has failed",
+                code: "PostgreSQL 25P02", statement: "COMMIT")
+        }
+        try post("COMMIT")
+        try collect()
+        isWriting = false
+    }
 
     func rollBack() {
-        guard link.fault == nil, link.isInTransaction else { return }
+        isWriting = false
+        do throws(DatabaseError) {
+            try collect()
+        } catch {
+            // It belongs to what is rolled back.
+        }
+        guard link.fault == nil, link.transaction.isOpen else { return }
         do throws(DatabaseError) {
             try execute("ROLLBACK")
         } catch {
@@ -81,64 +116,68 @@ final class PostgresEngine: Engine {
         }
     }
 
-    /// Prepares a text once; the server infers the types of its parameters.
-    private func prepare(_ sql: String) throws(DatabaseError) -> String {
-        if let known = statements[sql] { return known }
-        let name = "s\(statements.count)"
-        let translated = text.translated(sql)
-        try link.exchange(
-            sql,
-            send: { connection, library in
+    /// Sends a statement, and what prepares it once. The server infers the types of its parameters.
+    private func post(
+        _ sql: String, _ parameters: PostgresParameters = .init([])
+    ) throws(DatabaseError) {
+        let name: String
+        if let known = statements[sql] {
+            name = known
+        } else {
+            name = "s\(namesGiven)"
+            namesGiven += 1
+            let translated = text.translated(sql)
+            try link.post(sql, bytes: translated.utf8.count) { connection, library in
                 library.pointee.PQsendPrepare(connection, name, translated, 0, nil)
-            })
-        statements[sql] = name
-        return name
-    }
-}
-
-/// Values as libpq takes them: numbers as text, bytes as they are.
-struct PostgresParameters {
-    private var bytes: [[UInt8]?]
-    private var formats: [Int32]
-
-    init(_ values: [Value]) {
-        bytes = values.map { value in
-            switch value {
-            case .null: nil
-            case .integer(let number): Array("\(number)\0".utf8)
-            case .real(let number): Array("\(number)\0".utf8)
-            case .text(let text): Array(text.utf8) + [0]
-            // One byte more, so that an empty blob has an address too.
-            case .blob(let bytes): bytes + [0]
+            }
+            statements[sql] = name
+            unconfirmed.append(sql)
+        }
+        try link.post(sql, bytes: parameters.size) { connection, library in
+            parameters.withPointers { values, lengths, formats in
+                library.pointee.PQsendQueryPrepared(
+                    connection, name, Int32(parameters.count), values, lengths, formats, 0)
             }
         }
-        formats = values.map { if case .blob = $0 { 1 } else { 0 } }
     }
 
-    var count: Int { bytes.count }
+    /// Waits for all that was sent.
+    private func collect(_ body: (OpaquePointer) -> Void = { _ in }) throws(DatabaseError) {
+        defer { unconfirmed = [] }
+        do throws(DatabaseError) {
+            try link.collect(
+                count: { [library = link.library] result in
+                    totalChanges += PostgresEngine.rowsChanged(by: result, library)
+                }, body)
+        } catch {
+            for sql in unconfirmed { statements[sql] = nil }
+            throw error
+        }
+    }
 
-    func withPointers<Result>(
-        _ body: (
-            UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?
-        ) -> Result
-    ) -> Result {
-        let whole = bytes.flatMap { $0 ?? [] }
-        return whole.withUnsafeBytes { whole in
-            var start = 0
-            let pointers = bytes.map { value -> UnsafePointer<CChar>? in
-                guard let value else { return nil }
-                defer { start += value.count }
-                return whole.baseAddress?.advanced(by: start).assumingMemoryBound(to: CChar.self)
-            }
-            let lengths = bytes.map { Int32(clamping: ($0?.count ?? 1) - 1) }
-            return pointers.withUnsafeBufferPointer { pointers in
-                lengths.withUnsafeBufferPointer { lengths in
-                    formats.withUnsafeBufferPointer { formats in
-                        body(pointers.baseAddress, lengths.baseAddress, formats.baseAddress)
-                    }
-                }
+    /// Asks the server for the types of a statement's parameters.
+    private func types(of sql: String) throws(DatabaseError) -> [UInt32] {
+        let translated = text.translated(sql)
+        try link.post(sql, bytes: translated.utf8.count) { connection, library in
+            library.pointee.PQsendPrepare(connection, "", translated, 0, nil)
+        }
+        try link.post(sql, bytes: 0) { connection, library in
+            library.pointee.PQsendDescribePrepared(connection, "")
+        }
+        var types: [UInt32] = []
+        try collect { [library = link.library] result in
+            types = (0..<library.pointee.PQnparams(result)).map {
+                library.pointee.PQparamtype(result, $0)
             }
         }
+        return types
+    }
+
+    /// How many rows a statement inserted, changed or removed; what reads counts its rows here too.
+    private static func rowsChanged(
+        by result: OpaquePointer, _ library: UnsafePointer<cpostgresql>
+    ) -> Int64 {
+        library.pointee.PQcmdTuples(result).flatMap { Int64(String(cString: $0)) } ?? 0
     }
 }
 

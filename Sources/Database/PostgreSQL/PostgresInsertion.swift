@@ -1,101 +1,118 @@
-/// Rows that go to the server several at a time: each statement is a journey there and back, and most
-/// of what the server does for one is the same for one row and for 256.
+/// Rows that go to the server several at a time, as an array for each column: each statement costs the
+/// server and this side much that does not depend on its rows.
+///
+/// The server inserts what it has while this side makes the next rows.
 final class PostgresInsertion: EngineStatement {
-    private static let most = 256
+    /// The number of rows in one statement: few enough that the server gets to work early.
+    private static let most = 512
 
-    private let text: InsertionText
+    private let form: InsertionForm
     private let engine: PostgresEngine
-    private var row: [Value] = []
-    private var waiting: [[Value]] = []
+    private var row: [Bound]
+    private var columns: [PostgresArray]
 
-    init(_ sql: String, _ engine: PostgresEngine) {
-        (text, self.engine) = (InsertionText(sql), engine)
+    /// A value, or where its bytes are.
+    private enum Bound {
+        case value(Value)
+        case blob(UnsafeRawBufferPointer)
+        case text(UnsafeRawBufferPointer)
     }
 
-    func bind(_ value: Value, at index: Int32) {
-        while row.count < Int(index) { row.append(.null) }
-        row[Int(index) - 1] = value
+    init(_ form: InsertionForm, _ engine: PostgresEngine) {
+        (self.form, self.engine) = (form, engine)
+        row = form.types.map { _ in .value(.null) }
+        columns = form.types.map { PostgresArray(of: $0) }
     }
 
-    func bind(_ number: Int64, at index: Int32) { bind(.integer(number), at: index) }
+    func bind(_ value: Value, at index: Int32) { row[Int(index) - 1] = .value(value) }
+
+    func bind(_ number: Int64, at index: Int32) { row[Int(index) - 1] = .value(.integer(number)) }
 
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) {
-        bind(.blob(Array(bytes)), at: index)
+        row[Int(index) - 1] = .blob(bytes)
     }
 
     func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) {
-        bind(.text(String(decoding: bytes, as: UTF8.self)), at: index)
+        row[Int(index) - 1] = .text(bytes)
     }
 
     func run() throws(DatabaseError) -> Bool {
-        waiting.append(row)
-        if waiting.count == PostgresInsertion.most { try finish() }
+        for place in row.indices {
+            let fits =
+                switch row[place] {
+                case .value(let value): columns[place].append(value)
+                case .blob(let bytes): columns[place].append(bytes, as: .blob)
+                case .text(let bytes): columns[place].append(bytes, as: .text)
+                }
+            guard fits else {
+                throw DatabaseError(
+                    kind: .other, message: "value \(place + 1) does not have the column's type",
+                    code: "PostgreSQL 42804", statement: form.text)
+            }
+        }
+        if columns.first?.count == PostgresInsertion.most { try finish() }
         return false
     }
 
+    /// Sends the rows that have not gone yet.
     func finish() throws(DatabaseError) {
-        var rest = waiting[...]
-        waiting = []
-        while !rest.isEmpty {
-            // A power of two: each number of rows is a statement of its own to prepare.
-            var count = PostgresInsertion.most
-            while count > rest.count { count /= 2 }
-            try engine.forEach(text.inserting(count), Array(rest.prefix(count).joined())) { _ in }
-            rest = rest.dropFirst(count)
-        }
+        guard let first = columns.first, first.count > 0 else { return }
+        try engine.run(form.text, PostgresParameters(arrays: columns))
+        for place in columns.indices { columns[place].removeAll() }
     }
 
-    func end() { (row, waiting) = ([], []) }
+    func end() {}
 }
 
-/// The text of an `INSERT ... VALUES (...)`, for any number of rows.
-struct InsertionText {
-    /// What comes before the values of a row, and after them.
-    private var head = ""
-    private var tail = ""
-    /// The values of a row: a text, or the number of a parameter.
-    private var row: [Piece] = []
-    private var parameters = 0
+/// An `INSERT ... VALUES (...)` as PostgreSQL takes it for many rows.
+///
+/// `VALUES (?1, ?2)` becomes `SELECT r.p1, r.p2 FROM unnest(?1::bigint[], ?2::text[]) AS r(p1, p2)`.
+struct InsertionForm {
+    let text: String
+    let types: [PostgresArray.Element]
 
-    private enum Piece {
-        case text(String)
-        case parameter(Int)
-    }
-
-    init(_ sql: String) {
+    /// - Parameter types: returns the types of the parameters of the text that it gets, in order.
+    /// - Throws: the errors of `types`; `DatabaseError` if a parameter has a type that is in no
+    ///   schema.
+    init(
+        _ sql: String, types: (String) throws(DatabaseError) -> [UInt32]
+    ) throws(DatabaseError) {
+        var (head, row, tail) = ("", "", "")
         var tokens = SQLTokens(sql)
-        var depth = 0
+        var (depth, given) = (0, 0)
         var (hasValues, isPastRow) = (false, false)
         while let token = tokens.next() {
             let text = token.text
             if hasValues, !isPastRow, depth > 0 || text == "(" {
                 depth += text == "(" ? 1 : text == ")" ? -1 : 0
                 if token.kind == .parameter {
-                    let number = Int(text.dropFirst()) ?? parameters + 1
-                    parameters = max(parameters, number)
-                    row.append(.parameter(number))
+                    let number = Int(text.dropFirst()) ?? given + 1
+                    given = max(given, number)
+                    row += "r.p\(number)"
                 } else {
-                    row.append(.text(text))
+                    row += text
                 }
                 isPastRow = depth == 0
             } else if isPastRow {
                 tail += text
+            } else if token.isWord("VALUES") {
+                hasValues = true
             } else {
-                hasValues = hasValues || token.isWord("VALUES")
                 head += text
             }
         }
-    }
-
-    func inserting(_ count: Int) -> String {
-        let rows = (0..<count).map { number in
-            row.map { piece in
-                switch piece {
-                case .text(let text): text
-                case .parameter(let place): "?\(number * parameters + place)"
-                }
-            }.joined()
+        let elements = try types(sql).map { PostgresArray.Element(rawValue: $0) }
+        self.types = elements.compactMap(\.self)
+        guard self.types.count == elements.count else {
+            throw DatabaseError(
+                kind: .other, message: "a parameter has a type that no column has",
+                code: "PostgreSQL 42804", statement: sql)
         }
-        return head + rows.joined(separator: ", ") + tail
+        let arrays = self.types.enumerated().map { "?\($0 + 1)::\($1.name)[]" }
+        let names = self.types.indices.map { "p\($0 + 1)" }
+        text =
+            head + "SELECT " + row.dropFirst().dropLast()
+            + " FROM unnest(\(arrays.joined(separator: ", "))) AS r(\(names.joined(separator: ", ")))"
+            + tail
     }
 }

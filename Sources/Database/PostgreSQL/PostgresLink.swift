@@ -12,6 +12,11 @@ final class PostgresLink {
     private let patience: Duration
     /// Set when the connection has failed: then nothing more is tried on it.
     private(set) var fault: DatabaseError?
+    /// The statements that were posted and not yet collected, and the bytes of their values that
+    /// libpq may still have.
+    private var posted: [String] = []
+    private var unsent = 0
+    private static let mostUnsent = 32 * 1024
 
     /// Connects and logs in.
     ///
@@ -65,41 +70,119 @@ final class PostgresLink {
     /// The socket, on which notifications arrive.
     var socket: Int32 { library.pointee.PQsocket(connection) }
 
-    var isInTransaction: Bool { library.pointee.PQtransactionStatus(connection) != PQTRANS_IDLE }
+    /// Whether a transaction is open on the server, and whether a statement has failed in it. Knows
+    /// only of what was collected.
+    var transaction: (isOpen: Bool, hasFailed: Bool) {
+        let status = library.pointee.PQtransactionStatus(connection)
+        return (status != PQTRANS_IDLE, status == PQTRANS_INERROR)
+    }
 
-    /// Sends something and passes the results to `body`; the first that failed is thrown.
-    func exchange(
-        _ sql: String?, send: (OpaquePointer, UnsafePointer<cpostgresql>) -> Int32,
-        _ body: (OpaquePointer) -> Void = { _ in }
+    // MARK: Statements
+
+    /// Runs one or more statements that take no values, and ignores their rows. Nothing may be posted.
+    func execute(_ script: String) throws(DatabaseError) {
+        if let fault { throw fault }
+        guard library.pointee.PQsendQuery(connection, script) == 1 else { throw lost() }
+        try flush()
+        var failure: DatabaseError?
+        while let result = try nextResult() {
+            defer { library.pointee.PQclear(result) }
+            failure = failure ?? self.failure(result, script)
+        }
+        try checkAlive(failure)
+        if let failure { throw failure }
+    }
+
+    /// How many statements were posted and not yet collected.
+    var postedCount: Int { posted.count }
+
+    /// Puts a statement on its way to the server, which begins with it at once. `collect` waits for
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - bytes: the length of its values.
+    ///   - send: the call of libpq that sends it.
+    func post(
+        _ sql: String, bytes: Int, send: (OpaquePointer, UnsafePointer<cpostgresql>) -> Int32
     ) throws(DatabaseError) {
         if let fault { throw fault }
+        if posted.isEmpty {
+            guard library.pointee.PQenterPipelineMode(connection) == 1 else { throw lost() }
+        }
+        posted.append(sql)
         guard send(connection, library) == 1 else { throw lost() }
-        let deadline = ContinuousClock.now + patience
-        try flush(until: deadline)
+        unsent += bytes
+        guard unsent >= PostgresLink.mostUnsent else { return }
+        unsent = 0
+        try flush()
+    }
+
+    /// Waits until the server is done with all that was posted; after a failure it does nothing of
+    /// what followed, and the first failure is thrown.
+    ///
+    /// - Parameters:
+    ///   - count: called with each result, and only to count what it changed.
+    ///   - body: called with the last result, when the connection is free for what it asks of it.
+    func collect(
+        count: (OpaquePointer) -> Void = { _ in }, _ body: (OpaquePointer) -> Void = { _ in }
+    ) throws(DatabaseError) {
+        if let fault { throw fault }
+        guard !posted.isEmpty else { return }
+        let statements = posted
+        (posted, unsent) = ([], 0)
+        guard library.pointee.PQpipelineSync(connection) == 1 else { throw lost() }
+        try flush()
         var failure: DatabaseError?
-        var results: [OpaquePointer] = []
-        defer { results.forEach { library.pointee.PQclear($0) } }
+        var last: OpaquePointer?
+        defer { library.pointee.PQclear(last) }
+        var place = 0
         while true {
-            while library.pointee.PQisBusy(connection) != 0 {
-                guard wait(for: Int16(POLLIN), until: deadline) else {
-                    throw lost("no answer from the server within \(patience)")
-                }
-                guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
+            guard let result = try nextResult() else {
+                // This separates the results of two statements.
+                try checkAlive(failure)
+                place += 1
+                continue
             }
-            guard let result = library.pointee.PQgetResult(connection) else { break }
-            results.append(result)
-            switch library.pointee.PQresultStatus(result) {
-            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: continue
-            default: failure = failure ?? error(of: result, sql)
+            guard library.pointee.PQresultStatus(result) != PGRES_PIPELINE_SYNC else {
+                library.pointee.PQclear(result)
+                break
             }
+            library.pointee.PQclear(last)
+            last = result
+            failure = failure ?? self.failure(result, statements[min(place, statements.count - 1)])
+            if failure == nil { count(result) }
+            try checkAlive(failure)
         }
-        // The server ends connections with an error, and libpq with a status.
-        if library.pointee.PQstatus(connection) == CONNECTION_BAD {
-            throw lost(failure?.message)
-        }
+        guard library.pointee.PQexitPipelineMode(connection) == 1 else { throw lost() }
         if let failure { throw failure }
-        // Only now is the connection free for what `body` asks of it.
-        for result in results { body(result) }
+        if let last { body(last) }
+    }
+
+    /// Waits for the next result; `nil` if there is no other one.
+    private func nextResult() throws(DatabaseError) -> OpaquePointer? {
+        let deadline = ContinuousClock.now + patience
+        while library.pointee.PQisBusy(connection) != 0 {
+            guard wait(for: Int16(POLLIN), until: deadline) else {
+                throw lost("no answer from the server within \(patience)")
+            }
+            guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
+        }
+        return library.pointee.PQgetResult(connection)
+    }
+
+    /// Returns the failure that a result tells.
+    private func failure(_ result: OpaquePointer, _ sql: String) -> DatabaseError? {
+        switch library.pointee.PQresultStatus(result) {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: nil
+        default: error(of: result, sql)
+        }
+    }
+
+    /// Checks that the connection is still there: the server ends it with an error, and libpq with a
+    /// status.
+    private func checkAlive(_ failure: DatabaseError?) throws(DatabaseError) {
+        guard library.pointee.PQstatus(connection) == CONNECTION_BAD else { return }
+        throw lost(failure?.message)
     }
 
     /// Returns the names of the channels that were notified since the last call.
@@ -116,7 +199,9 @@ final class PostgresLink {
 
     // MARK: Waiting
 
-    private func flush(until deadline: ContinuousClock.Instant) throws(DatabaseError) {
+    /// Sends all that libpq has kept.
+    private func flush() throws(DatabaseError) {
+        let deadline = ContinuousClock.now + patience
         while true {
             switch library.pointee.PQflush(connection) {
             case 0: return

@@ -28,11 +28,13 @@ final class SQLiteEngine: Engine {
 
     var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    var totalChanges: Int64 { sqlite3_total_changes64(handle) }
-
     func execute(_ script: String) throws(DatabaseError) {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(code, script) }
+    }
+
+    func run(_ sql: String, _ values: [Value]) throws(DatabaseError) {
+        try forEach(sql, values) { _ in }
     }
 
     func forEach(
@@ -57,8 +59,14 @@ final class SQLiteEngine: Engine {
         SQLiteStatement(try prepare(sql), sql, self)
     }
 
-    func beginInsertion(_ sql: String) throws(DatabaseError) -> any EngineStatement {
-        try begin(sql)
+    func insert(
+        _ sql: String, _ body: (any EngineStatement) throws -> Void
+    ) throws -> Int64 {
+        let statement = try begin(sql)
+        defer { statement.end() }
+        let before = sqlite3_total_changes64(handle)
+        try body(statement)
+        return sqlite3_total_changes64(handle) - before
     }
 
     func beginTransaction(writes: Bool) throws(DatabaseError) {

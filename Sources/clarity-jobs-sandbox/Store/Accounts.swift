@@ -30,7 +30,7 @@ extension Store {
 
     /// Adds a user; `false` if the address is taken.
     func add(_ account: Account, _ password: PasswordHash, code: String?) throws -> Bool {
-        try database.run(
+        let changed = try database.change(
             """
             INSERT INTO users (id, email, first_name, last_name, phone_number, is_verified,
                 created_at_ms, salt, iterations, password, verification_code)
@@ -41,7 +41,7 @@ extension Store {
             .integer(account.isVerified ? 1 : 0), .integer(account.createdAt.milliseconds),
             .blob(password.salt), .integer(Int64(password.iterations)), .blob(password.digest),
             .text(code))
-        return database.changes == 1
+        return changed == 1
     }
 
     func account(id: String) throws -> Account? {
@@ -72,12 +72,12 @@ extension Store {
 
     /// Marks the user's address as verified; `false` if the code is wrong.
     func verify(_ user: String, code: String) throws -> Bool {
-        try database.run(
+        let changed = try database.change(
             """
             UPDATE users SET is_verified = 1, verification_code = NULL
             WHERE id = ? AND verification_code = ?
             """, .text(user), .text(code))
-        return database.changes == 1
+        return changed == 1
     }
 
     /// Stores a code as if it had been mailed to the user, in place of any earlier one.
@@ -88,14 +88,14 @@ extension Store {
 
     /// Sets a new password; `false` if the code is wrong.
     func reset(_ password: PasswordHash, of user: String, code: String) throws -> Bool {
-        try database.run(
+        let changed = try database.change(
             """
             UPDATE users SET salt = ?, iterations = ?, password = ?, verification_code = NULL
             WHERE id = ? AND verification_code = ?
             """,
             .blob(password.salt), .integer(Int64(password.iterations)), .blob(password.digest),
             .text(user), .text(code))
-        return database.changes == 1
+        return changed == 1
     }
 
     /// Returns the codes that a real server would have sent by mail and that nobody has entered

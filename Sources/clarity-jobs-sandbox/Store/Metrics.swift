@@ -95,7 +95,7 @@ extension Store {
     func add(
         _ metric: AcceptedMetric, user: String, work: String?, asCopy: Bool = false
     ) throws -> Bool {
-        try database.run(
+        let added = try database.change(
             """
             INSERT INTO metrics (metric_id, copy, user_id, work_id, type, created_at_ms, body)
             SELECT ?1, CASE WHEN ?7 THEN coalesce(max(copy) + 1, 0) ELSE 0 END, ?2, ?3, ?4, ?5, ?6
@@ -105,7 +105,7 @@ extension Store {
             .text(metric.id), .text(user), .text(work), .text(metric.type),
             .integer(metric.createdAt.milliseconds), .text(metric.body.line),
             .integer(asCopy ? 1 : 0))
-        guard database.changes == 1 else { return false }
+        guard added == 1 else { return false }
         newlyStored.insert(metric.id)
         return true
     }
@@ -117,7 +117,7 @@ extension Store {
         _ identifier: String, kind: String, body: JSON, user: String, work: String,
         asCopy: Bool = false
     ) throws {
-        try database.run(
+        let added = try database.change(
             """
             INSERT INTO healthkit_samples (identifier, copy, user_id, work_id, kind, body)
             SELECT ?1, CASE WHEN ?6 THEN coalesce(max(copy) + 1, 0) ELSE 0 END, ?2, ?3, ?4, ?5
@@ -125,7 +125,7 @@ extension Store {
             ON CONFLICT (user_id, identifier, copy) DO NOTHING
             """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.line),
             .integer(asCopy ? 1 : 0))
-        if database.changes == 1 { newlyStored.insert(identifier) }
+        if added == 1 { newlyStored.insert(identifier) }
     }
 
     private func metrics(_ condition: String, _ values: Value...) throws -> [StoredMetric] {

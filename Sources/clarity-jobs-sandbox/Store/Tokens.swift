@@ -49,8 +49,9 @@ extension Store {
 
     /// Revokes every access token and, with `andRefresh`, every refresh token; returns how many.
     func expireTokens(andRefresh: Bool) throws -> Int {
-        try database.run("DELETE FROM tokens WHERE kind = 'access' OR ?", andRefresh ? 1 : 0)
-        return database.changes
+        let changed = try database.change(
+            "DELETE FROM tokens WHERE kind = 'access' OR ?", andRefresh ? 1 : 0)
+        return Int(changed)
     }
 
     /// Removes expired tokens.

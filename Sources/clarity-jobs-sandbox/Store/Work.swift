@@ -152,12 +152,12 @@ extension Store {
     ///
     /// The count of polls is set above any number of steps.
     func failUnfinishedWork() throws -> Int {
-        try database.run(
+        let changed = try database.change(
             """
             UPDATE work SET ends_in = 'failed', polls = 1000000
             WHERE state IN ('received', 'processing')
             """)
-        return database.changes
+        return Int(changed)
     }
 
     /// Keeps the unfinished work with an id, or all of it, unfinished for ever; returns how many
@@ -165,12 +165,12 @@ extension Store {
     ///
     /// The count of polls is set so low that it never reaches the number of steps.
     func stallUnfinishedWork(id: String?) throws -> Int {
-        try database.run(
+        let changed = try database.change(
             """
             UPDATE work SET polls = -1000000000
             WHERE state IN ('received', 'processing') AND id = coalesce(?, id)
             """, .text(id))
-        return database.changes
+        return Int(changed)
     }
 }
 

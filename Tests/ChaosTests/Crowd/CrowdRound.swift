@@ -70,8 +70,7 @@ struct CrowdRound {
                 if Bool.random(using: &random) {
                     program.signal(SIGHUP)
                     await tally.killed("reload")
-                } else if let child = ProcessTable.children(of: program.processID).first,
-                    try await tally.kill(worker: child)
+                } else if let child = await worker(of: program), try await tally.kill(worker: child)
                 {
                     await tally.killed("worker")
                 }
@@ -86,6 +85,16 @@ struct CrowdRound {
             let visitor = CrowdVisitor("loop", [], [143])
             await tally.ended(visitor, await result, wasKilled: isKilled)
         }
+    }
+
+    /// Returns a worker of a loop, after a wait for some visitors if it has none: while another loop
+    /// decides, it never has one.
+    private func worker(of loop: ChildProgram) async -> Int32? {
+        for _ in 0..<30 {
+            if let child = ProcessTable.children(of: loop.processID).first { return child }
+            await tally.wait(forMore: 1)
+        }
+        return nil
     }
 
     /// Finishes all pending work.

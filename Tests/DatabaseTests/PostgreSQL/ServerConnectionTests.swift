@@ -44,6 +44,8 @@ struct ServerConnectionTests {
         let holder = try ServerConnection(address)
         let waiting = try ServerConnection(address, patience: .milliseconds(500))
         try holder.transaction {
+            // The lock is there once an answer is.
+            _ = try holder.integer("SELECT 1")
             let error = #expect(throws: DatabaseError.self) { try waiting.transaction {} }
             #expect(error?.kind == .busy)
         }

@@ -44,9 +44,10 @@ import Testing
         let connection = try connection()
         try connection.run("INSERT INTO t (id) VALUES (1)")
 
-        try connection.run("INSERT INTO t (id) VALUES (1) ON CONFLICT DO NOTHING")
+        let inserted = try connection.change(
+            "INSERT INTO t (id) VALUES (1) ON CONFLICT DO NOTHING")
 
-        #expect(connection.changes == 0)
+        #expect(inserted == 0)
     }
 
     @Test func `a rollback that fails does not hide the error before it`() throws {

@@ -34,7 +34,6 @@ import Testing
             "\($0.integer(0)) \($0.text(1)) \($0.blob(2))"
         }
         #expect(rows == ["0 käse [0, 1, 2, 3]", "1 käse [1, 2, 3]", "2 käse [2, 3]"])
-        #expect(connection.totalChanges == 3)
     }
 
     @Test func `a refused row is an error of SQLite, and the statement works on`() throws {

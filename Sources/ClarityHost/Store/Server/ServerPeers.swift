@@ -59,25 +59,28 @@ final class ServerPeers: HistoryPeers {
         _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
     ) throws(DatabaseError) -> [String: Lease.State] {
         var states: [String: Lease.State] = [:]
-        for (owner, terms) in terms {
-            if owner == ownOwner {
-                states[owner] = .mine
-            } else {
-                // Free until the end of the transaction, which shares the lock that it gets.
-                let isGone = try connection.first(
-                    "SELECT pg_try_advisory_xact_lock_shared(?)",
-                    .integer(ServerPeers.lockKey(owner))
-                ) { $0.integer(0) == 1 }
-                states[owner] = isGone != false || terms.expires <= now ? .lapsed : .held
-            }
+        if let ownOwner, terms[ownOwner] != nil { states[ownOwner] = .mine }
+        let others = terms.keys.filter { $0 != ownOwner }
+        guard !others.isEmpty else { return states }
+        // A lock that is free stays so until the end of the transaction, which shares what it gets.
+        let keys = others.map { "\(ServerPeers.lockKey($0))" }.joined(separator: ",")
+        let areGone = try connection.all(
+            """
+            SELECT pg_try_advisory_xact_lock_shared(key)
+            FROM unnest(CAST(string_to_array(?, ',') AS bigint[])) AS key
+            """, .text(keys)
+        ) { $0.integer(0) == 1 }
+        for (owner, isGone) in zip(others, areGone) {
+            let hasExpired = terms[owner].map { $0.expires <= now } ?? true
+            states[owner] = isGone || hasExpired ? .lapsed : .held
         }
         return states
     }
 
     func noteWrite(_ connection: Connection) throws(DatabaseError) {
-        known = try connection.first(
-            "UPDATE shard_state SET version = version + 1 RETURNING version"
-        ) { $0.integer(0) }
+        // Nobody else has written since `version`, in the same transaction.
+        try connection.run("UPDATE shard_state SET version = version + 1")
+        known = known.map { $0 + 1 }
     }
 
     /// The key of an owner's lock.
