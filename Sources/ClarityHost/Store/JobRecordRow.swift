@@ -57,9 +57,8 @@ enum JobRecordRow {
             case .revision: .integer(revision)
             }
         }
-        try connection.forEach(
-            upsert, values + [.integer(step.runs), .integer(step.failures)]
-        ) { _ in }
+        try connection.run(
+            upsert, with: values + [.integer(step.runs), .integer(step.failures)])
     }
 
     private static let upsert = """

@@ -127,7 +127,7 @@ enum RunRow {
             case .latest_occurrence_ms: .instant(run.latestOccurrence)
             }
         }
-        try connection.forEach(upsert, values) { _ in }
+        try connection.run(upsert, with: values)
     }
 
     private static let upsert = """

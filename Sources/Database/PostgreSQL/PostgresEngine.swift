@@ -4,15 +4,16 @@ import CPostgreSQL
 ///
 /// It keeps what the texts take for granted from SQLite: a transaction that writes keeps out every
 /// other writer of the same rows' owner, by a lock with the owner's key.
-/// Within a transaction that writes, a statement without rows is sent and not waited for, nor are the
-/// beginning and the lock: the next statement with rows, or the commit, brings what failed.
+///
+/// In such a transaction nobody waits for the lock, or for a statement without rows: the next
+/// statement with rows, or the commit, brings what failed.
 final class PostgresEngine: Engine {
     let link: PostgresLink
     private let text: PostgresText
     /// The advisory lock that a transaction takes before it reads.
     private let writeLock: Int64
-    /// The names of prepared statements, and the texts of those of which the server has not told yet
-    /// whether it has prepared them.
+    /// The names of prepared statements, and the texts of those that the server may not have
+    /// prepared yet.
     private var statements: [String: String] = [:]
     private var unconfirmed: [String] = []
     private var namesGiven = 0

@@ -1,5 +1,5 @@
-/// Rows that go to the server several at a time, as an array for each column: each statement costs the
-/// server and this side much that does not depend on its rows.
+/// Rows that go to the server several at a time, as an array for each column: much of what a
+/// statement costs does not depend on its rows.
 ///
 /// The server inserts what it has while this side makes the next rows.
 final class PostgresInsertion: EngineStatement {
@@ -66,7 +66,8 @@ final class PostgresInsertion: EngineStatement {
 
 /// An `INSERT ... VALUES (...)` as PostgreSQL takes it for many rows.
 ///
-/// `VALUES (?1, ?2)` becomes `SELECT r.p1, r.p2 FROM unnest(?1::bigint[], ?2::text[]) AS r(p1, p2)`.
+/// `VALUES (?1, ?2)` becomes
+/// `SELECT r.p1, r.p2 FROM unnest(?1::bigint[], ?2::text[]) AS r(p1, p2)`.
 struct InsertionForm {
     let text: String
     let types: [PostgresArray.Element]
@@ -109,10 +110,9 @@ struct InsertionForm {
                 code: "PostgreSQL 42804", statement: sql)
         }
         let arrays = self.types.enumerated().map { "?\($0 + 1)::\($1.name)[]" }
-        let names = self.types.indices.map { "p\($0 + 1)" }
+        let names = self.types.indices.map { "p\($0 + 1)" }.joined(separator: ", ")
         text =
             head + "SELECT " + row.dropFirst().dropLast()
-            + " FROM unnest(\(arrays.joined(separator: ", "))) AS r(\(names.joined(separator: ", ")))"
-            + tail
+            + " FROM unnest(\(arrays.joined(separator: ", "))) AS r(\(names))" + tail
     }
 }

@@ -79,7 +79,8 @@ final class PostgresLink {
 
     // MARK: Statements
 
-    /// Runs one or more statements that take no values, and ignores their rows. Nothing may be posted.
+    /// Runs one or more statements that take no values, and ignores their rows. What was posted
+    /// must have been collected.
     func execute(_ script: String) throws(DatabaseError) {
         if let fault { throw fault }
         guard library.pointee.PQsendQuery(connection, script) == 1 else { throw lost() }
@@ -178,8 +179,8 @@ final class PostgresLink {
         }
     }
 
-    /// Checks that the connection is still there: the server ends it with an error, and libpq with a
-    /// status.
+    /// Checks that the connection is still there: the server ends it with an error, and libpq with
+    /// a status.
     private func checkAlive(_ failure: DatabaseError?) throws(DatabaseError) {
         guard library.pointee.PQstatus(connection) == CONNECTION_BAD else { return }
         throw lost(failure?.message)
