@@ -34,10 +34,12 @@ public final class ServerConnection: Connection {
     ///   - owner: whose rows the session sees; `nil` for one that makes or looks at schemas.
     ///   - schema: the schema in which the tables are.
     ///   - patience: how long the server may take to answer or to grant a lock.
+    ///   - cutOff: after how long without a sign of life from this machine the server ends the
+    ///     session, at least 1 s.
     /// - Throws: `DatabaseError`.
     public init(
         _ address: ServerAddress, owner: Owner? = nil, schema: String = "public",
-        patience: Duration = .seconds(30)
+        patience: Duration = .seconds(30), cutOff: Duration = .seconds(9)
     ) throws(DatabaseError) {
         link = try PostgresLink(address, patience: patience)
         super.init(
@@ -45,16 +47,18 @@ public final class ServerConnection: Connection {
                 link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.lockKey ?? 0))
         // A lock must time out before this side believes that the server has frozen. The server
         // notices a peer that has vanished, also in the middle of a query, and frees its locks: of
-        // one that is gone within a second, of one that is cut off within ten.
+        // one that is gone within a second, of one that is cut off by probes of a silent peer, or
+        // when what it sent is not acknowledged (tcp(7)).
+        let probe = max(1, Int64(cutOff / .seconds(3)))
         try execute(
             """
             SET lock_timeout = \(patience * 0.9 / .milliseconds(1));
             SET search_path = \(schema), pg_catalog;
             SET client_connection_check_interval = 500;
-            SET tcp_keepalives_idle = 3;
-            SET tcp_keepalives_interval = 2;
-            SET tcp_keepalives_count = 3;
-            SET tcp_user_timeout = 9000;
+            SET tcp_keepalives_idle = \(probe);
+            SET tcp_keepalives_interval = \(probe);
+            SET tcp_keepalives_count = \(cutOff < .seconds(3) ? 1 : 2);
+            SET tcp_user_timeout = \(cutOff / .milliseconds(1));
             """)
         guard let owner else { return }
         try run("SELECT set_config(?, ?, false)", .text(owner.setting), .text(owner.value))

@@ -15,7 +15,8 @@ final class Fleet {
         case freeze
         /// The server ends all sessions.
         case sessions
-        /// Nothing passes between a loop with its workers and the server, for a while.
+        /// Nothing passes between a loop with its workers and the server for a while, or nothing in
+        /// one direction.
         case cut
         /// The server crashes and starts again.
         case restart
@@ -80,9 +81,9 @@ final class Fleet {
             loops[number].signal(SIGCONT)
         case .sessions: try database.endSessions()
         case .cut:
-            relays[number].cut(true)
+            relays[number].cut(Relay.Cut.allCases.randomElement(using: &random))
             try await Task.sleep(for: span)
-            relays[number].cut(false)
+            relays[number].cut(nil)
         case .restart:
             await server.crash()
             try await Task.sleep(for: span / 4)

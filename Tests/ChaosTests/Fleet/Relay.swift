@@ -3,12 +3,17 @@ import Glibc
 import Synchronization
 
 /// Stands between programs and a server on a Unix socket, and can cut them off: nothing passes then,
-/// and neither side is told.
+/// or nothing in one direction, and neither side is told.
 ///
 /// A thread of its own passes bytes on.
 final class Relay: Sendable {
+    /// What does not pass.
+    enum Cut: CaseIterable {
+        case all, requests, answers
+    }
+
     private struct State {
-        var isCut = false
+        var cut: Cut?
         var isEnding = false
     }
 
@@ -48,8 +53,8 @@ final class Relay: Sendable {
             }, retained.toOpaque())
     }
 
-    /// Cuts the way, or mends it. What a side has sent in between arrives then.
-    func cut(_ isCut: Bool) { state.withLock { $0.isCut = isCut } }
+    /// Cuts the way, or mends it with `nil`. What a side has sent in between arrives then.
+    func cut(_ cut: Cut?) { state.withLock { $0.cut = cut } }
 
     /// Ends all connections.
     func end() { state.withLock { $0.isEnding = true } }
@@ -64,8 +69,17 @@ final class Relay: Sendable {
         while true {
             let now = state.withLock(\.self)
             if now.isEnding { return }
-            let open = now.isCut ? [] : [listener] + pairs.flatMap { [$0.client, $0.server] }
-            var watched = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            // poll(2) passes over what is negative.
+            let nothing: Int32 = -1
+            let open = pairs.flatMap { pair in
+                [
+                    now.cut == nil || now.cut == .answers ? pair.client : nothing,
+                    now.cut == nil || now.cut == .requests ? pair.server : nothing,
+                ]
+            }
+            var watched = ([now.cut == nil ? listener : nothing] + open).map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
             // Looks at the state again after this time, in milliseconds.
             guard poll(&watched, nfds_t(watched.count), 20) > 0 else { continue }
             var ended: [Int] = []

@@ -1,3 +1,4 @@
+import ClarityScheduler
 import ClaritySystem
 import Database
 @preconcurrency import Glibc
@@ -16,13 +17,19 @@ final class LeaseSession: Sendable {
     /// The silence after which either side ends the session, in milliseconds. Another loop waits to
     /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
     /// a machine is busy for a moment.
-    private static let silence = (ofLoop: 1500, ofCommand: 10_000)
+    private static let silence = (
+        ofLoop: Duration.milliseconds(1500), ofCommand: Duration.seconds(10)
+    )
 
     private let ending = Bell()
     /// Ends when the session has the lock of the shard, or has ended.
     let turn: AsyncStream<Void>
     private let isItsTurn = Atomic(false)
+    private let isOver = Atomic(false)
     private let thread = Mutex<JoinedThread?>(nil)
+
+    /// Whether the session has ended, or the server does not answer on it any more.
+    var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
     /// Whether the session has the lock of the shard.
     var hasTurn: Bool { isItsTurn.load(ordering: .acquiring) }
@@ -40,13 +47,13 @@ final class LeaseSession: Sendable {
         waitingFor shard: Int64?, hear: @escaping @Sendable () -> Void
     ) throws {
         let silence = shard == nil ? Self.silence.ofCommand : Self.silence.ofLoop
-        let connection = try ServerConnection(address, patience: .milliseconds(silence))
+        let connection = try ServerConnection(address, patience: silence, cutOff: silence)
         try connection.run("SELECT set_config('application_name', ?, false)", .text(name))
         try connection.execute("LISTEN \(channel)")
         try connection.execute("LISTEN \(ServerChannel.logins)")
         try connection.run(
             "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
-        try connection.execute("SET idle_session_timeout = \(silence)")
+        try connection.execute("SET idle_session_timeout = \(silence.milliseconds)")
         guard ending.descriptor >= 0 else {
             throw StateDirectoryError(path: "the session of the leases", errno: EMFILE)
         }
@@ -59,6 +66,7 @@ final class LeaseSession: Sendable {
                 self?.isItsTurn.store(true, ordering: .releasing)
                 waiting.finish()
             }
+            self?.isOver.store(true, ordering: .releasing)
             waiting.finish()
             hear()
         }

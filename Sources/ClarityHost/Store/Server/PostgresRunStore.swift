@@ -39,7 +39,9 @@ public final class PostgresRunStore: RunStore {
         let (changes, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         (connection, shared, session) = try rethrowing(server: place) {
-            let connection = try ServerHistory.connect(to: address, shard, patience)
+            // The decision of a loop that is cut off has the lock for which the next one waits.
+            let connection = try ServerHistory.connect(
+                to: address, shard, patience, cutOff: .seconds(isLoop ? 1 : 9))
             // A process that freezes within a decision must not keep the others from theirs.
             try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
             let session = try LeaseSession(
@@ -58,6 +60,7 @@ public final class PostgresRunStore: RunStore {
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         try rethrowing(server: place) {
+            try demandSession()
             let written = try shared.decide(decide)
             guard written.isNews else { return }
             do throws(DatabaseError) {
@@ -72,7 +75,16 @@ public final class PostgresRunStore: RunStore {
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
-        try rethrowing(server: place) { try shared.ledger() }
+        try rethrowing(server: place) {
+            try demandSession()
+            return try shared.ledger()
+        }
+    }
+
+    /// Asks the server nothing once the leases are lost: it may still hear what it can no longer
+    /// answer, and give the lock of the decisions to a loop that is cut off.
+    private func demandSession() throws(DatabaseError) {
+        if session.hasEnded { throw ServerPeers.sessionHasEnded }
     }
 
     /// Does nothing: the server tidies up by itself.

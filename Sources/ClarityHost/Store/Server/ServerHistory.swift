@@ -46,11 +46,12 @@ public enum ServerHistory {
     /// - Throws: `RunStoreError.unusable` without the schema, `.newer` for one of a newer version;
     ///   `DatabaseError`.
     static func connect(
-        to address: ServerAddress, _ shard: Int64, _ patience: Duration = .seconds(30)
+        to address: ServerAddress, _ shard: Int64, _ patience: Duration = .seconds(30),
+        cutOff: Duration = .seconds(9)
     ) throws -> ServerConnection {
         let connection = try ServerConnection(
             address, owner: .init(column: ServerHistorySchema.ownerColumn, value: "\(shard)"),
-            schema: ServerHistorySchema.name, patience: patience)
+            schema: ServerHistorySchema.name, patience: patience, cutOff: cutOff)
         do {
             try ServerHistorySchema.schema.requireVersion(connection)
         } catch let error as DatabaseError where error.kind == .other {

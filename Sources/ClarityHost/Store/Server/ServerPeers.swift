@@ -34,11 +34,7 @@ final class ServerPeers: HistoryPeers {
             throw DatabaseError(
                 kind: .damage, message: "the shard does not exist", code: "PostgreSQL")
         }
-        guard !state.isLost else {
-            throw DatabaseError(
-                kind: .gone, message: "the session that holds this process's leases has ended",
-                code: "PostgreSQL")
-        }
+        guard !state.isLost else { throw ServerPeers.sessionHasEnded }
         now = state.now
         if state.version != known { foreignWrites += 1 }
         known = state.version
@@ -82,6 +78,10 @@ final class ServerPeers: HistoryPeers {
         try connection.run("UPDATE shard_state SET version = version + 1")
         known = known.map { $0 + 1 }
     }
+
+    static let sessionHasEnded = DatabaseError(
+        kind: .gone, message: "the session that holds this process's leases has ended",
+        code: "PostgreSQL")
 
     /// The key of an owner's lock.
     static func lockKey(_ owner: String) -> Int64 { ServerConnection.lockKey(of: "owner \(owner)") }

@@ -89,6 +89,32 @@ struct ServerTakeoverTests {
         #expect(second.hasTurn)
     }
 
+    /// Its transaction would have the lock of the decisions, which another loop wants to take over.
+    @Test func `a process that has lost its leases begins no decision`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        let store = try PostgresRunStore(
+            at: bed.address, owner: "lost", isLoop: true, patience: .seconds(2))
+        for await _ in store.turn {}
+        let admin = try ServerConnection(bed.address)
+        try admin.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ?",
+            .text(ServerHistory.loopMark + "lost"))
+        for await _ in store.changes { break }
+        let other = try ServerHistory.connect(to: bed.address, 1)
+
+        try other.transaction {
+            _ = try other.integer("SELECT 1")
+            // It would be told that the lock is not free.
+            let error = #expect(throws: RunStoreError.self) {
+                try store.decide { _ in
+                    Issue.record("it decides")
+                    return []
+                }
+            }
+            #expect("\(error as Any)".contains("leases has ended"), "\(error as Any)")
+        }
+    }
+
     @Test func `a process hears what another has written`() async throws {
         let bed = try await PostgresRunStoreBed()
         let listening = try PostgresRunStore(at: bed.address, shard: 1, owner: "listening")
