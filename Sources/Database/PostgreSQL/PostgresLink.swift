@@ -97,8 +97,8 @@ final class PostgresLink {
     /// How many statements were posted and not yet collected.
     var postedCount: Int { posted.count }
 
-    /// Puts a statement on its way to the server, which begins with it at once. `collect` waits for
-    /// it.
+    /// Puts a statement on its way to the server, which runs it when it arrives: little ones wait
+    /// here for more, or for `collect`.
     ///
     /// - Parameters:
     ///   - bytes: the length of its values.

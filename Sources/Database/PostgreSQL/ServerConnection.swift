@@ -46,9 +46,9 @@ public final class ServerConnection: Connection {
             PostgresEngine(
                 link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.lockKey ?? 0))
         // A lock must time out before this side believes that the server has frozen. The server
-        // notices a peer that has vanished, also in the middle of a query, and frees its locks: of
-        // one that is gone within a second, of one that is cut off by probes of a silent peer, or
-        // when what it sent is not acknowledged (tcp(7)).
+        // frees the locks of a peer that has vanished, also in the middle of a query. It looks
+        // twice a second for one that is gone, and finds one that is cut off by what it does not
+        // acknowledge: a probe or an answer (tcp(7)).
         let probe = max(1, Int64(cutOff / .seconds(3)))
         try execute(
             """

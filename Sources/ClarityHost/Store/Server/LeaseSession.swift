@@ -14,7 +14,7 @@ import Synchronization
 final class LeaseSession: Sendable {
     /// The time between two beats, in milliseconds.
     private static let beat: Int32 = 400
-    /// The silence after which either side ends the session, in milliseconds. Another loop waits to
+    /// The silence after which either side ends the session. Another loop waits to
     /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
     /// a machine is busy for a moment.
     private static let silence = (
