@@ -65,15 +65,7 @@ public final class Latch: Sendable {
 
     /// Waits until the latch is open, at most for so many milliseconds, and returns whether it is.
     public func isOpen(within milliseconds: Int32) -> Bool {
-        var until = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &until)
-        until.tv_sec += Int(milliseconds / 1000)
-        until.tv_nsec += Int(milliseconds % 1000) * 1_000_000
-        if until.tv_nsec >= 1_000_000_000 {
-            until.tv_sec += 1
-            until.tv_nsec -= 1_000_000_000
-        }
-        return state.change(when: { $0 }, before: until) { $0 }
+        state.change(when: { $0 }, within: .milliseconds(milliseconds)) { $0 }
     }
 }
 
@@ -82,12 +74,13 @@ public final class Latch: Sendable {
 /// `@unchecked`: `state` is accessed only while `mutex` is held. The mutex and the condition
 /// variable have addresses of their own, which stay valid until the monitor's last reference is
 /// gone.
-final class Monitor<State: Sendable>: @unchecked Sendable {
+public final class Monitor<State: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var state: State
 
-    init(_ state: State) {
+    /// Creates a monitor.
+    public init(_ state: State) {
         self.state = state
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
@@ -107,12 +100,17 @@ final class Monitor<State: Sendable>: @unchecked Sendable {
 
     /// Changes the state once `isReady` holds, and wakes all who wait.
     ///
-    /// - Parameter deadline: a time of CLOCK_MONOTONIC after which `change` is called even if
-    ///   `isReady` does not hold; `nil` for none.
-    func change<Result>(
-        when isReady: (State) -> Bool = { _ in true }, before deadline: timespec? = nil,
+    /// - Parameter patience: the time after which `change` is called even if `isReady` does not
+    ///   hold; `nil` for none.
+    public func change<Result>(
+        when isReady: (State) -> Bool = { _ in true }, within patience: Duration? = nil,
         _ change: (inout State) -> Result
     ) -> Result {
+        let deadline = patience.map { patience in
+            let (seconds, attoseconds) = (SystemClock().awake + patience).components
+            return timespec(
+                tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        }
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while !isReady(state) {

@@ -111,8 +111,9 @@ final class Reloads: Sendable {
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
         } catch {
-            for line in error.lines { Console.fault(line) }
-            Console.fault(LoopCommand.greeting("job file not reloaded; still in force:", before))
+            for line in error.lines { composition.console.fault(line) }
+            composition.console.fault(
+                LoopCommand.greeting("job file not reloaded; still in force:", before))
         }
     }
 

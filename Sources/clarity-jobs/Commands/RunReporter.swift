@@ -76,7 +76,7 @@ final class RunReporter: Sendable {
     private func say(_ run: Run) {
         let line = RunText.line(run, isWhole: console.isVerbose)
         switch (run.state, detail) {
-        case (.failed, _): Console.fault(line)
+        case (.failed, _): console.fault(line)
         case (_, .failures):
             let setAside = run.state.isFinished ? run.tally["samples_set_aside"] : 0
             guard setAside > 0 || isNewWaitForPerson(run) else { return }

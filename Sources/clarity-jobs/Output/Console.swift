@@ -99,31 +99,63 @@ struct Console: Sendable {
     func text(_ text: String) {
         let heading = form == .table ? part?.heading.withLock { $0.take() } : nil
         let text = (heading ?? "") + text
-        let code = Console.write(text, to: STDOUT_FILENO)
-        if code != 0, code != EPIPE { shared.code.withLock { $0 = $0 ?? code } }
+        if let queue = shared.queue.withLock(\.self) {
+            queue.put(text, isResult: true)
+        } else {
+            shared.note(Console.write(text, to: STDOUT_FILENO))
+        }
+    }
+
+    /// Writes on a thread of its own while `body` runs: it decides what starts when, and nothing that
+    /// is written may hold it up. Waits for the results at the end, and a second for the messages.
+    func writingAside<Result, Failure: Error>(
+        _ body: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        let queue = MessageQueue { [shared] text, descriptor in
+            let code = Console.write(text, to: descriptor)
+            if descriptor == STDOUT_FILENO { shared.note(code) }
+        }
+        shared.queue.withLock { $0 = queue }
+        defer {
+            shared.queue.withLock { $0 = nil }
+            queue.finish(within: .seconds(1))
+        }
+        return try await body()
     }
 
     /// Writes a line for people, unless they asked for quiet.
     func note(_ line: String) {
-        if !isQuiet { Console.fault((part?.name.map { "\($0): " } ?? "") + line, times) }
+        if !isQuiet { message((part?.name.map { "\($0): " } ?? "") + line) }
     }
 
     /// Writes a line about a fault, with the name of the part of the results that it is about.
     func complain(_ line: String) {
-        Console.fault((part?.name.map { "\($0): " } ?? "clarity-jobs: ") + line, times)
+        message((part?.name.map { "\($0): " } ?? "clarity-jobs: ") + line)
+    }
+
+    /// Writes a line about a fault as it is.
+    func fault(_ line: String) { message(line, isNear: false) }
+
+    private func message(_ line: String, isNear: Bool = true) {
+        let text = Console.lines(line, isNear ? times : nil)
+        if let queue = shared.queue.withLock(\.self) {
+            queue.put(text, isResult: false)
+        } else {
+            _ = Console.write(text, to: STDERR_FILENO)
+        }
     }
 
     /// Writes a line about a fault. A failure to write it is ignored: nobody is left to tell.
-    static func fault(_ line: String) { fault(line, nil) }
+    static func fault(_ line: String) { _ = write(lines(line, nil), to: STDERR_FILENO) }
 
-    private static func fault(_ line: String, _ times: NearTimes?) {
+    private static func lines(_ line: String, _ times: NearTimes?) -> String {
         var lines = [line.printable]
         if let width = TerminalLine.columns(of: STDERR_FILENO) {
             var style = PageStyle(width: width, isPlain: true)
             style.times = times
             lines = style.fitted(line.printable)
         }
-        _ = write(lines.joined(separator: "\n") + "\n", to: STDERR_FILENO)
+        return lines.joined(separator: "\n") + "\n"
     }
 
     /// Writes a text with a single write(2) if possible, so that lines of two processes do not mix.
@@ -201,7 +233,14 @@ struct Console: Sendable {
     private final class Shared: Sendable {
         /// The first error that occurred while writing results.
         let code = Mutex<Int32?>(nil)
+        /// Where the lines of a scheduler go.
+        let queue = Mutex<MessageQueue?>(nil)
         /// Makes the times that a person sees; `nil` until the zone is known.
         let times = Mutex<(@Sendable () -> NearTimes)?>(nil)
+
+        /// Notes how the writing of a result ended: 0 or an error number.
+        func note(_ code: Int32) {
+            if code != 0, code != EPIPE { self.code.withLock { $0 = $0 ?? code } }
+        }
     }
 }
