@@ -42,6 +42,7 @@ let package = Package(
             ]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
+        .executable(name: "clarity-jobs-keeper", targets: ["clarity-jobs-keeper"]),
         .executable(name: "clarity-jobs-web", targets: ["clarity-jobs-web"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
         .executable(name: "house-jobs", targets: ["house-jobs"]),
@@ -122,6 +123,8 @@ let package = Package(
                 "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
                 "ClarityScheduler", "JSON", "CLinux",
             ]),
+        // In C, because one runs beside each command: it starts in 0.7 ms and takes 0.6 MiB.
+        .executableTarget(name: "clarity-jobs-keeper"),
         program(
             "clarity-jobs-web",
             [
@@ -160,7 +163,7 @@ let package = Package(
             "ClarityHostTests",
             [
                 "ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "Database",
-                "lease-holder",
+                "lease-holder", "clarity-jobs-keeper",
             ],
             exclude: ["Kernel/Captures"]),
         tests(
@@ -191,16 +194,17 @@ let package = Package(
         tests(
             "CommandLineTests",
             [
-                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web", "clarity-jobs-sandbox",
-                "ClarityHost", "ClarityJobs", "ClarityScheduler", "ClaritySystem", "HTTPServing",
+                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-keeper", "clarity-jobs-web",
+                "clarity-jobs-sandbox", "ClarityHost", "ClarityJobs", "ClarityScheduler",
+                "ClaritySystem", "HTTPServing",
                 "JSON", "WebAPI", "ProgramTestSupport", "Database",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(
             "ChaosTests",
             [
-                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
-                "ProgramTestSupport", "Database",
+                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-keeper",
+                "clarity-jobs-sandbox", "ClarityScheduler", "ProgramTestSupport", "Database",
                 // What texts from elsewhere are handed to without a program around it.
                 "ClarityContract", "ClarityHost", "ClarityJobs", "ClarityReports", "ClaritySystem",
                 "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport", "JSON",

@@ -40,39 +40,61 @@ public struct SharedHistory {
     public let store: any RunStore
     /// What this process's leases are held as.
     public let owner: String
-    /// The lock for this process's workers to inherit.
+    /// The lock that says that this process lives.
     public let leaseLock: LeaseLock
+    /// What the processes of its attempts hold.
+    public let proof: AttemptProof
     /// The server, where loops take turns; `nil` for a file, which all processes decide on.
     public let server: PostgresRunStore?
     /// Prevents a restore of the state directory while the history is open.
     private let share: AdvisoryLock?
 
+    /// Gives up all leases, whoever still refers to a part of this. Nothing of it may be used
+    /// afterwards, and only then may the same process open another.
+    public func end() {
+        store.end()
+        if server != nil { leaseLock.release() }
+    }
+
     /// Opens the history where a job file says that it is, and creates the file if it is missing.
     ///
-    /// - Parameter isLoop: whether it is a loop that opens it.
+    /// - Parameter pulse: the pulse of the loop that opens it; `nil` for a command.
     /// - Throws: `RunStoreError` if it cannot be used.
     public init(
         of file: JobFile, in directory: StateDirectory, environment: [String: String],
-        isLoop: Bool
+        pulse: LoopPulse?
     ) throws(RunStoreError) {
         let uniqueNumber = UInt64.random(in: .min ... .max)
         guard let address = file.server(environment) else {
             let store = try SQLiteRunStore(in: directory, uniqueNumber: uniqueNumber)
             (self.store, owner, leaseLock) = (store, store.leaseLock.owner, store.leaseLock)
             (server, share) = (nil, nil)
+            proof = store.attemptLocks.proof
             return
         }
+        let locks: AttemptLocks
         do throws(StateDirectoryError) {
             share = try directory.share()
             leaseLock = try LeaseLock(
                 folder: directory.makeFolder("owners"), uniqueNumber: uniqueNumber)
+            locks = try AttemptLocks(in: directory, owner: leaseLock.owner)
         } catch {
             throw RunStoreError(error)
         }
         let store = try PostgresRunStore(
-            at: address, owner: ServerHistory.owner(leaseLock), isLoop: isLoop,
+            at: address, owner: ServerHistory.owner(leaseLock), attemptLocks: locks, pulse: pulse,
             // A loop is to notice soon, and a person waits rather than to ask again.
-            patience: isLoop ? .seconds(10) : .seconds(30))
+            patience: pulse == nil ? .seconds(30) : .seconds(10))
         (self.store, owner, server) = (store, store.owner, store)
+        var proof = locks.proof
+        proof.session = store.proof
+        self.proof = proof
+    }
+}
+
+extension AttemptLocks {
+    /// What an attempt's process holds that has a lock among these.
+    public var proof: AttemptProof {
+        AttemptProof { order throws(StateDirectoryError) in try take(order) }
     }
 }

@@ -50,14 +50,14 @@ extension Composition {
         progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
     ) throws(CommandFailure) -> Scheduler {
         let clock = EventClock(events)
-        let lock = history.leaseLock.descriptor
         let process = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
-            environment: workerEnvironment(inForce), leaseLock: lock)
+            environment: workerEnvironment(inForce), proof: history.proof)
+        let keeper = CommandKeeper(try companion("clarity-jobs-keeper"), history.proof)
         let worker = WorkerByKind(
             [
                 .command: CommandWorker(
-                    environment: commandEnvironment(inForce()), leaseLock: lock, clock: clock),
+                    environment: commandEnvironment(inForce()), keeper: keeper, clock: clock),
                 .notify: NoticeWorker(worker: process) { account throws(CommandFailure) in
                     var file = inForce()
                     if let account {

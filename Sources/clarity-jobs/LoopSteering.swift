@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Synchronization
 
-/// Passes what happens to the scheduler of a loop, and ends its pauses when the loop is to stop.
+/// Passes what happens to a scheduler, and ends the pauses of a loop when it is to stop.
 ///
 /// A loop on a server has one scheduler after the other: none while another loop decides or the
 /// server does not answer.
@@ -51,5 +51,25 @@ final class LoopSteering: Sendable {
         if isStopping { task.cancel() }
         await task.value
         state.withLock { $0.pause = nil }
+    }
+}
+
+extension Composition {
+    /// Makes the scheduler look when another process has changed something, until the tasks are
+    /// cancelled.
+    ///
+    /// - Parameter paths: other files whose changes concern it.
+    func heed(
+        _ history: SharedHistory, besides paths: [String] = [], _ steering: LoopSteering,
+        on events: EventThread
+    ) -> [Task<Void, Never>] {
+        // Others announce a change by touching the lock that this process holds, or through the
+        // server, and a login creates its mark.
+        let files = FileWatch(paths: [history.leaseLock.path] + paths).changes(on: events)
+        return [files, history.server?.changes].compactMap(\.self).map { changes in
+            Task(executorPreference: events) {
+                for await _ in changes { steering.post(.tick) }
+            }
+        }
     }
 }

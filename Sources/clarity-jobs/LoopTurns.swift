@@ -4,12 +4,18 @@ import ClaritySystem
 
 /// The turns of a loop: in each, it has the history to decide on, and a scheduler.
 ///
-/// With a history in a file, there is one turn, and what fails it fails the loop. On a server, one
-/// loop has its turn and the others stand by. A turn ends when the server does not answer or has
-/// ended the session; then the loop starts nothing, its attempts are stopped, and it tries again.
+/// On a server, one loop has its turn and the others stand by. A turn ends when the server does not
+/// answer or has ended a session, or when the disk of a file is full; then the loop starts nothing,
+/// its attempts are stopped, and it tries again. Each turn has a history of its own, of which nothing
+/// is left when the next one begins.
 struct LoopTurns {
-    /// The first and the longest pause before another try.
-    private static let pauses: (first: Duration, longest: Duration) = (.seconds(1), .seconds(30))
+    /// The first and the longest pause before another try. A loop that has what it waits for starts
+    /// jobs within the longest one.
+    private static let pauses: (first: Duration, longest: Duration) = (
+        .milliseconds(500), .seconds(2)
+    )
+    /// A turn of this length shows that what the loop said last is over.
+    private static let longTurn = Duration.seconds(30)
 
     private let composition: Composition
     private let inForce: JobFileInForce
@@ -18,6 +24,7 @@ struct LoopTurns {
     private let steering: LoopSteering
     private let events: EventThread
     private let observer: Scheduler.Observer
+    private let pulse: LoopPulse
 
     init(
         _ composition: Composition, _ inForce: JobFileInForce, _ monitor: HostConditions,
@@ -31,6 +38,7 @@ struct LoopTurns {
         self.steering = steering
         self.events = events
         self.observer = observer
+        pulse = LoopPulse(number: .random(in: .min ... .max), of: events)
     }
 
     /// Opens the history, after a look at what else the first turn needs.
@@ -40,9 +48,11 @@ struct LoopTurns {
         _ = try composition.ownState(inForce.file)
         _ = try composition.companion("clarity-jobs-worker")
         do throws(RunStoreError) {
-            return try composition.sharedHistory(inForce.file, isLoop: true)
+            return try composition.sharedHistory(inForce.file, pulse: pulse)
         } catch {
-            guard isTemporary(error) else { throw CommandFailure(error) }
+            guard isTemporary(error), inForce.file.server != nil else {
+                throw CommandFailure(error)
+            }
             complain(error)
             return nil
         }
@@ -52,25 +62,31 @@ struct LoopTurns {
     func run(_ first: SharedHistory?) async throws(CommandFailure) {
         var history = first
         var pause = LoopTurns.pauses.first
+        var said: RunStoreError?
         while true {
             if let open = history {
                 history = nil
-                pause = LoopTurns.pauses.first
+                let began = SystemClock().awake
                 do throws(RunStoreError) {
+                    defer { open.end() }
                     try await take(open)
                     return
                 } catch {
                     guard isTemporary(error) else { throw CommandFailure(error) }
-                    complain(error)
+                    let wasLong = SystemClock().awake - began >= LoopTurns.longTurn
+                    if wasLong { pause = LoopTurns.pauses.first }
+                    if wasLong || error != said { complain(error) }
+                    said = error
                 }
             }
-            reports.waiting("waits for the database")
+            reports.waiting(
+                inForce.file.server == nil ? "waits for the disk" : "waits for the database")
             let (length, clock) = (pause, EventClock(events))
             await steering.pause(on: events) { await clock.sleep(for: length) }
             if steering.isStopping { return }
             pause = min(pause * 2, LoopTurns.pauses.longest)
             do throws(RunStoreError) {
-                history = try composition.sharedHistory(inForce.file, isLoop: true)
+                history = try composition.sharedHistory(inForce.file, pulse: pulse)
             } catch {
                 // Said once, when the turn ended.
                 guard isTemporary(error) else { throw CommandFailure(error) }
@@ -83,22 +99,8 @@ struct LoopTurns {
         let file = inForce.file
         history.leaseLock.announceLoop(since: composition.clock.now)
         if let server = history.server { try await wait(for: server) }
-        // Other processes announce a change by touching the lock that this process holds, or through
-        // the server, and a login creates its mark.
-        let nudges = FileWatch(paths: [history.leaseLock.path, composition.loginMark(file)])
-            .changes(on: events)
-        let steering = steering
-        var feeders = [
-            Task(executorPreference: events) {
-                for await _ in nudges { steering.post(.tick) }
-            }
-        ]
-        if let changes = history.server?.changes {
-            feeders.append(
-                Task(executorPreference: events) {
-                    for await _ in changes { steering.post(.tick) }
-                })
-        }
+        let feeders = composition.heed(
+            history, besides: [composition.loginMark(file)], steering, on: events)
         defer { feeders.forEach { $0.cancel() } }
         let planner = composition.planner(file, owner: history.owner, scope: .everything)
         let happenings = steering.events()
@@ -126,16 +128,16 @@ struct LoopTurns {
         }
     }
 
-    /// Whether the failure is of a server that may answer again.
+    /// Whether what failed may work again: a server that does not answer, or a disk that is full.
     private func isTemporary(_ error: RunStoreError) -> Bool {
-        guard inForce.file.server != nil else { return false }
         switch error {
-        case .unreachable, .disk: return true
-        case .unusable, .newer, .refused: return false
+        case .disk: true
+        case .unreachable: inForce.file.server != nil
+        case .unusable, .newer, .refused: false
         }
     }
 
     private func complain(_ error: RunStoreError) {
-        Console.fault("clarity-jobs: \(error); tries again until the database answers")
+        composition.console.fault("clarity-jobs: \(error); tries again until it works")
     }
 }

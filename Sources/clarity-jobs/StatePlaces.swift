@@ -107,19 +107,23 @@ extension Composition {
     func store(_ file: JobFile) throws(CommandFailure) -> SharedHistory {
         _ = try ownState(file)
         return try askingStore { () throws(RunStoreError) in
-            try sharedHistory(file, isLoop: false)
+            try sharedHistory(file)
         }
     }
 
     /// The same for a user who owns the state directory.
-    func sharedHistory(_ file: JobFile, isLoop: Bool) throws(RunStoreError) -> SharedHistory {
+    ///
+    /// - Parameter pulse: of a loop.
+    func sharedHistory(
+        _ file: JobFile, pulse: LoopPulse? = nil
+    ) throws(RunStoreError) -> SharedHistory {
         let directory: StateDirectory
         do throws(StateDirectoryError) {
             directory = try StateDirectory(path: statePath(file))
         } catch {
             throw RunStoreError(error)
         }
-        return try SharedHistory(of: file, in: directory, environment: environment, isLoop: isLoop)
+        return try SharedHistory(of: file, in: directory, environment: environment, pulse: pulse)
     }
 
     /// Checks that the state is in files, for a command that works on files alone.

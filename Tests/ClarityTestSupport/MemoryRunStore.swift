@@ -10,13 +10,12 @@ public final class MemoryRunStore: RunStore {
     public private(set) var fates: [LedgerChange] = []
     /// Each `prune` change, in order. The store forgets nothing.
     public private(set) var prunes: [LedgerChange] = []
-    public private(set) var renewals = 0
     /// The process that uses the store. A test may act as one process after the other.
     public var owner: String
     /// The owners that have ended, so that their leases have lapsed.
     public var deadOwners: Set<String> = []
     private var present = Ledger()
-    /// The runs whose lease has expired although its holder lives.
+    /// The runs whose lease is lost although its holder lives.
     private var lateRuns: Set<RunID> = []
     /// The era of each job's clock, and the occurrences that have a run or a fate.
     private var eras: [JobID: Int] = [:]
@@ -40,7 +39,7 @@ public final class MemoryRunStore: RunStore {
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let changes = decide(try ledger())
-        let before = (runs, attempts, fates, prunes, renewals)
+        let before = (runs, attempts, fates, prunes)
         let alsoBefore = (present, lateRuns, eras, taken)
         do throws(RunStoreError) {
             beginEras(changes)
@@ -49,19 +48,21 @@ public final class MemoryRunStore: RunStore {
                 present.apply(change)
             }
         } catch {
-            (runs, attempts, fates, prunes, renewals) = before
+            (runs, attempts, fates, prunes) = before
             (present, lateRuns, eras, taken) = alsoBefore
             throw error
         }
     }
 
-    /// Expires the leases that `owner` holds.
+    /// Takes the leases from `owner`.
     public func lapseLeases(of owner: String) {
         lateRuns.formUnion(present.open.values.filter { $0.lease?.owner == owner }.map(\.id))
     }
 
     /// Does nothing, because this store defers no work.
     public func tidy() {}
+
+    public func end() { deadOwners.insert(owner) }
 
     public func ledger() throws(RunStoreError) -> Ledger {
         for run in present.open.values where run.lease != nil {
@@ -106,9 +107,6 @@ public final class MemoryRunStore: RunStore {
             attempts[attempt.run, default: [:]][attempt.number] = attempt
         case .deferred(let run, _, at: _):
             guard runs[run] != nil else { throw .refused("an unknown run that waits") }
-        case .renewLeases:
-            renewals += 1
-            lateRuns = lateRuns.filter { runs[$0]?.lease?.owner != owner }
         case .prune: prunes.append(change)
         }
     }

@@ -308,7 +308,6 @@ struct PlannerTrialRules {
             try expectLook(within: order.timeout - order.warning, "the warning")
         }
         for (run, worker) in workers {
-            try expectLook(within: Planner.leaseRenewal, "the renewal of leases")
             if !worker.isKilled, plan.signals[run] != .kill {
                 let deadline = worker.startedAt + worker.job.timeout
                 try expectLook(

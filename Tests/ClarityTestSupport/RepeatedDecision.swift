@@ -51,7 +51,7 @@ struct RepeatedDecision {
                 job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
-            case .setClock, .setBoot, .setSource, .putFacts, .renewLeases, .prune: nil
+            case .setClock, .setBoot, .setSource, .putFacts, .prune: nil
             }
         }
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
@@ -89,7 +89,7 @@ struct RepeatedDecision {
             switch change {
             case .setClock(let job, let clock):
                 if jobs.contains(job) { outcome.considered[job] = clock.considered }
-            case .renewLeases, .prune, .setBoot, .setSource: break
+            case .prune, .setBoot, .setSource: break
             default: outcome.changes.append(change)
             }
         }

@@ -15,7 +15,8 @@ enum LeaseHolder {
             host: arguments[1], port: Int(arguments[2]) ?? 5432, database: arguments[3],
             user: "clarity")
         let store = try PostgresRunStore(
-            at: address, shard: 1, owner: arguments[4], isLoop: true, patience: .seconds(2))
+            at: address, shard: 1, owner: arguments[4], pulse: LoopPulse(number: 1) { $0() },
+            patience: .seconds(2))
         guard let job = JobID("a") else { return }
         var run = Run(
             id: RunID(1), job: job, kind: JobKind("work"), trigger: .manual,
@@ -30,7 +31,7 @@ enum LeaseHolder {
         print("held")
         while readLine() != nil {
             do throws(RunStoreError) {
-                try store.decide { _ in [.renewLeases] }
+                try store.decide { _ in [.setBoot("\(getpid())")] }
                 print("renewed")
             } catch {
                 print(error)

@@ -70,6 +70,7 @@ final class MemoryStore: RunStore {
     private var kept = Ledger()
 
     func tidy() {}
+    func end() {}
 
     func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         for change in decide(kept) { kept.apply(change) }

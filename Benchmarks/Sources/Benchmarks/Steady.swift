@@ -19,7 +19,7 @@ struct Steady {
         let asProcess = try await Workload(offsets: offsets) { store in
             ProcessWorker(
                 executable: [worker, "attempt"], environment: [:],
-                leaseLock: store.leaseLock.descriptor)
+                proof: store.attemptLocks.proof)
         }.run(try surroundings.makeFolder("steady-processes"), surroundings)
 
         let floor = try syncs(170)

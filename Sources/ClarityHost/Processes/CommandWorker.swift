@@ -5,9 +5,8 @@ import Glibc
 ///
 /// The program leads a process group of its own and starts in the job's folder. It finds
 /// `/dev/null` on descriptor 0 and a pipe on 1 and 2; the beginning and the end of its output are
-/// kept. Descriptor 3 is the lease lock, which it must leave alone. No other descriptor is open,
-/// and no signal is blocked or ignored. Its environment consists of the one given to this worker,
-/// the job's own variables, and:
+/// kept. No other descriptor is open, and no signal is blocked or ignored. Its environment consists
+/// of the one given to this worker, the job's own variables, and:
 ///
 /// | variable | |
 /// |---|---|
@@ -22,12 +21,11 @@ import Glibc
 ///   group. Memory and leftover processes are watched as in `ProcessWorker`.
 /// - `CommandExit` defines the meaning of each exit status. A program that is not found or cannot
 ///   be run fails for good, as with statuses 127 and 126.
-/// - The program survives a scheduler that is killed. The run stays its own until the lease has not
-///   been renewed for `Planner.leaseTerm`. Then another attempt, with a higher generation, may
-///   start beside it.
+/// - With a keeper, the program ends when this process is gone, and the run stays its own until it
+///   has ended. Without one, it outlives a scheduler that is killed.
 public struct CommandWorker: Worker {
     private let environment: [String: String]
-    private let leaseLock: Int32?
+    private let keeper: CommandKeeper?
     private let clock: any WallClock
 
     /// Creates a worker.
@@ -36,11 +34,11 @@ public struct CommandWorker: Worker {
     ///   - environment: the variables of this program that commands get. Commands are searched for
     ///     in its `PATH`, unless the job sets its own. Variables that commands must not see must
     ///     not be in it.
-    ///   - leaseLock: as in `ProcessWorker`.
+    ///   - keeper: starts the programs; `nil` to start them directly.
     ///   - clock: the clock for the start of each attempt.
-    public init(environment: [String: String], leaseLock: Int32?, clock: any WallClock) {
+    public init(environment: [String: String], keeper: CommandKeeper?, clock: any WallClock) {
         self.environment = environment
-        self.leaseLock = leaseLock
+        self.keeper = keeper
         self.clock = clock
     }
 
@@ -66,19 +64,21 @@ public struct CommandWorker: Worker {
         guard plan.hasFolder else {
             throw Failure(.configuration, "its `folder` is none, or may not be looked at")
         }
-        let leaseLock = leaseLock
+        let keeper = keeper
+        let words = [program] + plan.words.dropFirst()
         do throws(SystemError) {
             return try await ProcessAttempt.run(
-                [], memoryLimitBytes: order.memoryLimitBytes,
+                keeper == nil ? [] : CommandKeeper.go, memoryLimitBytes: order.memoryLimitBytes,
                 CapturedOutput(limit: Int(plan.outputLimit)), signals, progress
-            ) { _, writes throws(SystemError) in
+            ) { reads, writes throws(SystemError) in
                 var start = try ProcessStart()
                 try start.enter(plan.folder)
                 try start.open("/dev/null", O_RDONLY, as: 0)
                 try start.give(writes.number, as: 1)
                 try start.give(writes.number, as: 2)
-                return try start.run(
-                    [program] + plan.words.dropFirst(), all, lock: leaseLock, as: 3)
+                if let keeper { return try keeper.start(words, all, order, reads: reads, start) }
+                try start.closeAll(from: 3)
+                return try start.run(words, all)
             }
         } catch {
             return AttemptEnd(error.commandResult)

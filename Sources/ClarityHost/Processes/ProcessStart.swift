@@ -9,7 +9,7 @@ import Glibc
 struct ProcessStart: ~Copyable {
     /// The lowest number for the sources of the descriptors that a process gets. A lower one could
     /// be overwritten before it is copied.
-    static let firstFree: Int32 = 6
+    static let firstFree: Int32 = 7
 
     private var actions = posix_spawn_file_actions_t()
 
@@ -44,23 +44,6 @@ struct ProcessStart: ~Copyable {
     /// Sets the working directory.
     mutating func enter(_ folder: String) throws(SystemError) {
         try ProcessStart.check(clinux_spawn_change_folder(&actions, folder))
-    }
-
-    /// Starts the process with a descriptor of this process as its last one, and returns its id.
-    ///
-    /// - Parameter lock: passed on as `number`; `nil` if it gets none.
-    /// - Throws: `SystemError` with the error of `execve` if the program cannot be run.
-    mutating func run(
-        _ words: [String], _ environment: [String: String], lock: Int32?, as number: Int32
-    ) throws(SystemError) -> pid_t {
-        guard let lock else {
-            try closeAll(from: number)
-            return try run(words, environment)
-        }
-        let copy = try Descriptor.duplicate(lock, from: ProcessStart.firstFree)
-        try give(copy.number, as: number)
-        try closeAll(from: number + 1)
-        return try run(words, environment)
     }
 
     /// Starts the process and returns its id.

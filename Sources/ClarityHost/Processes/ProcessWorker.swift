@@ -5,8 +5,8 @@ import Synchronization
 /// Runs each attempt as a child process.
 ///
 /// The process leads a group of its own. It finds `/dev/null` on descriptors 0 and 1, this
-/// program's error stream on 2, its order on 3, the pipe for its reports on 4, and the lease lock
-/// on 5. No other descriptor is open, no signal is blocked or ignored, and the environment is
+/// program's error stream on 2, its order on 3, the pipe for its reports on 4, and the lock of the
+/// attempt on 5. No other descriptor is open, no signal is blocked or ignored, and the environment is
 /// exactly the one given. It leaves no core dump. The order's descriptor stays open until the
 /// attempt has ended; if it closes earlier, this program is gone.
 ///
@@ -24,15 +24,15 @@ import Synchronization
 public struct ProcessWorker: Worker {
     private let executable: [String]
     private let environment: Environment
-    private let leaseLock: Int32?
+    private let proof: AttemptProof?
 
     /// Returns the whole environment of the process for an order, or why it may not start.
     public typealias Environment =
         @Sendable (AttemptOrder) throws(Failure) -> [String: String]
 
     /// Creates a worker with one environment for all its processes.
-    public init(executable: [String], environment: [String: String], leaseLock: Int32?) {
-        self.init(executable: executable, environment: { _ in environment }, leaseLock: leaseLock)
+    public init(executable: [String], environment: [String: String], proof: AttemptProof?) {
+        self.init(executable: executable, environment: { _ in environment }, proof: proof)
     }
 
     /// Creates a worker.
@@ -40,15 +40,14 @@ public struct ProcessWorker: Worker {
     /// - Parameters:
     ///   - executable: the program's path, not searched for, and its arguments; not empty.
     ///   - environment: the process's whole environment.
-    ///   - leaseLock: an open descriptor that the process inherits as number 5. It must stay open
-    ///     while attempts start.
+    ///   - proof: where the process gets the lock of its attempt; `nil` if it has none.
     public init(
-        executable: [String], environment: @escaping Environment, leaseLock: Int32?
+        executable: [String], environment: @escaping Environment, proof: AttemptProof?
     ) {
         precondition(!executable.isEmpty, "a worker needs a program, got \(executable)")
         self.executable = executable
         self.environment = environment
-        self.leaseLock = leaseLock
+        self.proof = proof
     }
 
     public func run(
@@ -66,7 +65,7 @@ public struct ProcessWorker: Worker {
             return try await ProcessAttempt.run(
                 text, memoryLimitBytes: order.memoryLimitBytes, ReportReader(), signals, progress
             ) { reads, writes throws(SystemError) in
-                try start(settings, order: reads, report: writes)
+                try start(order, settings, reads: reads, report: writes)
             }
         } catch {
             return AttemptEnd(.broke(.notStarted(error.text)))
@@ -74,7 +73,8 @@ public struct ProcessWorker: Worker {
     }
 
     private func start(
-        _ environment: [String: String], order: borrowing Descriptor, report: borrowing Descriptor
+        _ order: AttemptOrder, _ environment: [String: String], reads: borrowing Descriptor,
+        report: borrowing Descriptor
     ) throws(SystemError) -> pid_t {
         var start = try ProcessStart()
         try start.open("/dev/null", O_RDONLY, as: 0)
@@ -83,9 +83,16 @@ public struct ProcessWorker: Worker {
             // Otherwise the first file that the worker opens would receive its error messages.
             try start.open("/dev/null", O_WRONLY, as: 2)
         }
-        try start.give(order.number, as: 3)
+        try start.give(reads.number, as: 3)
         try start.give(report.number, as: 4)
-        return try start.run(executable, environment, lock: leaseLock, as: 5)
+        guard let proof else {
+            try start.closeAll(from: 5)
+            return try start.run(executable, environment)
+        }
+        let lock = try proof.take(order).raised(to: ProcessStart.firstFree)
+        try start.give(lock.number, as: 5)
+        try start.closeAll(from: 6)
+        return try start.run(executable, environment)
     }
 }
 

@@ -135,25 +135,24 @@ struct HistoryAudit {
     func leasesHeld() throws(DatabaseError) -> [AuditFinding] {
         let running = try connection.all(
             """
-            SELECT id, job_id, lease_owner, lease_boot, lease_expires_ms FROM runs
+            SELECT id, job_id, lease_owner, attempts FROM runs
             WHERE state = 'running' ORDER BY id
             """
         ) { row in
             (
-                run: row.integer(0), job: row.text(1), owner: row.text(2),
-                terms: LedgerRows.LeaseTerms(boot: row.text(3), expires: row.integer(4))
+                job: row.text(1),
+                attempt: HeldAttempt(
+                    run: RunID(row.integer(0)), number: Int(row.integer(3)), owner: row.text(2))
             )
         }
-        var findings: [AuditFinding] = []
-        for run in running
-        where try peers.states([run.owner: run.terms], connection)[run.owner] == .lapsed {
-            findings.append(
-                AuditFinding(
-                    .lease, isOffence: false,
-                    "run \(run.run) of `\(run.job)` is running under the lease of "
-                        + "`\(run.owner)`, which has lapsed; the next look takes it over"))
+        let states = try peers.states(of: running.map(\.attempt), connection)
+        return running.filter { [.lapsed, .succeeded].contains(states[$0.attempt.run]) }.map {
+            run in
+            AuditFinding(
+                .lease, isOffence: false,
+                "run \(run.attempt.run) of `\(run.job)` is running under the lease of "
+                    + "`\(run.attempt.owner)`, which has lapsed; the next look takes it over")
         }
-        return findings
     }
 
     func counts() throws(DatabaseError) -> [AuditFinding] {

@@ -9,12 +9,6 @@ protocol HistoryPeers: AnyObject {
     /// The name of this machine, where the others may be on other machines.
     var machine: String? { get }
 
-    /// What a lease's expiry is counted from: a boot of this machine, or the server.
-    var clock: String { get }
-
-    /// When a lease ends that is taken or renewed now, in milliseconds.
-    var nextExpiry: Int64 { get }
-
     /// Returns a number that is another one when another process has committed a change since.
     func version(_ connection: Connection) throws(DatabaseError) -> Int64
 
@@ -24,10 +18,10 @@ protocol HistoryPeers: AnyObject {
     /// Returns the highest number that a run has or had.
     func lastRun(_ connection: Connection) throws(DatabaseError) -> Int64
 
-    /// Returns whether the lease of each owner is held, lapsed or this process's own.
+    /// Returns whether the lease of each attempt is held, lapsed or this process's own.
     func states(
-        _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
-    ) throws(DatabaseError) -> [String: Lease.State]
+        of attempts: [HeldAttempt], _ connection: Connection
+    ) throws(DatabaseError) -> [RunID: Lease.State]
 }
 
 /// The processes of this machine that share a history in a file.
@@ -38,8 +32,6 @@ final class FilePeers: HistoryPeers {
 
     var ownOwner: String? { leases.ownOwner }
     var machine: String? { nil }
-    var clock: String { leases.bootID }
-    var nextExpiry: Int64 { leases.nextExpiry }
 
     /// `PRAGMA data_version` changes only when another connection commits a change
     /// (<https://www.sqlite.org/pragma.html#pragma_data_version>).
@@ -56,12 +48,7 @@ final class FilePeers: HistoryPeers {
         } ?? 0
     }
 
-    func states(
-        _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
-    ) -> [String: Lease.State] {
-        Dictionary(
-            uniqueKeysWithValues: terms.map { owner, terms in
-                (owner, leases.state(of: owner, boot: terms.boot, expires: terms.expires))
-            })
+    func states(of attempts: [HeldAttempt], _ connection: Connection) -> [RunID: Lease.State] {
+        Dictionary(uniqueKeysWithValues: attempts.map { ($0.run, leases.state(of: $0)) })
     }
 }

@@ -4,33 +4,24 @@ import ClaritySystem
 
 /// Determines whether the leases in the store are held, lapsed or this process's own.
 ///
-/// A lease lapses when no process holds its owner's lock any more, as after a restart of the machine,
-/// or when its holder has not renewed it for `Planner.leaseTerm` while the machine was awake. Wall
-/// time plays no part, so that a change of the clock ends no lease. Time in suspend does
-/// not count: otherwise the first process to look after a resume would take over from living
-/// holders.
+/// A lease is held for as long as its scheduler or the process of its attempt lives, as locks show
+/// that the kernel releases. Time plays no part: a scheduler that is stopped, or slow to decide,
+/// keeps the runs whose attempts go on beside it.
 struct Leases {
-    let bootID: String
     private let folder: String
+    private let attempts: AttemptLocks
     let ownOwner: String?
 
-    init(folder: String, ownOwner: String?) {
-        self.folder = folder
+    /// - Parameter directory: the path of the state directory.
+    init(inDirectory directory: String, ownOwner: String?) {
+        folder = "\(directory)/owners"
+        attempts = AttemptLocks(folder: "\(directory)/attempts")
         self.ownOwner = ownOwner
-        bootID = SystemClock().boot ?? "unknown"
     }
 
-    /// The expiry of a lease that is taken or renewed now, in milliseconds awake since the machine
-    /// started.
-    var nextExpiry: Int64 { Leases.awakeMilliseconds + Planner.leaseTerm.milliseconds }
-
-    func state(of owner: String, boot: String, expires: Int64) -> Lease.State {
-        if owner == ownOwner { return .mine }
-        guard isAlive(owner, patience: .zero) else { return .lapsed }
-        // A holder that reads another boot lives in a container, or has its files from another
-        // machine: the lock says that it lives, and its clock cannot be compared. A unit with a
-        // /proc of its own reads the host's boot, and a command in the same container another.
-        return boot != bootID || expires > Leases.awakeMilliseconds ? .held : .lapsed
+    func state(of attempt: HeldAttempt) -> Lease.State {
+        if attempt.owner == ownOwner { return .mine }
+        return isAlive(attempt.owner) ? .held : attempts.state(of: attempt)
     }
 
     /// Removes the lock files of owners that are gone.
@@ -41,16 +32,16 @@ struct Leases {
     func removeLapsed() {
         for name in Leases.names(in: folder) {
             let isGone =
-                name.hasPrefix(".")
-                ? isLeftDraft(name) : name != ownOwner && !isAlive(name, patience: .seconds(1))
+                name.hasPrefix(".") ? isLeftDraft(name) : name != ownOwner && !isAlive(name)
             if isGone { unlink("\(folder)/\(name)") }
         }
+        attempts.settle(patience: .seconds(1)) { isAlive($0) }
     }
 
     /// Returns the loops that run now, the oldest first.
     func loops() -> [RunningLoop] {
         Leases.names(in: folder).compactMap { name in
-            guard !name.hasPrefix("."), isAlive(name, patience: .zero),
+            guard !name.hasPrefix("."), isAlive(name),
                 let process = name.split(separator: "-").first.flatMap({ Int32($0) }),
                 let since = LeaseLock.startOfLoop("\(folder)/\(name)")
             else { return nil }
@@ -71,21 +62,12 @@ struct Leases {
         return secondsSinceWritten("\(folder)/\(name)") ?? 0 > 60
     }
 
-    /// Whether any process still holds the lock of `owner`.
-    ///
-    /// Waits up to `patience` for the workers of a dead scheduler to end.
-    private func isAlive(_ owner: String, patience: Duration) -> Bool {
+    /// Whether the scheduler that is named `owner` holds its lock.
+    private func isAlive(_ owner: String) -> Bool {
         let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        let processID = owner.split(separator: "-").first.flatMap { pid_t($0) }
-        var looksLeft = patience.milliseconds / 10
-        while flock(descriptor, LOCK_SH | LOCK_NB) != 0 {
-            guard let processID, looksLeft > 0, Leases.hasEnded(processID) else { return true }
-            looksLeft -= 1
-            usleep(10_000)
-        }
-        return false
+        return flock(descriptor, LOCK_SH | LOCK_NB) != 0
     }
 
     /// Whether a process is gone, or has ended and only waits to be reaped.
@@ -114,26 +96,20 @@ struct Leases {
             return []
         }
     }
-
-    /// The time since the machine started, without time in suspend.
-    private static var awakeMilliseconds: Int64 { SystemClock().awake.milliseconds }
 }
 
-/// Proves that the holder of leases or one of its workers is alive, by a lock that the kernel
-/// releases.
+/// Proves that a scheduler is alive, by a lock that the kernel releases.
 ///
-/// A file in `owners/` stays locked with flock(2) while any process has its open file description:
-/// the scheduler, and every worker that inherited it. The leases of a killed scheduler therefore
-/// lapse as soon as its last worker is gone, and not before. A reused process id cannot be mistaken
-/// for the owner.
+/// A file in `owners/` stays locked with flock(2) while the scheduler has it open. Its attempts have
+/// locks of their own (`AttemptLocks`). A reused process id cannot be mistaken for the owner.
 public final class LeaseLock {
     /// The name under which this process holds leases: its process id and a random number.
     public let owner: String
-    /// The locked descriptor, for workers to inherit.
-    public let descriptor: Int32
     /// The path of the locked file. Other processes write to the file after a change that its owner
     /// should look at.
     public let path: String
+    private let descriptor: Int32
+    private var isReleased = false
 
     /// Creates and locks the file of a new owner.
     ///
@@ -150,8 +126,15 @@ public final class LeaseLock {
         else { throw StateDirectoryError(path: path, errno: errno) }
     }
 
-    deinit {
+    deinit { release() }
+
+    /// Gives up all leases that are held under this name.
+    func release() {
+        guard !isReleased else { return }
+        isReleased = true
         unlink(path)
+        // A child that another thread has just forked has the descriptor until it begins its program.
+        flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
@@ -159,6 +142,7 @@ public final class LeaseLock {
     ///
     /// The first byte is left to `ChangeSignals`. A failure changes nothing else.
     public func announceLoop(since start: Instant) {
+        guard !isReleased else { return }
         let line = Array("\n\(LeaseLock.mark)\(start)\n".utf8)
         pwrite(descriptor, line, line.count, 0)
     }

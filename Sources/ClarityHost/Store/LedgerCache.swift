@@ -4,9 +4,8 @@ import Database
 /// The ledger as one connection last saw it, kept so that a decision reads only what has changed.
 struct LedgerCache {
     private(set) var ledger = Ledger()
-    /// The lease terms of each owner, and the runs that others hold.
-    private var leases: [String: LedgerRows.LeaseTerms] = [:]
-    private var held: [RunID] = []
+    /// The attempts of other processes.
+    private var held: [HeldAttempt] = []
     private var dataVersion: Int64 = -1
     private var revision: Int64 = .min
 
@@ -31,26 +30,27 @@ struct LedgerCache {
                 open: open.runs, waits: open.waits, nextRun: open.nextRun,
                 pruned: try LedgerRows.pruned(connection), boot: try LedgerRows.boot(connection),
                 sources: try LedgerRows.sources(connection))
-            leases = open.leases
-            held = open.runs.filter { $0.lease != nil }.map(\.id)
+            held = open.runs.compactMap { run in
+                run.lease.map { HeldAttempt(run: run.id, number: run.attempts, owner: $0.owner) }
+            }
             dataVersion = version
         }
         try judge(connection, peers)
         if isStale {
-            held.removeAll { ledger.open[$0]?.lease?.state == .mine }
+            held.removeAll { ledger.open[$0.run]?.lease?.state == .mine }
         }
         return isStale
     }
 
     private mutating func judge(_ connection: Connection, _ peers: any HistoryPeers) throws {
         guard !held.isEmpty else { return }
-        let states = try peers.states(leases, connection)
-        for run in held {
+        let states = try peers.states(of: held, connection)
+        for attempt in held {
             // A run that this process has taken over meanwhile has another owner, or none.
-            guard let owner = ledger.open[run]?.lease?.owner, let state = states[owner],
-                state != ledger.open[run]?.lease?.state
+            guard let lease = ledger.open[attempt.run]?.lease, lease.owner == attempt.owner,
+                let state = states[attempt.run], state != lease.state
             else { continue }
-            ledger.setLeaseState(state, of: run)
+            ledger.setLeaseState(state, of: attempt.run)
         }
     }
 

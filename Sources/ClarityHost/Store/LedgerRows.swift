@@ -9,15 +9,7 @@ enum LedgerRows {
     struct Open {
         var runs: [Run] = []
         var waits: [RunID: [Deferral]] = [:]
-        /// The lease terms of each owner, from its running run with the lowest number.
-        var leases: [String: LeaseTerms] = [:]
         let nextRun: RunID
-    }
-
-    /// The terms that decide, with the owner, whether a lease is still held.
-    struct LeaseTerms: Hashable {
-        var boot: String
-        var expires: Int64
     }
 
     /// Calls `body` with each job record whose revision is higher than `revision`.
@@ -41,10 +33,7 @@ enum LedgerRows {
     /// Reads the unfinished runs.
     static func open(_ connection: Connection, nextRun: RunID) throws -> Open {
         var open = Open(nextRun: nextRun)
-        try RunRow.forEach("\(RunRow.open) ORDER BY id", [], connection) { run, row in
-            if let owner = run.lease?.owner, open.leases[owner] == nil {
-                open.leases[owner] = RunRow.lease(row)
-            }
+        try RunRow.forEach("\(RunRow.open) ORDER BY id", [], connection) { run, _ in
             open.runs.append(run)
         }
         if !open.runs.isEmpty { try readWaits(connection, into: &open) }

@@ -74,8 +74,7 @@ struct LedgerWriter {
             try FateRow.put(
                 fate, of: job, due, run: run, after: ledger.jobs[job]?.clock, connection)
         case .put(let run):
-            try RunRow.put(
-                run, boot: peers.clock, leaseExpires: peers.nextExpiry, connection)
+            try RunRow.put(run, connection)
             if run.state.isFinished, ledger.waits[run.id] != nil, let end = run.finishedAt {
                 try DeferralRow.end(of: run.id, at: end, connection)
             }
@@ -94,13 +93,6 @@ struct LedgerWriter {
         case .deferred(let run, let deferrals, let instant):
             try DeferralRow.put(
                 deferrals, of: run, known: ledger.waits[run] ?? [], at: instant, connection)
-        case .renewLeases:
-            try connection.run(
-                """
-                UPDATE runs INDEXED BY runs_one_running SET lease_expires_ms = ?
-                WHERE state = 'running' AND lease_owner = ?
-                """,
-                .integer(peers.nextExpiry), .text(peers.ownOwner))
         }
     }
 }

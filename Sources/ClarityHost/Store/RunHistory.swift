@@ -28,7 +28,7 @@ public struct RunHistory: ~Copyable {
         self.path = path
         self.share = share
         self.connection = connection
-        let leases = Leases(folder: "\(directory)/owners", ownOwner: nil)
+        let leases = Leases(inDirectory: directory, ownOwner: nil)
         listLoops = { _ in leases.loops() }
         peers = FilePeers(leases)
     }

@@ -85,14 +85,7 @@ enum RunRow {
     /// The words that the CHECK of `needs` allows; `awaits` has those that were added later.
     private static let firstNeeds: Set<NeededCondition> = [.externalPower, .unmetered]
 
-    static func lease(_ row: borrowing Row) -> LedgerRows.LeaseTerms {
-        LedgerRows.LeaseTerms(
-            boot: row.text(Column.lease_boot), expires: row.integer(Column.lease_expires_ms))
-    }
-
-    static func put(
-        _ run: Run, boot: String, leaseExpires: Int64, _ connection: Connection
-    ) throws(DatabaseError) {
+    static func put(_ run: Run, _ connection: Connection) throws(DatabaseError) {
         let values = Column.allCases.map { column -> Value in
             switch column {
             case .id: .integer(run.id.rawValue)
@@ -119,8 +112,10 @@ enum RunRow {
             case .stop_reason: .text(run.stopReason?.rawValue)
             case .tally: .text(TallyText.text(run.tally))
             case .notes: .text(NotesText.text(run.notes))
-            case .lease_boot: run.lease == nil ? .null : .text(boot)
-            case .lease_expires_ms: run.lease == nil ? .null : .integer(leaseExpires)
+            // Locks say how long a lease lasts. A version that goes by the time finds that this one
+            // never ends.
+            case .lease_boot: run.lease == nil ? .null : .text("")
+            case .lease_expires_ms: run.lease == nil ? .null : .integer(.max)
             case .stop_request: .text(run.stopRequest?.rawValue)
             case .needs: .text(run.needs.flatMap { firstNeeds.contains($0) ? $0.rawValue : nil })
             case .awaits: .text(run.needs.flatMap { firstNeeds.contains($0) ? nil : $0.rawValue })

@@ -12,9 +12,11 @@ public final class SQLiteRunStore: RunStore {
     private var shared: SharedLedger
     private let signals: ChangeSignals
     /// Prevents a restore of the state directory while the store is open.
-    private let share: AdvisoryLock
+    private var share: AdvisoryLock?
     /// The lock that proves this process's leases.
     public let leaseLock: LeaseLock
+    /// The locks of the attempts that this process starts.
+    public let attemptLocks: AttemptLocks
     /// The number of changes written since the last checkpoint.
     private var loggedChanges = 0
 
@@ -31,10 +33,11 @@ public final class SQLiteRunStore: RunStore {
             share = try directory.share()
             owners = try directory.makeFolder("owners")
             leaseLock = try LeaseLock(folder: owners, uniqueNumber: uniqueNumber)
+            attemptLocks = try AttemptLocks(in: directory, owner: leaseLock.owner)
         } catch {
             throw RunStoreError(error)
         }
-        let leases = Leases(folder: owners, ownOwner: leaseLock.owner)
+        let leases = Leases(inDirectory: directory.path, ownOwner: leaseLock.owner)
         leases.removeLapsed()
         signals = ChangeSignals(folder: owners, ownOwner: leaseLock.owner)
         let path = "\(directory.path)/history.db"
@@ -87,8 +90,14 @@ public final class SQLiteRunStore: RunStore {
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let written = try rethrowing(path) { try shared.decide(decide) }
-        loggedChanges += written.changes
+        loggedChanges += written.changes.count
+        attemptLocks.remove(ended: written.changes)
         if written.isNews { signals.send() }
+    }
+
+    public func end() {
+        leaseLock.release()
+        share = nil
     }
 
     /// Checkpoints the write-ahead log after 200 or more changes.

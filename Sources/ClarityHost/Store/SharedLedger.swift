@@ -5,7 +5,7 @@ import Database
 struct SharedLedger {
     /// What a decision wrote.
     struct Written {
-        var changes: Int
+        var changes: [LedgerChange]
         /// Whether other processes should look now, and not at their next regular look.
         var isNews: Bool
     }
@@ -27,7 +27,7 @@ struct SharedLedger {
                 try LedgerWriter(connection: connection, peers: peers).write(changes, to: &cache)
                 if !changes.isEmpty { try peers.noteWrite(connection) }
                 return Written(
-                    changes: changes.count, isNews: changes.contains { $0.concernsOthers })
+                    changes: changes, isNews: changes.contains { $0.concernsOthers })
             }
         } catch {
             // The cache may hold changes that were rolled back, or whose commit is uncertain.
@@ -50,7 +50,7 @@ extension LedgerChange {
         switch self {
         case .put, .setPause, .requestStop: true
         case .setClock, .setBoot, .setSource, .setRetryAfter, .recordFate, .putAttempt, .putFacts,
-            .deferred, .renewLeases, .prune:
+            .deferred, .prune:
             false
         }
     }

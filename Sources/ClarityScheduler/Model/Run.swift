@@ -89,8 +89,10 @@ public struct Lease: Hashable, Sendable {
         case mine
         /// Another process holds it and is alive.
         case held
-        /// The holder is gone, or has not renewed the lease in time.
+        /// The holder is gone, and so is its attempt.
         case lapsed
+        /// The same, and the attempt is known to have ended with success.
+        case succeeded
     }
 
     /// The holder's name, unique to a process.

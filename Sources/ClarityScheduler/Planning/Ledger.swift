@@ -74,7 +74,7 @@ public struct Ledger: Hashable, Sendable {
             waits[run] = deferrals.isEmpty ? nil : deferrals
         case .prune(_, let instant):
             pruned = PruneMark(at: instant, through: RunID(nextRun.rawValue - 1))
-        case .recordFate, .putAttempt, .putFacts, .renewLeases: break
+        case .recordFate, .putAttempt, .putFacts: break
         }
     }
 
@@ -171,8 +171,6 @@ public enum LedgerChange: Hashable, Sendable {
     case putFacts([AttemptFact], of: AccountID?, at: Instant)
     /// Records that from this instant on the run waits for these reasons and no others.
     case deferred(RunID, [Deferral], at: Instant)
-    /// Renews the leases of the runs that this process is running.
-    case renewLeases
     /// Prunes the history that the policy does not keep.
     case prune(RetentionPolicy, at: Instant)
 }

@@ -43,16 +43,6 @@ extension PlanBuilder {
         }
     }
 
-    /// Renews this process's leases when it is time.
-    mutating func renewLeases() {
-        guard !planner.inFlight.isEmpty else { return }
-        if moment.elapsed >= planner.nextRenewal {
-            planner.nextRenewal = moment.elapsed + Planner.leaseRenewal
-            add(.renewLeases)
-        }
-        wake(after: planner.nextRenewal - moment.elapsed)
-    }
-
     /// Stops an attempt: warns it at once, and kills it after the warning time of its job.
     mutating func stop(_ id: RunID, _ reason: StopReason) {
         guard var attempt = planner.inFlight[id], attempt.stop == nil else { return }

@@ -83,18 +83,40 @@ extension PlanBuilder {
         }
     }
 
+    /// Records the success of an attempt that outlived its scheduler.
+    private mutating func settleSuccess(_ run: inout Run, ofOwner owner: String) {
+        run.state = .succeeded
+        run.failure = nil
+        run.finishedAt = moment.wall
+        put(run)
+        add(
+            .putAttempt(
+                Attempt(
+                    run: run.id, number: run.attempts, startedAt: run.startedAt ?? moment.wall,
+                    finishedAt: moment.wall, result: .succeeded,
+                    reason: "its scheduler `\(owner)` ended before it could record this")))
+        guard let job = planner.jobs[run.job] else { return }
+        supposeEvents(of: job, in: run)
+        enqueueFollowers(of: run, job)
+    }
+
     /// Takes over the runs whose lease holders are gone.
     mutating func rescueLapsedRuns() {
         let lapsed = ledger.open.values.filter {
-            $0.state == .running && $0.lease?.state == .lapsed
+            $0.state == .running && [.lapsed, .succeeded].contains($0.lease?.state)
         }
         for run in lapsed.sorted(by: { $0.id < $1.id }) {
             // Another process may know the job, or this one may know it again later.
             let retry = planner.jobs[run.job]?.retry ?? RetryPolicy()
             var run = run
             let owner = run.lease?.owner ?? "unknown"
-            let failure = Failure(.internalFault, "its scheduler `\(owner)` ended without a word")
+            let hasSucceeded = run.lease?.state == .succeeded && run.stopRequest == nil
             run.lease = nil
+            if hasSucceeded {
+                settleSuccess(&run, ofOwner: owner)
+                continue
+            }
+            let failure = Failure(.internalFault, "its scheduler `\(owner)` ended without a word")
             run.interruptions += 1
             run.failure = failure
             run.stopReason = run.stopRequest ?? .leaseLost

@@ -47,7 +47,6 @@ struct PlanBuilder {
         endLostAttempts()
         watchAttempts()
         startWaitingRuns()
-        renewLeases()
         prune()
     }
 

@@ -46,10 +46,6 @@ public struct Planner: Sendable {
         case drain
     }
 
-    /// The time after which a lease lapses if its holder does not renew it.
-    public static let leaseTerm: Duration = .seconds(60)
-    /// How often a holder renews its leases: four tries before they lapse.
-    public static let leaseRenewal: Duration = .seconds(15)
     /// How long a run waits before it is checked again, if nothing announces a change of its
     /// condition.
     public static let recheck: Duration = .seconds(60)
@@ -88,7 +84,6 @@ public struct Planner: Sendable {
     /// Which of them was the last one of each account.
     var lastTurns: [AccountID: Int] = [:]
     var isDraining = false
-    var nextRenewal: Duration = .zero
     /// Whether there was a network at the last check; `nil` before the first one.
     var wasConnected: Bool?
 

@@ -11,6 +11,10 @@ public protocol RunStore: AnyObject {
     /// Returns the current ledger, for questions that change nothing.
     func ledger() throws(RunStoreError) -> Ledger
 
+    /// Gives up this process's leases, whoever still refers to the store. It must not be used
+    /// afterwards.
+    func end()
+
     /// Does deferred maintenance; called when nothing runs and nothing is due for
     /// `RunStoreRest.shortest`.
     func tidy()

@@ -22,7 +22,7 @@ struct SimulationLog {
         case .recordFate(let job, let fate, first: _, latest: _, let count, run: _):
             fates[job, default: [:]][fate, default: 0] += count
         case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
-            .renewLeases, .prune:
+            .prune:
             break
         }
     }

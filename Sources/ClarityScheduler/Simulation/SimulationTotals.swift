@@ -56,7 +56,7 @@ public struct SimulationTotals: Sendable {
         case .putAttempt(let attempt): add(attempt)
         case .recordFate(_, _, first: _, latest: _, let count, run: _): missed += count
         case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
-            .renewLeases, .prune, .deferred:
+            .prune, .deferred:
             break
         }
     }

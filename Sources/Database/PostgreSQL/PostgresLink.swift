@@ -12,6 +12,7 @@ final class PostgresLink {
     private let patience: Duration
     /// Set when the connection has failed: then nothing more is tried on it.
     private(set) var fault: DatabaseError?
+    private var isClosed = false
     /// The statements that were posted and not yet collected, and the bytes of their values that
     /// libpq may still have.
     private var posted: [String] = []
@@ -65,10 +66,18 @@ final class PostgresLink {
         _ = library.pointee.PQsetNoticeProcessor(connection, { _, _ in }, nil)
     }
 
-    deinit { library.pointee.PQfinish(connection) }
+    deinit { close() }
 
-    /// The socket, on which notifications arrive.
-    var socket: Int32 { library.pointee.PQsocket(connection) }
+    /// Ends the connection, after which nothing more is tried on it.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        fault = fault ?? .gone("the connection was closed")
+        library.pointee.PQfinish(connection)
+    }
+
+    /// The socket, on which notifications arrive; -1 once it is closed.
+    var socket: Int32 { isClosed ? -1 : library.pointee.PQsocket(connection) }
 
     /// Whether a transaction is open on the server, and whether a statement has failed in it. Knows
     /// only of what was collected.

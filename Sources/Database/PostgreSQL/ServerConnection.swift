@@ -67,6 +67,9 @@ public final class ServerConnection: Connection {
     /// The socket, which is readable when a notification has arrived.
     public var socket: Int32 { link.socket }
 
+    /// Ends the session, whoever still refers to it: what is tried on it then fails.
+    public func close() { link.close() }
+
     /// Whether the session has failed and never works again.
     public var hasFailed: Bool { link.fault != nil }
 

@@ -9,6 +9,12 @@ struct LoopCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
+        try await composition.console.writingAside { () async throws(CommandFailure) in
+            try await decide(on: events)
+        }
+    }
+
+    private func decide(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let memory = AccountMemory()
         let file = try composition.jobFileToRun(remembering: memory)
         let reports = ServiceReports(composition.serviceManager, clock: composition.clock)
@@ -23,7 +29,7 @@ struct LoopCommand {
         let turns = LoopTurns(
             composition, inForce, monitor, reports, steering, on: events
         ) { change in
-            if change != .renewLeases { metrics.note() }
+            metrics.note()
             reports.note(change)
             // Standard error is the journal here. Standard output is for results.
             guard case .put(let run) = change, run.state != .running,
@@ -32,7 +38,7 @@ struct LoopCommand {
             console.note(RunText.line(run, isWhole: console.isVerbose))
         }
         // Opened before anything is said, so that a history that cannot be used is all that is said.
-        let first = try turns.open()
+        var first = try turns.open()
         console.note(LoopCommand.greeting("loop over", file))
         let reloads = Reloads(composition, inForce, memory, monitor, reports, on: events) {
             steering.post($0)
@@ -62,7 +68,8 @@ struct LoopCommand {
             feeders.forEach { $0.cancel() }
             composition.writeMetrics(reloads.file)
         }
-        try await turns.run(first)
+        // The turns own it from here on.
+        try await turns.run(first.take())
         signals.sayInterrupted(inForce.file.distinctJobs, console)
         return signals.received ?? .done
     }

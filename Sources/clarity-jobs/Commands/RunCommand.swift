@@ -50,7 +50,9 @@ struct RunCommand {
         let monitor = asking ?? composition.conditions(file)
         asking = monitor
         let status = try runBlocking { events throws(CommandFailure) in
-            try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
+            try await composition.console.writingAside { () async throws(CommandFailure) in
+                try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
+            }
         }
         if isDue { endServiceNotices(file) }
         return status
@@ -144,6 +146,18 @@ struct RunCommand {
         let planner = composition.planner(
             file, owner: store.owner, scope: isDue ? .everything : .requested)
         let signals = TerminationSignals(on: events)
+        let steering = LoopSteering()
+        let happenings = steering.events()
+        let feeders =
+            composition.heed(store, steering, on: events) + [
+                Task(executorPreference: events) {
+                    for await event in signals.events { steering.post(event) }
+                }
+            ]
+        defer {
+            feeders.forEach { $0.cancel() }
+            store.end()
+        }
         var scheduler = try composition.scheduler(
             planner, { file }, store, monitor, on: events, observer: reporter.observe,
             progress: reporter.display.show)
@@ -152,7 +166,7 @@ struct RunCommand {
             ?? composition.sourcesSeen(file, monitor)
         let result: Scheduler.Report
         do throws(RunStoreError) {
-            result = try await scheduler.run(until: .idle, first: first, events: signals.events)
+            result = try await scheduler.run(until: .idle, first: first, events: happenings)
         } catch {
             throw CommandFailure(error)
         }

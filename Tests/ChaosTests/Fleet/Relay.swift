@@ -15,12 +15,15 @@ final class Relay: Sendable {
     private struct State {
         var cut: Cut?
         var isEnding = false
+        var dropsIdlest = false
     }
 
     /// A connection: what a side has sent goes to the other.
     private struct Pair {
         var client: Int32
         var server: Int32
+        /// When something last passed.
+        var lastUse = ContinuousClock.now
 
         func close() {
             for side in [client, server] {
@@ -56,6 +59,9 @@ final class Relay: Sendable {
     /// Cuts the way, or mends it with `nil`. What a side has sent in between arrives then.
     func cut(_ cut: Cut?) { state.withLock { $0.cut = cut } }
 
+    /// Ends the connection over which nothing has passed for the longest time.
+    func dropIdlest() { state.withLock { $0.dropsIdlest = true } }
+
     /// Ends all connections.
     func end() { state.withLock { $0.isEnding = true } }
 
@@ -67,8 +73,16 @@ final class Relay: Sendable {
         }
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let now = state.withLock(\.self)
+            let now = state.withLock { state in
+                defer { state.dropsIdlest = false }
+                return state
+            }
             if now.isEnding { return }
+            if now.dropsIdlest,
+                let idlest = pairs.indices.min(by: { pairs[$0].lastUse < pairs[$1].lastUse })
+            {
+                pairs.remove(at: idlest).close()
+            }
             // poll(2) passes over what is negative.
             let nothing: Int32 = -1
             let open = pairs.flatMap { pair in
@@ -87,6 +101,7 @@ final class Relay: Sendable {
                 let sides = [(pairs[index].client, pairs[index].server)]
                 for (place, (from, to)) in (sides + sides.map { ($0.1, $0.0) }).enumerated()
                 where watched[1 + 2 * index + place].revents != 0 {
+                    pairs[index].lastUse = .now
                     if !Relay.pass(from, to, &buffer), !ended.contains(index) {
                         ended.append(index)
                     }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct CommandWorkerTests {
     private func run(
         _ words: [String], _ options: [String: String] = [:], memoryLimitBytes: Int64 = 1 << 30,
-        environment: [String: String] = ["PATH": "/usr/bin:/bin"], leaseLock: Int32? = nil,
+        environment: [String: String] = ["PATH": "/usr/bin:/bin"], keeper: CommandKeeper? = nil,
         onProgress:
             @escaping @Sendable (AsyncStream<AttemptSignal>.Continuation) -> Void = { _ in }
     ) async throws -> AttemptEnd {
@@ -19,9 +19,13 @@ import Testing
             options: ["command": words.joined(separator: "\u{0}")].merging(options) { $1 })
         let clock = ManualClock(Instant(secondsSince1970: 1_700_000_010))
         return await CommandWorker(
-            environment: environment, leaseLock: leaseLock, clock: clock
+            environment: environment, keeper: keeper, clock: clock
         ).run(order, signals: signals) { _, _ in onProgress(continuation) }
     }
+
+    private static let keeper = CommandKeeper(
+        "\(ChildProgram.folder)/clarity-jobs-keeper",
+        AttemptProof { _ in open("/dev/null", O_RDWR | O_CLOEXEC) })
 
     private func text(_ end: AttemptEnd) -> String {
         String(decoding: (end.output?.head ?? []) + (end.output?.tail ?? []), as: UTF8.self)
@@ -45,10 +49,10 @@ import Testing
         #expect(silent == AttemptEnd(.reported(.success), peakMemoryBytes: silent.peakMemoryBytes))
     }
 
-    @Test func `it finds its folder, its own environment and nothing open that is not its own`()
-        async throws
-    {
-        let lock = Descriptor(owning: open("/dev/zero", O_RDONLY | O_CLOEXEC))
+    @Test(arguments: [false, true])
+    func `it finds its folder, its own environment and nothing open that is not its own`(
+        isKept: Bool
+    ) async throws {
         let script = """
             pwd
             env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= -e ^OLDPWD= | sort
@@ -61,14 +65,14 @@ import Testing
 
         let end = try await run(
             ["sh", "-c", script], ["folder": "/tmp", "environment": "GREETING=good day"],
-            leaseLock: lock.number)
+            keeper: isKept ? Self.keeper : nil)
 
         #expect(
             text(end).split(separator: "\n") == [
                 "/tmp", "CLARITY_ATTEMPT=2", "CLARITY_DEADLINE=2023-11-14T22:14:00Z",
                 "CLARITY_GENERATION=11", "CLARITY_JOB=com.clarity.refresh", "CLARITY_RUN=7",
                 "CLARITY_SCHEDULED_FOR=2023-11-14T22:13:20Z", "GREETING=good day",
-                "PATH=/usr/bin:/bin", "0 /dev/null", "1 pipe", "2 pipe", "3 /dev/zero",
+                "PATH=/usr/bin:/bin", "0 /dev/null", "1 pipe", "2 pipe",
             ])
     }
 
@@ -153,7 +157,7 @@ import Testing
         let worker = WorkerByKind(
             [
                 JobKind("refresh"): CommandWorker(
-                    environment: ["PATH": "/usr/bin:/bin"], leaseLock: nil, clock: clock)
+                    environment: ["PATH": "/usr/bin:/bin"], keeper: nil, clock: clock)
             ],
             others: ScriptWorker.make("report outcome success"))
         var command = try ScriptWorker.order(options: ["command": "echo"])

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 import ClarityTestSupport
 import FoundationEssentials
 import Glibc
@@ -21,6 +22,7 @@ import Testing
 
     @Test func `a worker finds descriptors 0 to 5 and no other`() async throws {
         let lock = Descriptor(owning: open("/dev/zero", O_RDONLY | O_CLOEXEC))
+        let number = lock.number
         // Inheritable, as a careless library would open it.
         let stray = Descriptor(owning: open("/dev/null", O_RDONLY))
         let script =
@@ -31,25 +33,32 @@ import Testing
                 """
 
         let end = try await ScriptWorker.run(
-            script, environment: ["PATH": "/usr/bin:/bin"], leaseLock: lock.number)
+            script, environment: ["PATH": "/usr/bin:/bin"],
+            proof: AttemptProof { _ in fcntl(number, F_DUPFD_CLOEXEC, 0) })
 
         #expect(stray.number > 5)
         #expect(end.notes == ["0 1 2 3 4 5", "/dev/null", "/dev/null", "/dev/zero"])
         #expect(fcntl(lock.number, F_GETFD) & FD_CLOEXEC != 0, "ours is as it was")
     }
 
-    @Test func `without a lease lock there is no descriptor 5`() async throws {
+    @Test func `without a lock of the attempt there is no descriptor 5`() async throws {
         let end = try await ScriptWorker.run(Self.descriptors + "\nreport outcome success")
 
         #expect(end.notes == ["0 1 2 3 4"])
     }
 
-    @Test func `a lease lock that is closed keeps the worker from starting`() async throws {
-        let end = try await ScriptWorker.run("exit 0", leaseLock: 1_000_000)
+    @Test func `an attempt without its lock is not started`() async throws {
+        let end = try await ScriptWorker.run(
+            "exit 0",
+            proof: AttemptProof { _ throws(StateDirectoryError) in
+                throw StateDirectoryError(path: "/state/attempts", errno: ENOSPC)
+            })
 
-        #expect(
-            end.result
-                == .broke(.notStarted("cannot duplicate a descriptor: Bad file descriptor")))
+        guard case .broke(.notStarted(let text)) = end.result else {
+            Issue.record("\(end.result)")
+            return
+        }
+        #expect(text.hasPrefix("cannot lock the attempt ("), "\(text)")
     }
 
     @Test func `a worker finds exactly the environment given`() async throws {
@@ -139,7 +148,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
             let worker = ProcessWorker(
-                executable: ["\(folder.path)/none"], environment: [:], leaseLock: nil)
+                executable: ["\(folder.path)/none"], environment: [:], proof: nil)
             let order = try ScriptWorker.order()
             _ = await worker.run(order, signals: AsyncStream { _ in }, progress: { _, _ in })
             let before = try await Self.openDescriptors()

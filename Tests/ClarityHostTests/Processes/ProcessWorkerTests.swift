@@ -106,7 +106,7 @@ import Testing
     }
 
     private func expect(_ executable: [String], notStarted reason: String) async throws {
-        let worker = ProcessWorker(executable: executable, environment: [:], leaseLock: nil)
+        let worker = ProcessWorker(executable: executable, environment: [:], proof: nil)
 
         let end = await worker.run(
             try ScriptWorker.order(), signals: AsyncStream { $0.finish() }, progress: { _, _ in })

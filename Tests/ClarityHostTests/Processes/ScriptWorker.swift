@@ -14,11 +14,11 @@ enum ScriptWorker {
         """
 
     static func make(
-        _ script: String, environment: [String: String] = [:], leaseLock: Int32? = nil
+        _ script: String, environment: [String: String] = [:], proof: AttemptProof? = nil
     ) -> ProcessWorker {
         ProcessWorker(
             executable: ["/bin/sh", "-c", prelude + script], environment: environment,
-            leaseLock: leaseLock)
+            proof: proof)
     }
 
     static func order(
@@ -35,14 +35,14 @@ enum ScriptWorker {
     /// Runs a script to its end; `onProgress` gets each progress report and a way to send signals.
     static func run(
         _ script: String, order: AttemptOrder? = nil, environment: [String: String] = [:],
-        leaseLock: Int32? = nil,
+        proof: AttemptProof? = nil,
         onProgress:
             @escaping @Sendable (
                 Int64, Int64, AsyncStream<AttemptSignal>.Continuation
             ) -> Void = { _, _, _ in }
     ) async throws -> AttemptEnd {
         let (signals, continuation) = AsyncStream.makeStream(of: AttemptSignal.self)
-        return await make(script, environment: environment, leaseLock: leaseLock).run(
+        return await make(script, environment: environment, proof: proof).run(
             try order ?? self.order(), signals: signals
         ) { onProgress($0, $1, continuation) }
     }

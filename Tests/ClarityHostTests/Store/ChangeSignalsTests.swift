@@ -43,7 +43,7 @@ struct NudgesTests {
         let fate = LedgerChange.recordFate(
             job, .skipped, first: .noon, latest: .noon, count: 1, run: nil)
 
-        try mine.decide { [job] _ in [.setClock(job, clock), fate, .renewLeases] }
+        try mine.decide { [job] _ in [.setClock(job, clock), fate] }
         try mine.decide { _ in [] }
         #expect(throws: RunStoreError.self) {
             try mine.decide { [job] _ in [.setPause(job, Pause(since: .noon)), fate] }

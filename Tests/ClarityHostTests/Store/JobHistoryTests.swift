@@ -74,8 +74,6 @@ struct JobHistoryTests {
             "SELECT id FROM runs WHERE job_id = 'a' AND (state = 'failed') = 1 "
                 + "AND finished_at_ms IS NOT NULL ORDER BY id LIMIT 10",
             "SELECT id FROM \(RunRow.open) ORDER BY id",
-            "UPDATE runs INDEXED BY runs_one_running SET lease_expires_ms = 1 "
-                + "WHERE state = 'running' AND lease_owner = 'me'",
             "SELECT job_id FROM job_records WHERE revision > 7",
         ]
 

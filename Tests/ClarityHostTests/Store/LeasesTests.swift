@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 import ClarityTestSupport
 import Glibc
 import Database
@@ -12,26 +13,26 @@ struct LeasesTests {
 
     init() throws { bed = try SQLiteRunStoreBed() }
 
-    @Test(arguments: [
-        // The holder was stopped, or slept with the machine, for longer than the lease lasts.
-        "lease_expires_ms = 0",
-        // The holder left no lock: no file has its name.
-        "lease_owner = '1-gone'",
-    ])
-    func `a lease lapses for others although its holder lives`(change: String) throws {
+    @Test func `a lease lapses with the scheduler and the attempt that hold it, and not before`()
+        throws
+    {
         let (mine, owner) = try bed.open()
         let (other, _) = try bed.open()
         let run = try runningRun(owner)
         try mine.decide { _ in [.put(run)] }
-        let before = try other.ledger().open[RunID(1)]?.lease?.state
+        let attempt = try lock(owner)
+        let held = try state(other)
 
-        try edit("UPDATE runs SET \(change)")
+        mine.end()
+        let ofAttempt = try state(other)
+        close(attempt)
 
-        #expect(before == .held)
-        #expect(try other.ledger().open[RunID(1)]?.lease?.state == .lapsed)
+        #expect([held, ofAttempt] == [.held, .held])
+        #expect(try state(other) == .lapsed)
     }
 
-    @Test func `a holder that reads another boot keeps its lease while its lock is held`() throws {
+    /// A scheduler that decides late, or was stopped, still runs its attempts.
+    @Test func `however old a lease is, it is held while its holder lives`() throws {
         let (mine, owner) = try bed.open()
         let (other, _) = try bed.open()
         let run = try runningRun(owner)
@@ -39,36 +40,56 @@ struct LeasesTests {
 
         try edit("UPDATE runs SET lease_boot = 'of the host', lease_expires_ms = 0")
 
-        #expect(try other.ledger().open[RunID(1)]?.lease?.state == .held)
+        #expect(try state(other) == .held)
     }
 
-    @Test func `a holder that comes back late keeps what nobody has taken over`() throws {
+    @Test(arguments: [("exit 0\n", Lease.State.succeeded), ("exit 1\n", .lapsed), ("", .lapsed)])
+    func `what an attempt ended with is known although its scheduler has died`(
+        end: String, state: Lease.State
+    ) throws {
         let (mine, owner) = try bed.open()
         let (other, _) = try bed.open()
         let run = try runningRun(owner)
         try mine.decide { _ in [.put(run)] }
-        try edit("UPDATE runs SET lease_expires_ms = 0")
+        let attempt = try lock(owner)
+        try #require(write(attempt, end, end.utf8.count) == end.utf8.count)
+        mine.end()
 
-        let state = try mine.ledger().open[RunID(1)]?.lease?.state
-        try mine.decide { _ in [.renewLeases] }
+        close(attempt)
 
-        #expect(state == .mine)
-        #expect(try other.ledger().open[RunID(1)]?.lease?.state == .held)
+        #expect(try self.state(other) == state)
     }
 
-    @Test func `a renewal does not take back a lease that another process took over`() throws {
-        let (slow, slowOwner) = try bed.open()
-        let (quick, quickOwner) = try bed.open()
-        let run = try runningRun(slowOwner)
-        try slow.decide { _ in [.put(run)] }
-        try edit("UPDATE runs SET lease_expires_ms = 0")
-        let rescued = try runningRun(quickOwner)
-        try quick.decide { _ in [.put(rescued)] }
+    @Test func `the file of an attempt goes when its end is recorded`() throws {
+        let (mine, owner) = try bed.open()
+        let (other, _) = try bed.open()
+        let run = try runningRun(owner)
+        try mine.decide { _ in [.put(run)] }
+        close(try lock(owner))
+        mine.end()
 
-        try slow.decide { _ in [.renewLeases] }
+        try other.decide { _ in
+            [
+                .putAttempt(
+                    Attempt(
+                        run: run.id, number: 1, startedAt: .noon, finishedAt: .noon,
+                        result: .interrupted))
+            ]
+        }
 
-        #expect(try slow.ledger().open[RunID(1)]?.lease?.owner == quickOwner)
-        #expect(try slow.ledger().open[RunID(1)]?.lease?.state == .held)
+        #expect(access("\(bed.path)/attempts/\(owner).1.1", F_OK) != 0)
+    }
+
+    private func state(_ store: any RunStore) throws -> Lease.State? {
+        try store.ledger().open[RunID(1)]?.lease?.state
+    }
+
+    /// Takes the lock of the first attempt of run 1, as its process does.
+    private func lock(_ owner: String) throws -> Int32 {
+        let locks = try AttemptLocks(in: StateDirectory(path: bed.path), owner: owner)
+        var order = try ScriptWorker.order()
+        (order.run, order.attempt) = (RunID(1), 1)
+        return try locks.take(order)
     }
 
     /// A lock gets its name once it is locked. A process killed before that leaves a nameless file.

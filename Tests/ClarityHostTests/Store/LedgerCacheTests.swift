@@ -29,7 +29,7 @@ struct LedgerCacheTests {
             for (store, owner) in stores where life.isOne(in: 2) {
                 var read = LedgerCache()
                 try read.refresh(
-                    fresh, FilePeers(Leases(folder: "\(bed.path)/owners", ownOwner: owner)))
+                    fresh, FilePeers(Leases(inDirectory: bed.path, ownOwner: owner)))
                 #expect(try store.ledger() == read.ledger, "seed \(seed), step \(step)")
             }
         }
@@ -93,7 +93,7 @@ struct StoreLife {
         case 1:
             let until = isOne(in: 2) ? now + .seconds(60) : nil
             return [.setPause(job, isOne(in: 2) ? nil : Pause(since: now, until: until))]
-        case 2: return [.prune(RetentionPolicy(), at: now), .renewLeases]
+        case 2: return [.prune(RetentionPolicy(), at: now)]
         case 3: return []
         case 4...5:
             var run = Run(

@@ -47,6 +47,6 @@ final class SQLiteRunStoreBed: RunStoreBed {
     func lapseLeases(of owner: String) throws {
         let connection = try FileConnection(path: "\(path)/history.db", access: .readWrite)
         try connection.run(
-            "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
+            "UPDATE runs SET lease_owner = '1-gone' WHERE lease_owner = ?", .text(owner))
     }
 }

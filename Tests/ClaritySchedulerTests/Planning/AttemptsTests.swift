@@ -16,8 +16,7 @@ struct AttemptsTests {
         let killed = try desk.handle(.tick)
         try desk.handle(.finished(RunID(1), .killed()))
 
-        // The planner wakes first to renew the lease, then to warn.
-        #expect(start.wakeAfter == Planner.leaseRenewal)
+        #expect(start.wakeAfter == .seconds(80))
         #expect(before.signals == [:])
         #expect(before.wakeAfter == .seconds(1))
         #expect(warned.signals == [RunID(1): .warn])
@@ -320,19 +319,6 @@ struct AttemptsTests {
         #expect(end.isIdle)
         #expect(desk.store.runs[RunID(1)]?.failures == 0)
         #expect(desk.store.runs[RunID(1)]?.stopReason == .shutdown)
-    }
-
-    @Test func `leases are renewed four times within their term`() throws {
-        var desk = PlanningDesk([try job(timeout: .seconds(600))])
-        try desk.handle(.tick)
-        let renewed = desk.store.renewals
-
-        desk.pass(Planner.leaseRenewal)
-        try desk.handle(.tick)
-
-        #expect(renewed == 1)
-        #expect(desk.store.renewals == 2)
-        #expect(Planner.leaseRenewal * 4 <= Planner.leaseTerm)
     }
 
     @Test func `a plan with nothing to do changes nothing`() throws {

@@ -110,7 +110,7 @@ struct PatienceTests {
         let stopped = try desk.handle(.tick)
 
         #expect(lost.signals == [:])
-        #expect(lost.wakeAfter == Planner.leaseRenewal)
+        #expect(lost.wakeAfter == .seconds(30))
         #expect(again.signals == [:])
         #expect(still.signals == [:])
         #expect(still.wakeAfter == .seconds(1))

@@ -39,7 +39,7 @@ struct WindowConstraintTests {
         let closes = try desk.handle(.tick)
 
         #expect(starts.started.map(\.job.rawValue) == ["b"])
-        #expect(next.wakeAfter == Planner.leaseRenewal)
+        #expect(next.wakeAfter == .seconds(60))
         #expect(closes.signals == [RunID(2): .warn])
     }
 

@@ -185,4 +185,6 @@ private final class FailingStore: RunStore {
     func ledger() throws(RunStoreError) -> Ledger { try store.ledger() }
 
     func tidy() { store.tidy() }
+
+    func end() { store.end() }
 }

@@ -10,16 +10,21 @@ import Synchronization
 /// has written. The server ends it when the holder is killed, cut off or frozen, and then the leases
 /// lapse. It is not the session of the decisions, which waits for locks.
 ///
-/// A loop's session also waits for the lock of the shard, which one loop has at a time.
+/// A loop's session also waits for the lock of the shard, which one loop has at a time, and beats
+/// only while the thread that decides comes round.
 final class LeaseSession: Sendable {
     /// The time between two beats, in milliseconds.
     private static let beat: Int32 = 400
+    /// The number of beats between two questions whether the deciding thread comes round.
+    private static let beatsPerQuestion = 5
     /// The silence after which either side ends the session. Another loop waits to
     /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
     /// a machine is busy for a moment.
     private static let silence = (
         ofLoop: Duration.milliseconds(1500), ofCommand: Duration.seconds(10)
     )
+    /// How long before the server may end the session a keeper ends its command.
+    private static let margin = Duration.milliseconds(200)
 
     private let ending = Bell()
     /// Ends when the session has the lock of the shard, or has ended.
@@ -27,6 +32,13 @@ final class LeaseSession: Sendable {
     private let isItsTurn = Atomic(false)
     private let isOver = Atomic(false)
     private let thread = Mutex<JoinedThread?>(nil)
+    /// Until when the server leaves the leases to this process.
+    private let span: LeaseSpan
+    /// A copy of the session's socket for keepers to inherit, which stays theirs to copy when the
+    /// session has ended.
+    private let socket: Int32
+    /// What a keeper inherits: the session itself, and the memory of `span`.
+    var proof: (socket: Int32, span: Int32) { (socket, span.descriptor) }
 
     /// Whether the session has ended, or the server does not answer on it any more.
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
@@ -34,44 +46,61 @@ final class LeaseSession: Sendable {
     /// Whether the session has the lock of the shard.
     var hasTurn: Bool { isItsTurn.load(ordering: .acquiring) }
 
+    /// What makes a session one of a loop.
+    struct Loop {
+        /// The key of the lock for which the loop waits.
+        var turn: Int64
+        var pulse: LoopPulse
+    }
+
     /// Takes the lock of `owner` and begins to beat.
     ///
     /// - Parameters:
     ///   - name: how the server's list of sessions names this one.
-    ///   - shard: the key of the lock for which a loop waits; `nil` for what is no loop.
     ///   - hear: called on a thread of this session's when another process has written, and when
     ///     the session has ended.
     /// - Throws: `DatabaseError`; `ThreadError` or `StateDirectoryError` if the system refuses.
     init(
         at address: ServerAddress, owner: String, named name: String, channel: String,
-        waitingFor shard: Int64?, hear: @escaping @Sendable () -> Void
+        loop: Loop?, hear: @escaping @Sendable () -> Void
     ) throws {
-        let silence = shard == nil ? Self.silence.ofCommand : Self.silence.ofLoop
+        let silence = loop == nil ? Self.silence.ofCommand : Self.silence.ofLoop
         let connection = try ServerConnection(address, patience: silence, cutOff: silence)
         try connection.run("SELECT set_config('application_name', ?, false)", .text(name))
         try connection.execute("LISTEN \(channel)")
         try connection.execute("LISTEN \(ServerChannel.logins)")
+        if let loop { try Self.endFormerSessions(of: loop, connection) }
         try connection.run(
             "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
+        span = try LeaseSpan()
+        span.extend(to: SystemClock().elapsed + silence - Self.margin)
         try connection.execute("SET idle_session_timeout = \(silence.milliseconds)")
-        guard ending.descriptor >= 0 else {
+        socket = fcntl(connection.socket, F_DUPFD_CLOEXEC, 0)
+        guard ending.descriptor >= 0, socket >= 0 else {
             throw StateDirectoryError(path: "the session of the leases", errno: EMFILE)
         }
         // From here on, the thread alone uses the connection.
         nonisolated(unsafe) let handedOver = connection
         let (turn, waiting) = AsyncStream.makeStream(of: Void.self)
         self.turn = turn
-        let started = try JoinedThread { [ending, weak self] in
-            Self.keepAlive(handedOver, until: ending, waitingFor: shard, hear: hear) {
+        let started = try JoinedThread { [ending, span, weak self] in
+            let beating = Beating(
+                connection: handedOver, ending: ending, loop: loop, span: span,
+                term: silence - Self.margin)
+            beating.run(hear: hear) {
                 self?.isItsTurn.store(true, ordering: .releasing)
                 waiting.finish()
             }
+            span.end()
+            handedOver.close()
             self?.isOver.store(true, ordering: .releasing)
             waiting.finish()
             hear()
         }
         thread.withLock { $0 = started }
     }
+
+    deinit { close(socket) }
 
     /// Ends the session and with it the leases.
     func end() {
@@ -82,36 +111,69 @@ final class LeaseSession: Sendable {
         }
     }
 
-    /// Beats until the bell rings or the session ends.
-    private static func keepAlive(
-        _ connection: ServerConnection, until ending: Bell, waitingFor shard: Int64?,
-        hear: () -> Void, begin: () -> Void
-    ) {
-        var shard = shard
-        while true {
-            do throws(DatabaseError) {
-                if let key = shard,
-                    try connection.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1
+    /// Ends what earlier sessions of this same process the server still has: the process would wait
+    /// for a lock of its own.
+    private static func endFormerSessions(
+        of loop: Loop, _ connection: ServerConnection
+    ) throws(DatabaseError) {
+        let mark = ServerConnection.lockKey(of: "process \(loop.pulse.number)")
+        try connection.run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_locks
+            WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND (classid::bigint << 32 | objid::bigint) = CAST(? AS bigint)
+            """, .integer(mark))
+        try connection.run("SELECT pg_advisory_lock_shared(?)", .integer(mark))
+    }
+
+    /// What the session's thread does.
+    private struct Beating {
+        let connection: ServerConnection
+        let ending: Bell
+        let loop: Loop?
+        let span: LeaseSpan
+        /// How long after the beginning of a beat the leases are certain.
+        let term: Duration
+
+        /// Beats until the bell rings, the session ends, or the deciding thread is stuck.
+        func run(hear: () -> Void, begin: () -> Void) {
+            var turn = loop?.turn
+            var beats = 0
+            while true {
+                if let loop, beats % LeaseSession.beatsPerQuestion == 0,
+                    loop.pulse.silence() > LoopPulse.longest
                 {
-                    shard = nil
-                    begin()
+                    return
                 }
-            } catch {
-                // As below.
-                return
-            }
-            var descriptors = [
-                pollfd(fd: ending.descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
-            ]
-            poll(&descriptors, 2, beat)
-            guard descriptors[0].revents == 0 else { return }
-            do throws(DatabaseError) {
-                try connection.run("SELECT 1")
-                if try !connection.takeNotifications().isEmpty { hear() }
-            } catch {
-                // The next decision finds the lock free, and says so.
-                return
+                beats += 1
+                do throws(DatabaseError) {
+                    if let key = turn,
+                        try connection.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1
+                    {
+                        turn = nil
+                        begin()
+                    }
+                } catch {
+                    // As below.
+                    return
+                }
+                var descriptors = [
+                    pollfd(fd: ending.descriptor, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
+                ]
+                poll(&descriptors, 2, LeaseSession.beat)
+                guard descriptors[0].revents == 0 else { return }
+                do throws(DatabaseError) {
+                    // From before the beat: the server counts from when it arrives.
+                    let sent = SystemClock().elapsed
+                    try connection.run("SELECT 1")
+                    span.extend(to: sent + term)
+                    if try !connection.takeNotifications().isEmpty { hear() }
+                } catch {
+                    // The next decision finds the lock free, and says so.
+                    return
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ public final class PostgresRunStore: RunStore {
     private let channel: String
     private let place: String
     private let session: LeaseSession
+    private let attemptLocks: AttemptLocks?
     /// Yields when another process has written, so that this one looks, and when the session that
     /// proves this process's leases has ended.
     public let changes: AsyncStream<Void>
@@ -26,14 +27,17 @@ public final class PostgresRunStore: RunStore {
     ///
     /// - Parameters:
     ///   - owner: a name that no other process has or had.
-    ///   - isLoop: whether this is a loop, of which one decides the shard at a time (`turn`).
+    ///   - attemptLocks: the locks of this process's attempts.
+    ///   - pulse: of a loop, of which one decides the shard at a time (`turn`).
     ///   - patience: how long the server may take to answer.
     /// - Throws: `RunStoreError` if the server cannot be reached, or has no such shard.
     public init(
-        at address: ServerAddress, shard: Int64 = 1, owner: String, isLoop: Bool = false,
+        at address: ServerAddress, shard: Int64 = 1, owner: String,
+        attemptLocks: AttemptLocks? = nil, pulse: LoopPulse? = nil,
         patience: Duration = .seconds(30)
     ) throws(RunStoreError) {
         self.owner = owner
+        self.attemptLocks = attemptLocks
         let place = "\(address)"
         let channel = ServerChannel.history(shard: shard)
         let (changes, continuation) = AsyncStream.makeStream(
@@ -41,27 +45,41 @@ public final class PostgresRunStore: RunStore {
         (connection, shared, session) = try rethrowing(server: place) {
             // The decision of a loop that is cut off has the lock for which the next one waits.
             let connection = try ServerHistory.connect(
-                to: address, shard, patience, cutOff: .seconds(isLoop ? 1 : 9))
+                to: address, shard, patience, cutOff: .seconds(pulse == nil ? 9 : 1))
             // A process that freezes within a decision must not keep the others from theirs.
             try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
             let session = try LeaseSession(
                 at: address, owner: owner,
-                named: isLoop ? ServerHistory.loopMark + owner : "clarity-jobs", channel: channel,
-                waitingFor: isLoop ? ServerHistory.turnKey(of: shard) : nil
+                named: pulse == nil ? "clarity-jobs" : ServerHistory.loopMark + owner,
+                channel: channel,
+                loop: pulse.map { .init(turn: ServerHistory.turnKey(of: shard), pulse: $0) }
             ) {
                 continuation.yield()
             }
-            return (connection, SharedLedger(connection, ServerPeers(owner)), session)
+            let peers = ServerPeers(owner, attemptLocks)
+            return (connection, SharedLedger(connection, peers), session)
         }
         (self.place, self.channel, self.changes) = (place, channel, changes)
     }
 
-    deinit { session.end() }
+    deinit { end() }
+
+    /// Ends both sessions. Their owner opens another store in place of this one: a session that is
+    /// left would keep the turn from it.
+    public func end() {
+        session.end()
+        connection.close()
+    }
+
+    /// What the keeper of a command inherits: the session of the leases, and the memory that says
+    /// until when they are certain.
+    var proof: (socket: Int32, span: Int32) { session.proof }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         try rethrowing(server: place) {
             try demandSession()
             let written = try shared.decide(decide)
+            attemptLocks?.remove(ended: written.changes)
             guard written.isNews else { return }
             do throws(DatabaseError) {
                 // After the commit: within the transaction it would make all commits wait for each

@@ -4,38 +4,33 @@ import Database
 /// The processes, on any machine, that share one shard of a history in PostgreSQL.
 ///
 /// A process holds an advisory lock with the key of its name for as long as its `LeaseSession`
-/// lasts. Leases expire by the server's clock: machines' clocks may differ.
+/// lasts. What an attempt of this machine has locked here is held besides.
 final class ServerPeers: HistoryPeers {
     let ownOwner: String?
-    let clock = "server"
+    private let attemptLocks: AttemptLocks?
     /// As `ServerHistory.owner` begins.
     var machine: String? { ownOwner?.split(separator: "/").first.map(String.init) }
-    /// The server's clock at the last look, in milliseconds since 1970.
-    private var now: Int64 = 0
     /// How often another process was found to have written.
     private var foreignWrites: Int64 = 0
     /// The version of the shard that this process has seen or written.
     private var known: Int64?
 
-    init(_ ownOwner: String?) { self.ownOwner = ownOwner }
-
-    var nextExpiry: Int64 { now + Planner.leaseTerm.milliseconds }
+    init(_ ownOwner: String?, _ attemptLocks: AttemptLocks? = nil) {
+        (self.ownOwner, self.attemptLocks) = (ownOwner, attemptLocks)
+    }
 
     func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
         // The own lock is free if the session that held it has ended; others may have taken over.
         let state = try connection.first(
             """
-            SELECT version, (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-                pg_try_advisory_xact_lock_shared(CAST(? AS bigint))
-            FROM shard_state
+            SELECT version, pg_try_advisory_xact_lock_shared(CAST(? AS bigint)) FROM shard_state
             """, .integer(ownOwner.map { ServerPeers.lockKey($0) })
-        ) { (version: $0.integer(0), now: $0.integer(1), isLost: $0.integer(2) == 1) }
+        ) { (version: $0.integer(0), isLost: $0.integer(1) == 1) }
         guard let state else {
             throw DatabaseError(
                 kind: .damage, message: "the shard does not exist", code: "PostgreSQL")
         }
         guard !state.isLost else { throw ServerPeers.sessionHasEnded }
-        now = state.now
         if state.version != known { foreignWrites += 1 }
         known = state.version
         return foreignWrites
@@ -52,25 +47,31 @@ final class ServerPeers: HistoryPeers {
     }
 
     func states(
-        _ terms: [String: LedgerRows.LeaseTerms], _ connection: Connection
-    ) throws(DatabaseError) -> [String: Lease.State] {
-        var states: [String: Lease.State] = [:]
-        if let ownOwner, terms[ownOwner] != nil { states[ownOwner] = .mine }
-        let others = terms.keys.filter { $0 != ownOwner }
-        guard !others.isEmpty else { return states }
-        // A lock that is free stays so until the end of the transaction, which shares what it gets.
-        let keys = others.map { "\(ServerPeers.lockKey($0))" }.joined(separator: ",")
-        let areGone = try connection.all(
-            """
-            SELECT pg_try_advisory_xact_lock_shared(key)
-            FROM unnest(CAST(string_to_array(?, ',') AS bigint[])) AS key
-            """, .text(keys)
-        ) { $0.integer(0) == 1 }
-        for (owner, isGone) in zip(others, areGone) {
-            let hasExpired = terms[owner].map { $0.expires <= now } ?? true
-            states[owner] = isGone || hasExpired ? .lapsed : .held
+        of attempts: [HeldAttempt], _ connection: Connection
+    ) throws(DatabaseError) -> [RunID: Lease.State] {
+        let others = Set(attempts.map(\.owner)).subtracting([ownOwner].compactMap(\.self)).sorted()
+        var gone: Set<String> = []
+        if !others.isEmpty {
+            // A lock that is free stays so until the end of the transaction, which shares what it
+            // gets.
+            let keys = others.map { "\(ServerPeers.lockKey($0))" }.joined(separator: ",")
+            let areGone = try connection.all(
+                """
+                SELECT pg_try_advisory_xact_lock_shared(key)
+                FROM unnest(CAST(string_to_array(?, ',') AS bigint[])) AS key
+                """, .text(keys)
+            ) { $0.integer(0) == 1 }
+            gone = Set(zip(others, areGone).filter(\.1).map(\.0))
         }
-        return states
+        return Dictionary(
+            uniqueKeysWithValues: attempts.map { attempt in
+                let state: Lease.State =
+                    attempt.owner == ownOwner
+                    ? .mine
+                    : gone.contains(attempt.owner)
+                        ? attemptLocks?.state(of: attempt) ?? .lapsed : .held
+                return (attempt.run, state)
+            })
     }
 
     func noteWrite(_ connection: Connection) throws(DatabaseError) {

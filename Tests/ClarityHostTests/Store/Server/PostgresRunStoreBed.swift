@@ -49,7 +49,7 @@ final class PostgresRunStoreBed: RunStoreBed {
             address, owner: .init(column: "shard", value: "1"), schema: "clarity_history")
         try connection.transaction {
             try connection.run(
-                "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
+                "UPDATE runs SET lease_owner = '1-gone' WHERE lease_owner = ?", .text(owner))
             try connection.run("UPDATE shard_state SET version = version + 1")
         }
     }

@@ -73,9 +73,10 @@ struct ServerTakeoverTests {
     @Test func `one loop has the turn, and another gets it when that one has ended`() async throws {
         let bed = try await PostgresRunStoreBed()
         var first: PostgresRunStore? = try PostgresRunStore(
-            at: bed.address, owner: "first", isLoop: true)
+            at: bed.address, owner: "first", pulse: LoopPulse(number: 1) { $0() })
         for await _ in try #require(first).turn {}
-        let second = try PostgresRunStore(at: bed.address, owner: "second", isLoop: true)
+        let second = try PostgresRunStore(
+            at: bed.address, owner: "second", pulse: LoopPulse(number: 2) { $0() })
         let (writing, owner) = try bed.open()
         let run = try RunStoreConformance.runningRun(1, owner)
         try writing.decide { _ in [.put(run)] }
@@ -93,7 +94,8 @@ struct ServerTakeoverTests {
     @Test func `a process that has lost its leases begins no decision`() async throws {
         let bed = try await PostgresRunStoreBed()
         let store = try PostgresRunStore(
-            at: bed.address, owner: "lost", isLoop: true, patience: .seconds(2))
+            at: bed.address, owner: "lost", pulse: LoopPulse(number: 1) { $0() },
+            patience: .seconds(2))
         for await _ in store.turn {}
         let admin = try ServerConnection(bed.address)
         try admin.run(

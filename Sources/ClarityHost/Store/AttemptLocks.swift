@@ -1,0 +1,115 @@
+import ClarityScheduler
+public import ClaritySystem
+@preconcurrency import Glibc
+
+/// The locks of attempts, one each, in the folder `attempts` of a state directory.
+///
+/// The process of an attempt holds its lock (flock(2)) until it has ended, also after its scheduler
+/// is gone: until then nobody takes the run over. The lock is a file in which the keeper of a
+/// command writes the exit status, so that what ended well while nobody was left to record it does
+/// not run again.
+public struct AttemptLocks: Sendable {
+    private let folder: String
+    private let owner: String
+
+    /// Creates the folder if it is missing.
+    ///
+    /// - Parameter owner: the name of a scheduler's `LeaseLock`.
+    /// - Throws: `StateDirectoryError` if the folder cannot be used.
+    public init(
+        in directory: StateDirectory, owner: String
+    ) throws(StateDirectoryError) {
+        folder = try directory.makeFolder("attempts")
+        self.owner = owner
+    }
+
+    /// The locks of a state directory, for looking at them.
+    init(folder: String) { (self.folder, owner) = (folder, "") }
+
+    /// Makes and takes the lock of an attempt of this scheduler, for its process to inherit.
+    ///
+    /// - Returns: the locked file, open; the caller closes it.
+    /// - Throws: `StateDirectoryError`, also if a process still has the lock.
+    func take(_ order: AttemptOrder) throws(StateDirectoryError) -> Int32 {
+        let path = path(owner, order.run, order.attempt)
+        let file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(file)
+            throw StateDirectoryError(path: path, errno: code)
+        }
+        return file
+    }
+
+    /// Returns the state of a lease whose scheduler is gone.
+    func state(of attempt: HeldAttempt) -> Lease.State {
+        let file = open(
+            path(attempt.localOwner, attempt.run, attempt.number),
+            O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+        guard file >= 0 else { return .lapsed }
+        defer { close(file) }
+        guard flock(file, LOCK_SH | LOCK_NB) == 0 else { return .held }
+        var bytes = [UInt8](repeating: 0, count: 32)
+        let count = pread(file, &bytes, bytes.count, 0)
+        return count > 0 && bytes[..<count].elementsEqual("exit 0\n".utf8) ? .succeeded : .lapsed
+    }
+
+    /// Removes the files of attempts whose end has been recorded, whoever started them.
+    func remove(ended changes: [LedgerChange]) {
+        for case .putAttempt(let attempt) in changes where attempt.result != .running {
+            guard unlink(path(owner, attempt.run, attempt.number)) != 0, errno == ENOENT else {
+                continue
+            }
+            let end = ".\(attempt.run).\(attempt.number)"
+            for name in names where name.hasSuffix(end) { unlink("\(folder)/\(name)") }
+        }
+    }
+
+    /// Waits for attempts to end whose scheduler has died: they notice, but that takes a moment.
+    ///
+    /// Also removes files that nobody has asked about for a day.
+    ///
+    /// - Parameter isAlive: whether a scheduler lives.
+    func settle(patience: Duration, isAlive: (_ owner: String) -> Bool) {
+        var looksLeft = patience.milliseconds / 10
+        for name in names {
+            let owner = String(name.prefix { $0 != "." })
+            guard !isAlive(owner) else { continue }
+            let path = "\(folder)/\(name)"
+            let file = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+            guard file >= 0 else { continue }
+            defer { close(file) }
+            var isFree = flock(file, LOCK_SH | LOCK_NB) == 0
+            while !isFree, looksLeft > 0 {
+                looksLeft -= 1
+                usleep(10_000)
+                isFree = flock(file, LOCK_SH | LOCK_NB) == 0
+            }
+            if isFree, secondsSinceWritten(path) ?? 0 > 86_400 { unlink(path) }
+        }
+    }
+
+    private var names: [String] {
+        do throws(WholeFile.Fault) {
+            return try WholeFile.names(in: folder)
+        } catch {
+            return []
+        }
+    }
+
+    private func path(_ owner: String, _ run: RunID, _ number: Int) -> String {
+        "\(folder)/\(owner).\(run).\(number)"
+    }
+}
+
+/// A running attempt, and who started it.
+struct HeldAttempt: Hashable {
+    var run: RunID
+    var number: Int
+    /// As `Lease.owner`.
+    var owner: String
+
+    /// The name of the scheduler's lock on its machine.
+    var localOwner: String { owner.split(separator: "/").last.map(String.init) ?? owner }
+}

@@ -1,0 +1,47 @@
+import ClarityScheduler
+import ClaritySystem
+import Synchronization
+
+/// Shows whether the thread on which a loop decides still comes round.
+///
+/// A loop proves by a session of its own that it lives, and that session has a thread of its own. A
+/// loop that is stuck would prove it for ever, and no other loop would decide in its place.
+public final class LoopPulse: Sendable {
+    /// How long the deciding thread may take to come round: twice the time that a decision waits for
+    /// the database.
+    static let longest = Duration.seconds(20)
+
+    /// A number that this process has drawn, by which it knows its own sessions again.
+    let number: UInt64
+    private let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
+    /// When the question was asked that has no answer yet, in milliseconds awake; `Int64.max` if
+    /// every question has its answer.
+    private let askedAt = Atomic(Int64.max)
+
+    /// Creates the pulse of a loop that decides on `events`.
+    public convenience init(number: UInt64, of events: EventThread) {
+        self.init(number: number) { answer in
+            Task(executorPreference: events) { answer() }
+        }
+    }
+
+    /// Creates a pulse.
+    ///
+    /// - Parameter ask: calls its argument on the thread that decides.
+    public init(
+        number: UInt64, ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
+    ) {
+        (self.number, self.ask) = (number, ask)
+    }
+
+    /// Asks the deciding thread for a sign of life, unless it owes one.
+    ///
+    /// - Returns: for how long it has owed one.
+    func silence(at now: Duration = SystemClock().awake) -> Duration {
+        let (isFirst, asked) = askedAt.compareExchange(
+            expected: .max, desired: now.milliseconds, ordering: .relaxed)
+        guard isFirst else { return now - .milliseconds(asked) }
+        ask { [weak self] in self?.askedAt.store(.max, ordering: .relaxed) }
+        return .zero
+    }
+}
