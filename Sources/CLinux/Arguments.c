@@ -1,5 +1,8 @@
 #include "CLinux.h"
 
+#include <signal.h>
+#include <string.h>
+
 static char **words;
 static int count;
 
@@ -7,6 +10,24 @@ static int count;
 __attribute__((constructor)) static void keep(int given, char **list) {
     count = given;
     words = list;
+}
+
+static void mask_hangup(int how) {
+    sigset_t hangup;
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
+    sigprocmask(how, &hangup, NULL);
+}
+
+/* As early as a program can: Swift's own start takes milliseconds. The signal waits until the loop
+   listens for it. */
+__attribute__((constructor)) static void hold_hangup(int given, char **list) {
+    for (int word = 1; word < given; word++)
+        if (strcmp(list[word], "loop") == 0) mask_hangup(SIG_BLOCK);
+}
+
+void clinux_take_hangup(void) {
+    mask_hangup(SIG_UNBLOCK);
 }
 
 char **clinux_arguments(int *result) {

@@ -56,6 +56,7 @@ public struct MetricsCollector: Sendable {
         do throws(RunStoreError) {
             let history = try RunHistory(of: file, inDirectory: state, environment: environment)
             report.totals = try history.totals()
+            report.loops = try history.loops()
             try read(history, of: file, into: &report)
         } catch {
             throw Fault(reason: error.description)

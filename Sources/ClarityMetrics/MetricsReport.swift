@@ -29,11 +29,24 @@ public struct MetricsReport: Sendable {
     public var totals: [JobID: JobTotals] = [:]
     /// The number of jobs that wait, by the first reason.
     public var waiting: [WaitReason: Int] = [:]
+    /// The loops that run.
+    public var loops: [RunningLoop] = []
     /// `nil` if the health data cannot be opened.
     public var health: HealthFacts?
 
     /// The metrics, in an order that never changes.
-    public var families: [MetricFamily] { [build] + ofTotals + ofJobs + ofHealth }
+    public var families: [MetricFamily] { [build, ofLoops] + ofTotals + ofJobs + ofHealth }
+
+    private var ofLoops: MetricFamily {
+        var family = MetricFamily(
+            "loops", .gauge, "Loops that run; without one that decides, nothing starts.")
+        for (role, isStandby) in [("deciding", false), ("standby", true)] {
+            family.add(
+                .count(Int64(loops.count { $0.isStandby == isStandby })),
+                [.init(name: "role", value: role)])
+        }
+        return family
+    }
 
     private var build: MetricFamily {
         var build = MetricFamily("build_info", .gauge, "The version of clarity-jobs.")

@@ -78,6 +78,8 @@ enum AttemptMode {
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         // If the scheduler has ended, the write returns an error instead.
         signal(SIGPIPE, SIG_IGN)
+        // A limit on the size of files must not kill it: the write fails, as on a full disk.
+        signal(SIGXFSZ, SIG_IGN)
         for descriptor in [orderNumber, reportNumber, lockNumber] {
             // A descriptor that is not open needs no flag.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

@@ -28,6 +28,8 @@ struct HistoryNotices {
     /// When the newest backup that somebody asked for was made; `nil` if nobody ever asked.
     var lastBackup: Instant?
     var failedServices: [FailedServices.Entry] = []
+    /// Whether loops run and none of them decides.
+    var isLeaderless = false
     var now: Instant
 
     var active: [Notice] {
@@ -69,6 +71,10 @@ struct HistoryNotices {
     /// The first scheduler after the silence has runs that catch up. The notice stays for a day, so
     /// that quiet hours do not hide it.
     private var silence: Notice? {
+        guard !isLeaderless else {
+            return Notice(
+                .schedulerOverdue, "loops run, and none of them decides; see `clarity-jobs status`")
+        }
         let caughtUp = jobs.compactMap { job in
             job.runs.first { [.schedule, .catchUp].contains($0.trigger) }
         }
@@ -137,6 +143,9 @@ extension Composition {
             absence: .init(
                 bootedAt: moment.wall - machine.elapsed, asleep: machine.elapsed - machine.awake),
             lastBackup: lastBackup(file), failedServices: failedServices(file).entries,
+            isLeaderless: try askingStore { () throws(RunStoreError) in
+                try history.loops()
+            }.isLeaderless,
             now: moment.wall
         ).active
     }

@@ -11,6 +11,8 @@ enum Program {
         openStandardDescriptors()
         // A reader that goes away, as `head` does, must not kill a command halfway.
         signal(SIGPIPE, SIG_IGN)
+        // Nor a limit on the size of files (RLIMIT_FSIZE): the write fails, as on a full disk.
+        signal(SIGXFSZ, SIG_IGN)
         // Files that the program creates are readable only by their owner.
         umask(0o077)
         // The master key may be in this program's environment, and would be in a memory dump.
@@ -25,6 +27,7 @@ enum Program {
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {
             let (command, arguments) = try parser.parse(readArguments())
+            if arguments.path != ["loop"] { clinux_take_hangup() }
             exit(run(command, arguments, environment, serviceManager).rawValue)
         } catch {
             Console.fault("clarity-jobs: \(error.message)")

@@ -32,6 +32,7 @@ final class HostileWorker: Sendable {
             """
         }
         try link("clarity-jobs")
+        try link("clarity-jobs-keeper")
         let script = """
             #!/bin/sh
             report() { printf '%s\\n' "$*" >&4; }

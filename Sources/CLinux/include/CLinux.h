@@ -110,6 +110,10 @@ int clinux_timer_after(long seconds, long nanoseconds);
    are doing. */
 int clinux_announce_signal(int number, int ends_at_second);
 
+/* Lets SIGHUP end this process, as it does from the start unless one of its arguments is `loop`: a
+   loop means to reload, and must not end by a signal that comes before it listens. */
+void clinux_take_hangup(void);
+
 /* Makes this process leave no core dump, and closes its memory to debuggers and to other processes of
    its user: what it decrypts stays with it. */
 int clinux_keep_memory_private(void);

@@ -24,6 +24,12 @@ public struct Installation: Sendable {
         self.lastLook = lastLook
     }
 
+    /// Whether loops run and none of them decides.
+    var isLeaderless: Bool { loops.isLeaderless }
+
+    static let leaderless =
+        "scheduler: no loop decides, so that nothing starts: each waits for another one; restart them"
+
     var lines: [String] {
         ["state directory: \(stateDirectory)", "job file: \(jobFile)"] + schedulers
     }
@@ -31,6 +37,7 @@ public struct Installation: Sendable {
     private var schedulers: [String] {
         guard loops.isEmpty else {
             return loops.map { "scheduler: \($0.words)" }
+                + (isLeaderless ? [Installation.leaderless] : [])
         }
         guard let lastLook else {
             return ["scheduler: none yet; see `clarity-jobs loop` and `run --due`"]

@@ -13,8 +13,11 @@ public struct StatusReport: Sendable {
     private let installation: Installation
     private let now: Instant
 
-    /// Whether every goal holds and no job is overdue.
-    public var holds: Bool { rulings.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue) }
+    /// Whether every goal holds, no job is overdue, and of the loops that run one decides.
+    public var holds: Bool {
+        rulings.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue)
+            && !installation.isLeaderless
+    }
 
     /// Creates a report of the goals that the job file names, and of the default goals.
     ///
@@ -50,7 +53,8 @@ extension StatusReport {
     public func lines(missedOnly: Bool) -> [String] {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map(line)
         guard !missedOnly else {
-            return (goals + jobs.filter(\.isOverdue).map(line)).map(\.forReport)
+            let leader = installation.isLeaderless ? [Installation.leaderless] : []
+            return (goals + jobs.filter(\.isOverdue).map(line) + leader).map(\.forReport)
         }
         let outbox =
             "outbox: \(backlog.waiting) waiting, \(backlog[.accepted]) accepted, "

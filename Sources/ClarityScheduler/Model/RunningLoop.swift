@@ -17,3 +17,8 @@ public struct RunningLoop: Hashable, Sendable {
         self.isStandby = isStandby
     }
 }
+
+extension [RunningLoop] {
+    /// Whether there are loops, and all of them wait for one that decides.
+    public var isLeaderless: Bool { !isEmpty && allSatisfy(\.isStandby) }
+}

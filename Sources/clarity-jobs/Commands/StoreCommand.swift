@@ -157,7 +157,9 @@ struct ServerStatus {
         missing = roles.filter { !known.contains($0) }
     }
 
-    var isReady: Bool { versions.allSatisfy { $0.found == $0.known } && missing.isEmpty }
+    var isReady: Bool {
+        versions.allSatisfy { $0.found == $0.known } && missing.isEmpty && !loops.isLeaderless
+    }
 
     var lines: [String] {
         var lines = ["\(server), PostgreSQL \(release)"]
@@ -173,6 +175,7 @@ struct ServerStatus {
         }
         lines += loops.map(\.words)
         if loops.isEmpty { lines.append("no loop is connected") }
+        if loops.isLeaderless { lines.append("no loop decides: each waits for another one") }
         if !missing.isEmpty {
             let names = missing.prefix(5).map { "`\($0)`" }.joined(separator: ", ")
             lines.append(

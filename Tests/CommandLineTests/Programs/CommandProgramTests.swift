@@ -115,34 +115,6 @@ struct CommandProgramTests {
             run.errorLines.first == "nightly: failed: did not end within its time of 1s (run 1)")
     }
 
-    @Test func `a command outlives a killed scheduler and keeps its run`()
-        async throws
-    {
-        let playground = try await playground(
-            "command: [sh, -c, '[ -e mark ] && exit 0; touch mark; echo $$ > ready; "
-                + "exec sleep 1000'], folder: FOLDER")
-        let ready = "\(playground.folder.path)/ready"
-        mkfifo(ready, 0o600)
-        let scheduler = try playground.start(["run", "nightly"])
-        let text = try await blocking { try TemporaryFolder.read(ready) }
-        let command = try #require(pid_t(String(decoding: text.dropLast(), as: UTF8.self)))
-        defer { kill(command, SIGKILL) }
-        scheduler.signal(SIGKILL)
-        _ = await scheduler.finish()
-
-        let meanwhile = try await playground.run("run", "nightly")
-        #expect(kill(command, SIGKILL) == 0, "it lives until then")
-        let after = try await playground.run("run", "--due")
-        let show = try await playground.json("history", "show", "1")
-
-        #expect(meanwhile.status == 75)
-        #expect(meanwhile.errors.contains("overlap: wanted no other run of the job"))
-        #expect(after.status == 0, "\(after.errors)")
-        #expect(show["state"].text == "succeeded")
-        #expect(
-            show["attempt_list"].elements.map { $0["result"].text } == ["interrupted", "succeeded"])
-    }
-
     @Test func `a dry run shows the command, and starts nothing`() async throws {
         let playground = try await playground(
             "command: [touch, \"FOLDER/it's here\"], environment: [SECRET=hush], folder: FOLDER")

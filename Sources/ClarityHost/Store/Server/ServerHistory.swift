@@ -1,5 +1,6 @@
 public import ClarityScheduler
 public import Database
+import Glibc
 
 /// A history in PostgreSQL as a whole.
 public enum ServerHistory {
@@ -63,8 +64,18 @@ public enum ServerHistory {
     /// Returns the name of a process that no other has or had, as its leases name it.
     public static func owner(_ lock: LeaseLock) -> String { "\(HostIdentity.name)/\(lock.owner)" }
 
-    /// Returns the loops that are connected, the oldest first.
+    /// Returns the loops that are connected, the oldest first. If none decides, looks again after two
+    /// seconds: one may be about to take over.
     public static func loops(_ connection: Connection) throws(DatabaseError) -> [RunningLoop] {
+        let loops = try loopsNow(connection)
+        guard loops.isLeaderless else { return loops }
+        usleep(2_000_000)
+        return try loopsNow(connection)
+    }
+
+    private static func loopsNow(
+        _ connection: Connection
+    ) throws(DatabaseError) -> [RunningLoop] {
         try connection.all(
             """
             SELECT substr(application_name, \(loopMark.count + 1)),
