@@ -123,6 +123,13 @@ public final class PostgresServer: Sendable {
         return sessions
     }
 
+    /// Makes a standby of the server, which takes no writes until it is promoted.
+    public func becomeStandby() async throws {
+        await crash()
+        try folder.write("data/standby.signal", [])
+        try await restart()
+    }
+
     /// Starts the server again after a crash.
     public func restart() async throws {
         program.writeLine("start")
@@ -145,7 +152,7 @@ public final class PostgresServer: Sendable {
                 -c max_connections="$4" -c log_min_messages=log -c log_checkpoints=off 2> >(
                     while IFS= read -r line; do
                         printf '%s\\n' "$line" >>"$2"/log || true
-                        case $line in *'ready to accept connections') echo ready >&2 ;; esac
+                        case $line in *'ready to accept '*connections) echo ready >&2 ;; esac
                     done
                     echo ended >&2
                 ) &

@@ -47,20 +47,20 @@ struct PasswordFile {
         lines = String(decoding: bytes[..<length], as: UTF8.self).split(separator: "\n")
     }
 
-    /// Returns the password of the first line that fits.
+    /// Returns the password of the first line that fits a host of an address.
     ///
     /// - Throws: `DatabaseError` if no line does.
-    func password(for address: ServerAddress) throws(DatabaseError) -> String {
-        let wanted = [address.host, "\(address.port)", address.database, address.user]
+    func password(
+        for host: ServerAddress.Host, of address: ServerAddress
+    ) throws(DatabaseError) -> String {
+        let wanted = [host.name, "\(host.port)", address.database, address.user]
         for line in lines where !line.hasPrefix("#") {
             let fields = PasswordFile.fields(line)
             guard fields.count == 5 else { continue }
             let isFit = zip(fields, wanted).allSatisfy { $0 == "*" || $0 == $1 }
             if isFit { return fields[4] }
         }
-        throw PasswordFile.fault(
-            path,
-            "no line is for \(address.host):\(address.port):\(address.database):\(address.user)")
+        throw PasswordFile.fault(path, "no line is for \(wanted.joined(separator: ":"))")
     }
 
     private static func fields(_ line: Substring) -> [String] {

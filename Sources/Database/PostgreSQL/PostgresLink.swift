@@ -24,42 +24,10 @@ final class PostgresLink {
     /// - Throws: `DatabaseError`: `.gone` for a server that does not answer, `.access` for one that
     ///   refuses the login, `.other` without libpq.
     init(_ address: ServerAddress, patience: Duration) throws(DatabaseError) {
-        var reason: UnsafePointer<CChar>?
-        guard let library = cpostgresql_load(&reason) else {
-            throw DatabaseError(
-                kind: .other,
-                message: "cannot load libpq (Debian's package libpq5): "
-                    + (reason.map { String(cString: $0) } ?? "no reason"), code: "libpq")
-        }
-        var address = address
-        if address.password == nil, let file = address.passwordFile {
-            address.password = try PasswordFile(file).password(for: address)
-        }
-        self.library = library
+        let login = try PostgresLogin(address)
+        library = login.library
         self.patience = patience
-        let parameters = address.parameters
-        let names = parameters.map { strdup($0.name) } + [nil]
-        let values = parameters.map { strdup($0.value) } + [nil]
-        defer { for text in names + values { free(text) } }
-        let started = names.map { UnsafePointer($0) }.withUnsafeBufferPointer { names in
-            values.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
-                library.pointee.PQconnectStartParams(names.baseAddress, values.baseAddress, 0)
-            }
-        }
-        guard let started else { throw .gone("out of memory") }
-        connection = started
-        _ = library.pointee.PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
-        let deadline = ContinuousClock.now + patience
-        var step = PGRES_POLLING_WRITING
-        while step != PGRES_POLLING_OK {
-            guard library.pointee.PQstatus(connection) != CONNECTION_BAD,
-                step != PGRES_POLLING_FAILED
-            else { throw connectFailure() }
-            guard
-                wait(for: Int16(step == PGRES_POLLING_READING ? POLLIN : POLLOUT), until: deadline)
-            else { throw .gone("no answer from the server within \(patience)") }
-            step = library.pointee.PQconnectPoll(connection)
-        }
+        connection = try login.connect(within: patience)
         _ = library.pointee.PQsetErrorVerbosity(connection, PQERRORS_DEFAULT)
         _ = library.pointee.PQsetnonblocking(connection, 1)
         // Notices, such as that a table exists already, are for people at a terminal.
@@ -225,8 +193,14 @@ final class PostgresLink {
         }
     }
 
-    /// Waits until the socket is ready; returns whether it is.
     private func wait(for events: Int16, until deadline: ContinuousClock.Instant) -> Bool {
+        PostgresLink.wait(for: events, on: socket, until: deadline)
+    }
+
+    /// Waits until a socket is ready; returns whether it is.
+    static func wait(
+        for events: Int16, on socket: Int32, until deadline: ContinuousClock.Instant
+    ) -> Bool {
         while true {
             let left = (deadline - .now) / .milliseconds(1)
             guard left > 0 else { return false }
@@ -245,28 +219,7 @@ final class PostgresLink {
         return error
     }
 
-    /// Why the login failed: by the server's code if it answered, which libpq has in its message
-    /// alone, as `FATAL:  28P01:  password authentication failed`.
-    private func connectFailure() -> DatabaseError {
-        let message = lastMessage
-        let words = message.split(separator: " ")
-        let code = words.firstIndex { word in
-            word.utf8.count == 6 && word.last == ":"
-                && word.dropLast().allSatisfy { $0.isASCII && ($0.isNumber || $0.isUppercase) }
-                && word.contains(where: \.isNumber)
-        }
-        guard let code else { return .gone(message) }
-        // What follows the next semicolon is a place in the server's source.
-        let text = words[(code + 1)...].joined(separator: " ").split(separator: ";").first ?? ""
-        return DatabaseError(sqlState: String(words[code].dropLast()), message: String(text))
-    }
-
-    /// The last message in one line.
-    private var lastMessage: String {
-        guard let text = library.pointee.PQerrorMessage(connection) else { return "" }
-        return String(cString: text).split(separator: "\n").map { $0.trimmingSpaces }.joined(
-            separator: "; ")
-    }
+    private var lastMessage: String { library.pointee.lines(connection).joined(separator: "; ") }
 
     private func error(of result: OpaquePointer, _ sql: String?) -> DatabaseError {
         func field(_ code: Character) -> String? {
@@ -278,9 +231,12 @@ final class PostgresLink {
     }
 }
 
-extension Substring {
-    fileprivate var trimmingSpaces: Substring {
-        let start = firstIndex { !$0.isWhitespace } ?? endIndex
-        return self[start...]
+extension cpostgresql {
+    /// The lines of a connection's last message.
+    func lines(_ connection: OpaquePointer) -> [String] {
+        guard let text = PQerrorMessage(connection) else { return [] }
+        return String(cString: text).split(separator: "\n").map { line in
+            String(line.drop { $0.isWhitespace })
+        }
     }
 }

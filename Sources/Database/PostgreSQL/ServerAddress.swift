@@ -1,10 +1,32 @@
 /// Where a PostgreSQL server is, and as whom to log in there.
 public struct ServerAddress: Hashable, Sendable {
-    /// A host's name or address, or the folder of a Unix socket.
-    public var host: String
-    public var port: Int
+    /// A place where a server may listen.
+    public struct Host: Hashable, Sendable {
+        /// A host's name or address, or the folder of a Unix socket.
+        public var name: String
+        public var port: Int
+
+        public init(_ name: String, port: Int = 5432) {
+            self.name = name
+            self.port = port
+        }
+    }
+
+    /// What a server has to be, of several that may answer (`target_session_attrs`).
+    public enum Target: String, Hashable, Sendable, CaseIterable {
+        case any
+        /// Takes writes: no standby, and not read-only by a setting.
+        case readWrite = "read-write"
+        /// No standby.
+        case primary
+    }
+
+    /// At least one, in the order in which they are tried.
+    public var hosts: [Host]
     public var database: String
     public var user: String
+    /// `nil` for the default: a server that takes writes if there are several hosts, else any.
+    public var target: Target?
     /// The file that has the password, as in `~/.pgpass`; `nil` if none is needed.
     public var passwordFile: String?
     /// The file with the certificates that may have signed the server's; `nil` for the system's.
@@ -16,29 +38,46 @@ public struct ServerAddress: Hashable, Sendable {
         host: String, port: Int = 5432, database: String, user: String,
         passwordFile: String? = nil, rootCertificate: String? = nil
     ) {
-        self.host = host
-        self.port = port
+        hosts = [Host(host, port: port)]
         self.database = database
         self.user = user
         self.passwordFile = passwordFile
         self.rootCertificate = rootCertificate
     }
 
-    /// Whether nobody else can listen on the way: a Unix socket, or this machine itself.
-    var isLocal: Bool {
-        host.hasPrefix("/") || host == "localhost" || host == "::1"
-            // An address, and no name that begins like one.
-            || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x2E...0x39).contains($0) }
+    /// The name of the first host; setting it leaves no other.
+    public var host: String {
+        get { hosts[0].name }
+        set { hosts = [Host(newValue, port: port)] }
     }
 
-    /// The parameters of libpq (PostgreSQL's documentation, 34.1.2), each given, so that no default
-    /// of the user or the system takes part.
-    var parameters: [(name: String, value: String)] {
+    /// The port of the first host; setting it leaves no other.
+    public var port: Int {
+        get { hosts[0].port }
+        set { hosts = [Host(host, port: newValue)] }
+    }
+
+    /// Whether nobody else can listen on the way to any host: a Unix socket, or this machine
+    /// itself.
+    private var isLocal: Bool {
+        hosts.map(\.name).allSatisfy { host in
+            host.hasPrefix("/") || host == "localhost" || host == "::1"
+                // An address, and no name that begins like one.
+                || host.hasPrefix("127.") && host.utf8.allSatisfy { (0x2E...0x39).contains($0) }
+        }
+    }
+
+    /// The parameters of libpq for one of the hosts (PostgreSQL's documentation, 34.1.2), each
+    /// given, so that no default of the user or the system takes part.
+    func parameters(
+        for host: Host, password: String? = nil
+    ) -> [(name: String, value: String)] {
         [
-            ("host", host), ("port", String(port)), ("dbname", database), ("user", user),
-            ("password", password ?? ""),
+            ("host", host.name), ("port", String(host.port)), ("dbname", database),
+            ("user", user), ("password", password ?? ""),
             // A file that cannot exist, in place of ~/.pgpass.
             ("passfile", "/dev/null/none"),
+            ("target_session_attrs", (target ?? (hosts.count > 1 ? .readWrite : .any)).rawValue),
             // Beyond this machine the server has to prove its name.
             ("sslmode", isLocal ? "prefer" : "verify-full"),
             ("sslrootcert", rootCertificate ?? "/etc/ssl/certs/ca-certificates.crt"),

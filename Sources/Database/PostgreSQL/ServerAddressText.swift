@@ -14,8 +14,9 @@ extension ServerAddress: CustomStringConvertible {
     /// Parses a connection URI (PostgreSQL's documentation, 34.1.1.2), such as
     /// `postgresql://clarity@db.example/clarity`.
     ///
-    /// It has a user and a database, and one host: a name, an address, or, as the parameter `host`,
-    /// the folder of a Unix socket. Other parameters are `passfile` and `sslrootcert`.
+    /// It has a user, a database, and one or more hosts, which commas separate: names, addresses,
+    /// or, percent-encoded or as the parameter `host`, folders of Unix sockets. Other parameters are
+    /// `passfile`, `sslrootcert` and `target_session_attrs`.
     ///
     /// - Throws: `ServerAddressFault`, also for a password, which never stands in a URI here.
     public init(parsing text: String) throws(ServerAddressFault) {
@@ -41,36 +42,52 @@ extension ServerAddress: CustomStringConvertible {
         guard path.count == 2, let database = ServerAddress.decoded(path[1]), !database.isEmpty,
             !path[1].contains("/")
         else { throw ServerAddressFault(message: "names no database after the host") }
-        let (host, port) = try ServerAddress.place(authority[1])
-        self.init(host: host, port: port, database: database, user: user)
+        self.init(host: "", database: database, user: user)
+        hosts = try authority[1].split(separator: ",", omittingEmptySubsequences: false).map {
+            text throws(ServerAddressFault) in try ServerAddress.host(text)
+        }
+        let isNameless = hosts.count == 1 && host.isEmpty
         for parameter in parts.dropFirst().joined().split(separator: "&") {
             let words = parameter.split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard ["host", "passfile", "sslrootcert"].contains(words[0]),
-                words[0] != "host" || host.isEmpty
+            guard ["host", "passfile", "sslrootcert", "target_session_attrs"].contains(words[0]),
+                words[0] != "host" || isNameless
             else {
                 throw ServerAddressFault(
                     message: "has a parameter that is not allowed",
-                    help: "its parameters are `passfile`, `sslrootcert`, and `host` for the folder "
-                        + "of a Unix socket")
+                    help: "its parameters are `passfile`, `sslrootcert`, `target_session_attrs`, "
+                        + "and `host` for the folder of a Unix socket")
             }
-            guard words.count == 2, let value = ServerAddress.decoded(words[1]),
-                value.hasPrefix("/")
+            if words[0] == "target_session_attrs" {
+                target = words.count == 2 ? Target(rawValue: String(words[1])) : nil
+                guard target != nil else {
+                    throw ServerAddressFault(
+                        message: "has a `target_session_attrs` that is not `any`, `read-write` or "
+                            + "`primary`")
+                }
+                continue
+            }
+            // libpq separates the folders of several sockets by commas.
+            let value = words.count == 2 ? ServerAddress.decoded(words[1]) : nil
+            guard let value, value.hasPrefix("/"),
+                words[0] != "host" || value.split(separator: ",").allSatisfy({ $0.hasPrefix("/") })
             else {
                 throw ServerAddressFault(message: "has a parameter that is no absolute path")
             }
             switch words[0] {
-            case "host": self.host = value
+            case "host":
+                hosts = value.split(separator: ",").map { Host(String($0), port: port) }
             case "passfile": passwordFile = value
             default: rootCertificate = value
             }
         }
-        guard !self.host.isEmpty else { throw ServerAddressFault(message: "names no host") }
+        guard !hosts.contains(where: \.name.isEmpty) else {
+            throw ServerAddressFault(
+                message: hosts.count == 1 ? "names no host" : "has a comma with no host beside it")
+        }
     }
 
-    private static func place(
-        _ text: Substring
-    ) throws(ServerAddressFault) -> (host: String, port: Int) {
+    private static func host(_ text: Substring) throws(ServerAddressFault) -> Host {
         var (host, rest) = (text.prefix { $0 != ":" }, text.drop { $0 != ":" })
         if text.hasPrefix("[") {
             guard let end = text.firstIndex(of: "]") else {
@@ -78,31 +95,39 @@ extension ServerAddress: CustomStringConvertible {
             }
             (host, rest) = (text[..<end].dropFirst(), text[end...].dropFirst())
         }
-        // libpq would try several hosts one after the other, and the first to answer counts.
-        guard let name = decoded(host), !name.contains(","), !name.contains("/") else {
-            throw ServerAddressFault(message: "names no host, or more than one")
+        // libpq takes a name with a comma for two hosts.
+        guard let name = decoded(host), !name.contains(","),
+            name.hasPrefix("/") || !name.contains("/")
+        else {
+            throw ServerAddressFault(message: "has a host that is neither a name nor an address")
         }
-        if rest.isEmpty { return (name, 5432) }
+        if rest.isEmpty { return Host(name) }
         guard rest.first == ":", let port = UInt16(rest.dropFirst()), port > 0 else {
             throw ServerAddressFault(message: "has a port that is no number from 1 to 65535")
         }
-        return (name, Int(port))
+        return Host(name, port: Int(port))
     }
 
     /// The URI, which has no password: the file that has it is named, if there is one.
     public var uri: String {
-        let isFolder = host.hasPrefix("/")
-        let shown = isFolder ? "" : host.contains(":") ? "[\(host)]" : host
-        let files = [
-            ("host", isFolder ? host : nil), ("passfile", passwordFile),
-            ("sslrootcert", rootCertificate),
+        // A folder has a parameter of its own unless it is one of several hosts.
+        let folder = hosts.count == 1 && host.hasPrefix("/") ? host : nil
+        let shown = hosts.map { host in
+            let name =
+                host.name.hasPrefix("/")
+                ? folder == nil ? ServerAddress.encoded(host.name) : ""
+                : host.name.contains(":") ? "[\(host.name)]" : host.name
+            return host.port == 5432 ? name : "\(name):\(host.port)"
+        }.joined(separator: ",")
+        let parameters = [
+            ("host", folder), ("target_session_attrs", target?.rawValue),
+            ("passfile", passwordFile), ("sslrootcert", rootCertificate),
         ].compactMap { name, value in
             value.map { "\(name)=\(ServerAddress.encoded($0, besides: "/"))" }
         }
         return
-            "postgresql://\(ServerAddress.encoded(user))@\(shown)\(port == 5432 ? "" : ":\(port)")"
-            + "/\(ServerAddress.encoded(database))"
-            + (files.isEmpty ? "" : "?\(files.joined(separator: "&"))")
+            "postgresql://\(ServerAddress.encoded(user))@\(shown)/\(ServerAddress.encoded(database))"
+            + (parameters.isEmpty ? "" : "?\(parameters.joined(separator: "&"))")
     }
 
     /// The URI for people: with a `/` as it is, and without the files of the password and of

@@ -62,3 +62,9 @@ struct PasswordFileTests {
                 for: ServerAddress(host: "h", database: "d", user: "u")) == "one")
     }
 }
+
+extension PasswordFile {
+    fileprivate func password(for address: ServerAddress) throws -> String {
+        try password(for: address.hosts[0], of: address)
+    }
+}

@@ -11,9 +11,45 @@ struct ServerAddressTests {
         ServerAddress(
             host: "10.0.0.1", database: "d", user: "\u{fc}", passwordFile: "/etc/a b/pass",
             rootCertificate: "/etc/ca.pem"),
+        Self.several("db1", 5432, "db2", 5433), Self.several("::1", 5433, "/run/b", 5432),
+        Self.several("/run/a", 5433, "/run/b", 5434, for: .any),
     ])
     func `an address reads back from its URI`(address: ServerAddress) throws {
         #expect(try ServerAddress(parsing: address.uri) == address)
+    }
+
+    private static func several(
+        _ first: String, _ firstPort: Int, _ second: String, _ secondPort: Int,
+        for target: ServerAddress.Target? = nil
+    ) -> ServerAddress {
+        var address = ServerAddress(host: first, port: firstPort, database: "d", user: "u")
+        address.hosts.append(ServerAddress.Host(second, port: secondPort))
+        address.target = target
+        return address
+    }
+
+    @Test(arguments: [
+        ("u@db1,db2:5433/d", ["db1:5432", "db2:5433"]),
+        ("u@[::1]:1,10.0.0.1/d", ["::1:1", "10.0.0.1:5432"]),
+        ("u@%2Frun%2Fa,db/d", ["/run/a:5432", "db:5432"]),
+        ("u@:5433/d?host=/run/a,/run/b", ["/run/a:5433", "/run/b:5433"]),
+    ])
+    func `an address has the hosts between the commas`(text: String, hosts: [String]) throws {
+        let address = try ServerAddress(parsing: "postgresql://\(text)")
+
+        #expect(address.hosts.map { "\($0.name):\($0.port)" } == hosts)
+        #expect(try ServerAddress(parsing: address.uri) == address)
+    }
+
+    @Test(arguments: [
+        ("u@h/d", "any"), ("u@h,i/d", "read-write"), ("u@h,i/d?target_session_attrs=any", "any"),
+        ("u@h/d?target_session_attrs=primary", "primary"),
+    ])
+    func `of several hosts one that takes writes is wanted`(text: String, wanted: String) throws {
+        let address = try ServerAddress(parsing: "postgresql://\(text)")
+        let parameters = address.parameters(for: address.hosts[0])
+
+        #expect(parameters.first { $0.name == "target_session_attrs" }?.value == wanted)
     }
 
     @Test func `a text for people has neither a password nor a file`() throws {
@@ -34,7 +70,15 @@ struct ServerAddressTests {
         ("postgresql://u@h/", "names no database after the host"),
         ("postgresql://u@h/d/e", "names no database after the host"),
         ("postgresql://u@/d", "names no host"),
-        ("postgresql://u@h,i/d", "names no host, or more than one"),
+        ("postgresql://u@h,/d", "has a comma with no host beside it"),
+        ("postgresql://u@,h/d", "has a comma with no host beside it"),
+        ("postgresql://u@h,i:0/d", "has a port that is no number from 1 to 65535"),
+        ("postgresql://u@a%2Fb/d", "has a host that is neither a name nor an address"),
+        (
+            "postgresql://u@h,i/d?target_session_attrs=standby",
+            "has a `target_session_attrs` that is not `any`, `read-write` or `primary`"
+        ),
+        ("postgresql://u@:1/d?host=/a,b", "has a parameter that is no absolute path"),
         ("postgresql://u@h:0/d", "has a port that is no number from 1 to 65535"),
         ("postgresql://u@h:x/d", "has a port that is no number from 1 to 65535"),
         ("postgresql://u@[::1/d", "has a `[` without its `]`"),

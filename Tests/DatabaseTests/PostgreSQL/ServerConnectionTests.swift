@@ -90,9 +90,18 @@ struct ServerConnectionTests {
     ])
     func `beyond this machine the server has to prove its name`(host: String, proves: Bool) {
         let address = ServerAddress(host: host, database: "d", user: "u")
-        let mode = address.parameters.first { $0.name == "sslmode" }?.value
+        #expect(mode(address) == (proves ? "verify-full" : "prefer"))
+    }
 
-        #expect(mode == (proves ? "verify-full" : "prefer"))
+    @Test func `one host beyond this machine makes all of them prove their names`() {
+        var address = ServerAddress(host: "/run/postgresql", database: "d", user: "u")
+        address.hosts.append(ServerAddress.Host("db.example.org"))
+
+        #expect(mode(address) == "verify-full")
+    }
+
+    private func mode(_ address: ServerAddress) -> String? {
+        address.parameters(for: address.hosts[0]).first { $0.name == "sslmode" }?.value
     }
 
     @Test func `an error has no value`() async throws {

@@ -1,0 +1,125 @@
+import CPostgreSQL
+@preconcurrency import Glibc
+
+/// Logs in to the first host of an address that lets it.
+///
+/// libpq would go through several hosts itself, but it gives up when one refuses the login, and one
+/// that is frozen would use up the time of the others.
+struct PostgresLogin {
+    let library: UnsafePointer<cpostgresql>
+    private let address: ServerAddress
+    private let passwords: PasswordFile?
+
+    /// - Throws: `DatabaseError` without libpq, and for a password file that cannot be read.
+    init(_ address: ServerAddress) throws(DatabaseError) {
+        var reason: UnsafePointer<CChar>?
+        guard let library = cpostgresql_load(&reason) else {
+            throw DatabaseError(
+                kind: .other,
+                message: "cannot load libpq (Debian's package libpq5): "
+                    + (reason.map { String(cString: $0) } ?? "no reason"), code: "libpq")
+        }
+        self.library = library
+        self.address = address
+        passwords =
+            if address.password == nil, let file = address.passwordFile {
+                try PasswordFile(file)
+            } else {
+                nil
+            }
+    }
+
+    /// Tries each host for an equal part of the time that is left.
+    ///
+    /// - Throws: `DatabaseError` with the reason of each host; `.gone` if one of them may be back
+    ///   later.
+    func connect(within patience: Duration) throws(DatabaseError) -> OpaquePointer {
+        let deadline = ContinuousClock.now + patience
+        var failures: [DatabaseError] = []
+        for (place, host) in address.hosts.enumerated() {
+            let left = (deadline - .now) / .milliseconds(address.hosts.count - place)
+            let time = Duration.milliseconds(max(1, left.rounded()))
+            do throws(DatabaseError) {
+                return try connect(to: host, within: time)
+            } catch {
+                failures.append(error)
+            }
+        }
+        var failure = failures.first(where: \.isGone) ?? failures[0]
+        if failures.count > 1 {
+            failure.message = zip(address.hosts, failures)
+                .map { host, failure in "\(host.name):\(host.port): \(failure.message)" }
+                .joined(separator: "; ")
+        }
+        throw failure
+    }
+
+    private func connect(
+        to host: ServerAddress.Host, within time: Duration
+    ) throws(DatabaseError) -> OpaquePointer {
+        let password =
+            if let passwords {
+                try passwords.password(for: host, of: address)
+            } else {
+                address.password
+            }
+        let parameters = address.parameters(for: host, password: password)
+        let names = parameters.map { strdup($0.name) } + [nil]
+        let values = parameters.map { strdup($0.value) } + [nil]
+        defer { for text in names + values { free(text) } }
+        let started = names.map { UnsafePointer($0) }.withUnsafeBufferPointer { names in
+            values.map { UnsafePointer($0) }.withUnsafeBufferPointer { values in
+                library.pointee.PQconnectStartParams(names.baseAddress, values.baseAddress, 0)
+            }
+        }
+        guard let connection = started else { throw .gone("out of memory") }
+        do throws(DatabaseError) {
+            try logIn(connection, within: time)
+            return connection
+        } catch {
+            library.pointee.PQfinish(connection)
+            throw error
+        }
+    }
+
+    private func logIn(
+        _ connection: OpaquePointer, within time: Duration
+    ) throws(DatabaseError) {
+        let deadline = ContinuousClock.now + time
+        _ = library.pointee.PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
+        var step = PGRES_POLLING_WRITING
+        while step != PGRES_POLLING_OK {
+            guard library.pointee.PQstatus(connection) != CONNECTION_BAD,
+                step != PGRES_POLLING_FAILED
+            else { throw failure(of: connection) }
+            let events = Int16(step == PGRES_POLLING_READING ? POLLIN : POLLOUT)
+            let socket = library.pointee.PQsocket(connection)
+            guard PostgresLink.wait(for: events, on: socket, until: deadline) else {
+                throw .gone("no answer from the server within \(time)")
+            }
+            step = library.pointee.PQconnectPoll(connection)
+        }
+    }
+
+    /// Why the login failed: by the server's code if it answered, which libpq has in its message
+    /// alone, as `FATAL:  28P01:  password authentication failed`.
+    private func failure(of connection: OpaquePointer) -> DatabaseError {
+        let lines = library.pointee.lines(connection)
+        let message = lines.joined(separator: "; ")
+        let words = message.split(separator: " ")
+        let code = words.firstIndex { word in
+            word.utf8.count == 6 && word.last == ":"
+                && word.dropLast().allSatisfy { $0.isASCII && ($0.isNumber || $0.isUppercase) }
+                && word.contains(where: \.isNumber)
+        }
+        guard let code else {
+            guard address.hosts.count > 1, let line = lines.first else { return .gone(message) }
+            // libpq begins with the host, as `connection to server at "db1", port 5432 failed:`.
+            let reason = line.split(separator: " failed: ", maxSplits: 1).last
+            return .gone(reason.map(String.init) ?? line)
+        }
+        // What follows the next semicolon is a place in the server's source.
+        let text = words[(code + 1)...].joined(separator: " ").split(separator: ";").first ?? ""
+        return DatabaseError(sqlState: String(words[code].dropLast()), message: String(text))
+    }
+}
