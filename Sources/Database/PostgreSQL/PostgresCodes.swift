@@ -10,6 +10,12 @@ extension DatabaseError {
             case "42P05", "26000":
                 message + "; a connection pool in between has to give each client a session of its "
                     + "own (`pool_mode = session` in pgbouncer)"
+            case "25006":
+                "the server takes no writes: `default_transaction_read_only` is on, or it is a "
+                    + "standby"
+            case "53300":
+                message + "; a loop needs 3 and each attempt up to 2: raise `max_connections`, or "
+                    + "the `CONNECTION LIMIT` of the role or the database"
             default: message
             }
         self.init(

@@ -105,6 +105,9 @@ struct PostgresLogin {
     /// alone, as `FATAL:  28P01:  password authentication failed`.
     private func failure(of connection: OpaquePointer) -> DatabaseError {
         let lines = library.pointee.lines(connection)
+        if lines.contains(where: { $0.hasSuffix(" session is read-only") }) {
+            return DatabaseError(sqlState: "25006", message: "")
+        }
         let message = lines.joined(separator: "; ")
         let words = message.split(separator: " ")
         let code = words.firstIndex { word in

@@ -45,6 +45,10 @@ public final class ServerConnection: Connection {
         super.init(
             PostgresEngine(
                 link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.lockKey ?? 0))
+        // Whatever the texts depend on is set here, since an administrator may have set it for the
+        // server, the database or the role. `default_transaction_read_only` stays as it is, and
+        // `synchronous_commit` unless a commit would not even reach the server's own disk.
+        //
         // A lock must time out before this side believes that the server has frozen. The server
         // frees the locks of a peer that has vanished, also in the middle of a query. It looks
         // twice a second for one that is gone, and finds one that is cut off by what it does not
@@ -52,6 +56,19 @@ public final class ServerConnection: Connection {
         let probe = max(1, Int64(cutOff / .seconds(3)))
         try execute(
             """
+            SET statement_timeout = 0;
+            SELECT set_config('transaction_timeout', '0', false)
+                WHERE current_setting('transaction_timeout', true) IS NOT NULL;
+            SET idle_session_timeout = 0;
+            SET idle_in_transaction_session_timeout = 0;
+            SET exit_on_error = off;
+            SET row_security = on;
+            SET default_transaction_isolation = 'read committed';
+            SET standard_conforming_strings = on;
+            SET bytea_output = hex;
+            SET extra_float_digits = 1;
+            SELECT set_config('synchronous_commit', 'local', false)
+                WHERE current_setting('synchronous_commit') = 'off';
             SET lock_timeout = \(patience * 0.9 / .milliseconds(1));
             SET search_path = \(schema), pg_catalog;
             SET client_connection_check_interval = 500;
@@ -61,7 +78,18 @@ public final class ServerConnection: Connection {
             SET tcp_user_timeout = \(cutOff / .milliseconds(1));
             """)
         guard let owner else { return }
-        try run("SELECT set_config(?, ?, false)", .text(owner.setting), .text(owner.value))
+        // Only a superuser may set this one back.
+        let replicationRole = try first(
+            """
+            SELECT current_setting('session_replication_role'), set_config(?, ?, false)
+            """, .text(owner.setting), .text(owner.value)
+        ) { $0.text(0) }
+        guard replicationRole != "replica" else {
+            throw DatabaseError(
+                kind: .other,
+                message: "`session_replication_role` is `replica` for this role or database, so "
+                    + "that the server checks no foreign keys; reset it", code: "PostgreSQL")
+        }
     }
 
     /// The socket, which is readable when a notification has arrived.

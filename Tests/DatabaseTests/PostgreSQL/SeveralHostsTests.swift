@@ -44,7 +44,8 @@ struct SeveralHostsTests {
         #expect(error?.kind == .gone)
         #expect(
             error?.message == "127.0.0.1:\(down.number): Connection refused; "
-                + "\(standby.host):5432: session is read-only")
+                + "\(standby.host):5432: the server takes no writes: "
+                + "`default_transaction_read_only` is on, or it is a standby")
         var another = standby
         another.user = "admin"
         _ = try ServerConnection(another).integer("SELECT pg_promote()")
