@@ -12,6 +12,7 @@
     each(PQfinish) \
     each(PQstatus) \
     each(PQsocket) \
+    each(PQbackendPID) \
     each(PQerrorMessage) \
     each(PQtransactionStatus) \
     each(PQsetnonblocking) \

@@ -2,12 +2,20 @@ extension DatabaseError {
     /// Creates the error of a code of PostgreSQL (its documentation, appendix A).
     ///
     /// Messages of class 22 hold the value that does not fit; they are replaced.
-    init(sqlState: String, message: String, statement: String? = nil) {
+    ///
+    /// - Parameter isPooled: whether a connection pool is between this side and the server.
+    init(
+        sqlState: String, message: String, statement: String? = nil, isPooled: Bool = false
+    ) {
+        // A prepared statement that is there already, or is not: somebody else's session. Such a one
+        // also has another `search_path`, and a pool may refuse a transaction.
+        let isShared =
+            ["42P05", "26000"].contains(sqlState)
+            || isPooled && ["42P01", "42883", "08P01"].contains(sqlState)
         let message =
             switch sqlState {
             case let code where code.hasPrefix("22"): "a value does not fit its column"
-            // A prepared statement that is there already, or is not: somebody else's session.
-            case "42P05", "26000":
+            case _ where isShared:
                 message + "; a connection pool in between has to give each client a session of its "
                     + "own (`pool_mode = session` in pgbouncer)"
             case "25006":

@@ -13,6 +13,8 @@ final class PostgresLink {
     /// Set when the connection has failed: then nothing more is tried on it.
     private(set) var fault: DatabaseError?
     private var isClosed = false
+    /// Whether a connection pool is between this side and the server.
+    var isPooled = false
     /// The statements that were posted and not yet collected, and the bytes of their values that
     /// libpq may still have.
     private var posted: [String] = []
@@ -47,6 +49,9 @@ final class PostgresLink {
     /// The socket, on which notifications arrive; -1 once it is closed.
     var socket: Int32 { isClosed ? -1 : library.pointee.PQsocket(connection) }
 
+    /// The process of the server that the login named.
+    var processID: Int64 { Int64(library.pointee.PQbackendPID(connection)) }
+
     /// Whether a transaction is open on the server, and whether a statement has failed in it. Knows
     /// only of what was collected.
     var transaction: (isOpen: Bool, hasFailed: Bool) {
@@ -63,7 +68,7 @@ final class PostgresLink {
         guard library.pointee.PQsendQuery(connection, script) == 1 else { throw lost() }
         try flush()
         var failure: DatabaseError?
-        while let result = try nextResult() {
+        while let result = try nextResult(after: failure) {
             defer { library.pointee.PQclear(result) }
             failure = failure ?? self.failure(result, script)
         }
@@ -115,7 +120,7 @@ final class PostgresLink {
         defer { library.pointee.PQclear(last) }
         var place = 0
         while true {
-            guard let result = try nextResult() else {
+            guard let result = try nextResult(after: failure) else {
                 // This separates the results of two statements.
                 try checkAlive(failure)
                 place += 1
@@ -137,13 +142,19 @@ final class PostgresLink {
     }
 
     /// Waits for the next result; `nil` if there is no other one.
-    private func nextResult() throws(DatabaseError) -> OpaquePointer? {
+    ///
+    /// - Parameter failure: what may be why the server ends the connection.
+    private func nextResult(
+        after failure: DatabaseError?
+    ) throws(DatabaseError) -> OpaquePointer? {
         let deadline = ContinuousClock.now + patience
         while library.pointee.PQisBusy(connection) != 0 {
             guard wait(for: Int16(POLLIN), until: deadline) else {
                 throw lost("no answer from the server within \(patience)")
             }
-            guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
+            guard library.pointee.PQconsumeInput(connection) == 1 else {
+                throw lost(failure?.message)
+            }
         }
         return library.pointee.PQgetResult(connection)
     }
@@ -227,7 +238,8 @@ final class PostgresLink {
                 .map { String(cString: $0) }
         }
         return DatabaseError(
-            sqlState: field("C") ?? "XX000", message: field("M") ?? lastMessage, statement: sql)
+            sqlState: field("C") ?? "XX000", message: field("M") ?? lastMessage, statement: sql,
+            isPooled: isPooled)
     }
 }
 

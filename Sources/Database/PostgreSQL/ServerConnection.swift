@@ -78,13 +78,16 @@ public final class ServerConnection: Connection {
             SET tcp_user_timeout = \(cutOff / .milliseconds(1));
             """)
         guard let owner else { return }
-        // Only a superuser may set this one back.
-        let replicationRole = try first(
+        let found = try first(
             """
-            SELECT current_setting('session_replication_role'), set_config(?, ?, false)
+            SELECT current_setting('session_replication_role'), pg_backend_pid(),
+                set_config(?, ?, false)
             """, .text(owner.setting), .text(owner.value)
-        ) { $0.text(0) }
-        guard replicationRole != "replica" else {
+        ) { row in (replicationRole: row.text(0), processID: row.integer(1)) }
+        // A pool names a process of its own invention to its clients.
+        link.isPooled = found?.processID != link.processID
+        // Only a superuser may set this one back.
+        guard found?.replicationRole != "replica" else {
             throw DatabaseError(
                 kind: .other,
                 message: "`session_replication_role` is `replica` for this role or database, so "

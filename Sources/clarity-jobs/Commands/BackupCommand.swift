@@ -37,8 +37,9 @@ struct BackupCommand {
         }
         let file = try composition.jobFile()
         try composition.requireFiles(
-            file, help: "pg_dump(1) makes a backup that `psql` reads; keep the master key elsewhere"
-        )
+            file,
+            help: "back up with `pg_dump -n clarity_history -n clarity_health`, and keep the "
+                + "master keys elsewhere")
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
         let state = try composition.ownBackups(file)

@@ -22,7 +22,9 @@ struct KeyCommand {
         }
         let file = try composition.jobFile()
         try composition.requireFiles(
-            file, help: "the key of data in a database cannot be changed yet")
+            file,
+            help: "stop the loops, take the state to files with `clarity-jobs store copy --to "
+                + "files`, rotate the key there, and copy it back; docs/fleet.md has the steps")
         var rotation = KeyRotation(
             stateDirectory: try composition.ownData(file),
             environment: try composition.keyEnvironment(file), to: newKey,
@@ -37,7 +39,10 @@ struct KeyCommand {
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        try composition.requireFiles(file, help: "`clarity-jobs store status` shows the database")
+        try composition.requireFiles(
+            file,
+            help: "`clarity-jobs store status` shows the database; docs/fleet.md has the steps "
+                + "that change its master keys")
         let state = try composition.ownData(file)
         let environment = try composition.keyEnvironment(file)
         let status = try usingHealthData { () throws(HealthStoreError) in

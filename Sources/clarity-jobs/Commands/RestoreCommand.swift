@@ -18,7 +18,10 @@ struct RestoreCommand {
                 .usage, "`restore` wants one backup at most, got \(arguments.operands.count)")
         }
         let file = try composition.jobFile()
-        try composition.requireFiles(file, help: "restore what pg_dump(1) made")
+        try composition.requireFiles(
+            file,
+            help: "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE`, and give "
+                + "psql(1) what pg_dump(1) made")
         let state = try composition.ownBackups(file)
         // A name without a slash is a backup of the state directory.
         let backup = arguments.operands.first.map {

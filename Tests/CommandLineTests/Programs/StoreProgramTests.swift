@@ -86,12 +86,36 @@ struct StoreProgramTests {
         // Nothing of it is in a file here, and the server has no key.
         let files = try playground.folder.contents().keys.filter { $0.hasPrefix("state/") }
         #expect(!files.contains { $0.contains(".db") }, "\(files)")
-        for command in [["backup"], ["restore"], ["key", "rotate"], ["key", "status"]] {
+        for (command, help) in StoreProgramTests.onFilesAlone {
             let refused = try await playground.start(command).finish()
             #expect(refused.status == 78, "\(command)")
             #expect(refused.errors.contains("works on files"), "\(refused.errors)")
+            #expect(refused.errorLines.last == "help: \(help)")
         }
     }
+
+    private static let onFilesAlone = [
+        (
+            ["backup"],
+            "back up with `pg_dump -n clarity_history -n clarity_health`, and keep the master keys "
+                + "elsewhere"
+        ),
+        (
+            ["restore"],
+            "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE`, and give psql(1) "
+                + "what pg_dump(1) made"
+        ),
+        (
+            ["key", "rotate"],
+            "stop the loops, take the state to files with `clarity-jobs store copy --to files`, "
+                + "rotate the key there, and copy it back; docs/fleet.md has the steps"
+        ),
+        (
+            ["key", "status"],
+            "`clarity-jobs store status` shows the database; docs/fleet.md has the steps that change "
+                + "its master keys"
+        ),
+    ]
 
     @Test func `an account's role needs its password and sees no other account`() async throws {
         let place = try await place(
