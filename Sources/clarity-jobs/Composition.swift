@@ -170,7 +170,7 @@ struct Composition {
     }
 
     /// The time zones installed on this machine.
-    private var zones: SystemZones { SystemZones(environment: environment) }
+    var zones: SystemZones { SystemZones(environment: environment) }
 
     /// Returns whether this machine knows a time zone of this name.
     func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }

@@ -60,8 +60,12 @@ extension Composition {
     ) throws(CommandFailure) -> Zone {
         let name = LocalZone.identifier(environment: environment)
         guard name != "UTC" else { return .utc }
-        guard let bytes = SystemZones(environment: environment).tzif(for: name) else {
-            throw CommandFailure(.configuration, "unknown time zone `\(name)` of this machine")
+        let zones = SystemZones(environment: environment)
+        guard let bytes = zones.tzif(for: name) else {
+            throw CommandFailure(
+                .configuration,
+                "unknown time zone `\(name)` of this machine"
+                    + (zones.hasZones ? "" : ": \(zones.remedy)"))
         }
         do throws(ZoneError) {
             return try Zone(identifier: name, tzif: bytes)

@@ -145,9 +145,14 @@ extension Decoding {
     ) -> Zone? {
         let zones = context.zones
         guard let bytes = zones.tzif(for: identifier) else {
+            guard identifier != "UTC" else { return .utc }
+            guard zones.hasZones else {
+                return fault(
+                    position, "time zone \(shown(identifier)) is not installed", help: zones.remedy)
+            }
             let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
             let question = near.map { "; did you mean \(shown($0))?" } ?? ""
-            let example = near == nil ? "write it as `Europe/London` or `UTC`" : nil
+            let example = near == nil ? zones.remedy : nil
             return fault(
                 position, "unknown time zone \(shown(identifier))\(question)",
                 help: help ?? example)

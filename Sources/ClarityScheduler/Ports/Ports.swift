@@ -111,3 +111,15 @@ public protocol ZoneSource: Sendable {
     /// Returns the TZif file (RFC 8536) of a zone such as `Europe/London`; `nil` for no such zone.
     func tzif(for identifier: String) -> [UInt8]?
 }
+
+extension ZoneSource {
+    /// Whether there are zones besides UTC.
+    public var hasZones: Bool { tzif(for: "Europe/London") != nil }
+
+    /// What to do about a name without a zone.
+    public var remedy: String {
+        hasZones
+            ? "write it as `Europe/London` or `UTC`"
+            : "install the time zones (Debian's package tzdata)"
+    }
+}

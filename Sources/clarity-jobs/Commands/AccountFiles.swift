@@ -41,7 +41,7 @@ struct AccountFiles {
             throw CommandFailure(
                 arguments["from"] == nil ? .usage : .faultyInput,
                 "\(row.place): unknown time zone `\(zone)`",
-                "help: write it as `Europe/London` or `UTC`")
+                "help: \(composition.zones.remedy)")
         }
         rows.removeAll { row in known.contains { $0.id == row.id } }
         try checkReceipts(rows, file)

@@ -85,7 +85,7 @@ struct SourceCommands {
         if let name = arguments["time-zone"], !composition.hasZone(name) {
             throw CommandFailure(
                 .usage, "--time-zone `\(name)` is no time zone that this machine knows",
-                "help: write it as `Europe/London` or `UTC`")
+                "help: \(composition.zones.remedy)")
         }
         for name in arguments.all("prefer") where name.isEmpty || name.contains("\n") {
             throw CommandFailure(.usage, "--prefer wants the name of a device or an app")

@@ -133,6 +133,32 @@ struct JobFileRelationTests {
             ])
     }
 
+    @Test(arguments: ["Europe/London", "europe/london", nil])
+    func `a machine without time zones is told how to get them`(name: String?) {
+        let zone = name.map { ", time_zone: \($0)" } ?? ""
+        let text = JobFileSamples.file(job: "schedule: { cron: '0 0 * * *'\(zone) }")
+
+        let faults = JobFileSamples.faults(text, zones: SampleZones(isEmpty: true))
+
+        #expect(
+            faults == [
+                """
+                jobs.yaml:6:\(name == nil ? 23 : 47): time zone `\(name ?? "Europe/Berlin")` is not \
+                installed
+                help: install the time zones (Debian's package tzdata)
+                """
+            ])
+    }
+
+    @Test func `UTC needs no installed time zones`() {
+        let text = JobFileSamples.file(job: "schedule: { cron: '0 0 * * *' }")
+
+        let faults = JobFileSamples.faults(
+            text, localZone: "UTC", zones: SampleZones(isEmpty: true))
+
+        #expect(faults == [])
+    }
+
     @Test func `a fault of a schedule hides no other of it`() {
         let text = JobFileSamples.file(
             job: "schedule: { every: 1 hour, phase: 5m, time_zone: UTC, not_before: today }")

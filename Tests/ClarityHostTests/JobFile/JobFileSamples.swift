@@ -70,24 +70,28 @@ enum JobFileSamples {
         ])
 
     static func reader(
-        localZone: String = "Europe/Berlin", host: String = "ada"
+        localZone: String = "Europe/Berlin", host: String = "ada",
+        zones: SampleZones = SampleZones()
     ) -> JobFileReader {
         JobFileReader(
-            catalogue: catalogue, zones: SampleZones(), home: "/home/ada",
+            catalogue: catalogue, zones: zones, home: "/home/ada",
             workingDirectory: "/srv/clarity", localZone: localZone, host: host)
     }
 
     /// Reads a text as a job file, or throws its faults.
     static func read(
-        _ text: String, path: String = "jobs.yaml", localZone: String = "Europe/Berlin"
+        _ text: String, path: String = "jobs.yaml", localZone: String = "Europe/Berlin",
+        zones: SampleZones = SampleZones()
     ) throws(JobFileFaults) -> JobFile {
-        try reader(localZone: localZone).read(Array(text.utf8), path: path)
+        try reader(localZone: localZone, zones: zones).read(Array(text.utf8), path: path)
     }
 
     /// Returns the printed faults of a text; the list is empty if there are none.
-    static func faults(_ text: String, localZone: String = "Europe/Berlin") -> [String] {
+    static func faults(
+        _ text: String, localZone: String = "Europe/Berlin", zones: SampleZones = SampleZones()
+    ) -> [String] {
         do throws(JobFileFaults) {
-            _ = try read(text, localZone: localZone)
+            _ = try read(text, localZone: localZone, zones: zones)
             return []
         } catch {
             return error.faults.map { $0.text(path: error.path) }
@@ -110,8 +114,11 @@ enum JobFileSamples {
 
 /// Zones that follow one rule each, made here so that no test needs the machine's zones.
 struct SampleZones: ZoneSource {
+    var isEmpty = false
+
     func tzif(for identifier: String) -> [UInt8]? {
         switch identifier {
+        case _ where isEmpty: nil
         case "Europe/London": Self.bytes(rule: "GMT0BST,M3.5.0/1,M10.5.0")
         case "Europe/Berlin": Self.bytes(rule: "CET-1CEST,M3.5.0,M10.5.0/3")
         case "America/New_York": Self.bytes(rule: "EST5EDT,M3.2.0,M11.1.0")

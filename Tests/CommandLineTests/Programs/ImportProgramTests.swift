@@ -223,6 +223,8 @@ struct ImportProgramTests {
         let result = try await playground.run(
             "import", path, "-q", "--since", "2026-01-02", "--time-zone", "Europe/Berlin")
         let unknown = try await playground.run("import", path, "--time-zone", "Europe/Atlantis")
+        let without = try await playground.run(
+            "import", path, "--time-zone", "Europe/London", environment: ["TZDIR": "/nonexistent"])
 
         #expect(
             result.output
@@ -232,6 +234,11 @@ struct ImportProgramTests {
                 64,
                 "clarity-jobs: --time-zone `Europe/Atlantis` is no time zone that this machine knows",
                 "help: write it as `Europe/London` or `UTC`"))
+        #expect(
+            without.isRefusal(
+                64,
+                "clarity-jobs: --time-zone `Europe/London` is no time zone that this machine knows",
+                "help: install the time zones (Debian's package tzdata)"))
     }
 
     @Test func `the job file's settings of the same path apply`() async throws {
