@@ -64,8 +64,8 @@ extension Composition {
         guard let bytes = zones.tzif(for: name) else {
             throw CommandFailure(
                 .configuration,
-                "unknown time zone `\(name)` of this machine"
-                    + (zones.hasZones ? "" : ": \(zones.remedy)"))
+                "\(zones.absence(of: "`\(name)`")) of this machine"
+                    + (zones.hasZones ? "" : "; \(zones.remedy)"))
         }
         do throws(ZoneError) {
             return try Zone(identifier: name, tzif: bytes)

@@ -64,7 +64,7 @@ final class WorkBench: Sendable {
     /// Runs one attempt, and returns its outcome and its reports.
     func attempt(
         _ kind: String, _ options: [String: String] = [:], checkpoint: String? = nil,
-        conditions: OrderConditions = OrderConditions(),
+        conditions: OrderConditions = OrderConditions(), environment: [String: String] = [:],
         isEnding: @escaping @Sendable () -> Bool = { false }
     ) async -> (outcome: Outcome, reports: Reports) {
         let reports = Mutex(Reports())
@@ -72,7 +72,7 @@ final class WorkBench: Sendable {
         order.checkpoint = checkpoint
         order.conditions = conditions
         let outcome = await AttemptRunner.run(
-            order, environment: [:], clock: clock, transport: { backend },
+            order, environment: environment, clock: clock, transport: { backend },
             report: { report in reports.withLock { $0.take(report) } }, isEnding: isEnding)
         // An event that a kind emits but does not declare would be lost with a killed attempt.
         let declared = clarityCatalogue.kinds.first { $0.kind == order.kind }?.events ?? []

@@ -99,6 +99,7 @@ public struct JobFileReader: Sendable {
         }
         decoding.report(document.duplicateKeys)
         var file = file(root, memory, &decoding)
+        if now != nil, decoding.faults.isEmpty { decoding.warnOfLocalZone(at: root.position) }
         let warnings = decoding.warnings.inOrder.placed(in: root)
         file?.warnings = warnings
         guard let file, decoding.faults.isEmpty else {

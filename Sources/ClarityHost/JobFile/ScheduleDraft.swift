@@ -146,22 +146,32 @@ extension Decoding {
         let zones = context.zones
         guard let bytes = zones.tzif(for: identifier) else {
             guard identifier != "UTC" else { return .utc }
-            guard zones.hasZones else {
-                return fault(
-                    position, "time zone \(shown(identifier)) is not installed", help: zones.remedy)
-            }
+            let absence = zones.absence(of: shown(identifier))
+            guard zones.hasZones else { return fault(position, absence, help: zones.remedy) }
             let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
             let question = near.map { "; did you mean \(shown($0))?" } ?? ""
             let example = near == nil ? zones.remedy : nil
             return fault(
-                position, "unknown time zone \(shown(identifier))\(question)",
-                help: help ?? example)
+                position, "\(absence)\(question)", help: help ?? example)
         }
         do throws(ZoneError) {
             return try Zone(identifier: identifier, tzif: bytes)
         } catch {
             return fault(position, "\(error)", help: help ?? "the machine's tzdata is at fault")
         }
+    }
+}
+
+extension Decoding {
+    /// Warns if nobody knows the machine's own zone. Where a job depends on it, that is a fault.
+    mutating func warnOfLocalZone(at position: YAMLNode.Position) {
+        let (name, zones) = (context.localZone, context.zones)
+        guard name != "UTC", zones.tzif(for: name) == nil else { return }
+        warn(
+            position,
+            "\(zones.absence(of: shown(name))), so that times of this machine are shown in UTC",
+            help: zones.hasZones
+                ? "give the name of its time zone in the variable `TZ`" : zones.remedy)
     }
 }
 

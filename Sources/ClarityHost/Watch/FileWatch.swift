@@ -10,7 +10,12 @@ import Synchronization
 ///
 /// For a named file, watches its folder: an export arrives as a new file under the old name. A file
 /// counts as changed when its writer closes it or when it is moved into place, so that nobody reads
-/// a half-written file. If the folder of a file does not exist, the file is not watched.
+/// a half-written file. A symbolic link counts as soon as it is there. If the folder of a file does
+/// not exist, the file is not watched.
+///
+/// A named file is also watched itself, because its folder does not hear of a writer that knows it by
+/// another path: one that is mounted over its place, as in a container. If such a mount's original is
+/// replaced by another file, nothing changes here, and no event comes.
 ///
 /// In a named folder, every file counts unless its name shows that it is still being written: it
 /// begins with a dot, or ends in `.tmp` or `.part`. Files that leave the folder count only if that is
@@ -45,8 +50,10 @@ public struct FileWatch: Sendable {
     /// An inotify descriptor, and the names that count in each watched folder.
     final class Watch: Sendable {
         private struct Names {
-            /// The file names that count, by watched folder.
-            var files: [Int32: Set<String>] = [:]
+            /// The paths that count, by watched folder and name.
+            var files: [Int32: [String: String]] = [:]
+            /// The watches of the named files themselves, by path.
+            var inodes: [String: Int32] = [:]
             /// The folders to watch once they are created: paths by watched parent folder and name.
             var folders: [Int32: [String: String]] = [:]
             /// The folders in which every file counts.
@@ -66,8 +73,9 @@ public struct FileWatch: Sendable {
             names.withLock { names in
                 for path in paths + folders {
                     guard let (watch, name) = watchFolder(of: path) else { continue }
-                    names.files[watch, default: []].insert(name)
+                    names.files[watch, default: [:]][name] = path
                 }
+                for path in paths { watchInode(at: path, &names) }
                 for path in folders {
                     if let (watch, name) = watchFolder(of: path) {
                         names.folders[watch, default: [:]][name] = path
@@ -93,11 +101,24 @@ public struct FileWatch: Sendable {
             return watch < 0 ? nil : (watch, String(path[path.index(after: slash)...]))
         }
 
+        /// Watches the file that is at a path now, instead of the one that was there.
+        private func watchInode(at path: String, _ names: inout Names) {
+            let watch = inotify_add_watch(
+                descriptor, path, UInt32(IN_CLOSE_WRITE) | UInt32(IN_MASK_ADD))
+            let former = names.inodes.updateValue(watch, forKey: path)
+            if let former, former >= 0, former != watch { inotify_rm_watch(descriptor, former) }
+        }
+
         private func watchContents(of path: String, _ names: inout Names) {
             let watch = inotify_add_watch(
                 descriptor, path,
                 UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR) | removals | UInt32(IN_MASK_ADD))
             if watch >= 0 { names.whole.insert(watch) }
+        }
+
+        private static func isLink(_ path: String) -> Bool {
+            var status = stat()
+            return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
         }
 
         /// Reads the pending events, and returns whether any of them counts.
@@ -143,11 +164,16 @@ public struct FileWatch: Sendable {
                 watchContents(of: path, &names)
                 return true
             }
-            // A file that was only created is not written yet.
-            guard mask & (UInt32(IN_CLOSE_WRITE | IN_MOVED_TO) | removals) != 0 else {
-                return false
+            if names.inodes.values.contains(watch) { return true }
+            let path = names.files[watch]?[name]
+            if let path, names.inodes[path] != nil, mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0 {
+                watchInode(at: path, &names)
             }
-            if names.files[watch]?.contains(name) == true { return true }
+            // A file that was only created is not written yet; a link is complete.
+            guard mask & (UInt32(IN_CLOSE_WRITE | IN_MOVED_TO) | removals) != 0 else {
+                return path.map(Watch.isLink) ?? false
+            }
+            if path != nil { return true }
             return names.whole.contains(watch) && !FileWatch.isOnItsWay(name)
         }
     }

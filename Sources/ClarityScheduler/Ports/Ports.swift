@@ -116,6 +116,16 @@ extension ZoneSource {
     /// Whether there are zones besides UTC.
     public var hasZones: Bool { tzif(for: "Europe/London") != nil }
 
+    /// Returns why a name has no zone.
+    ///
+    /// - Parameter shown: the name as messages show it, in backticks; the path of a file for a zone
+    ///   without a name.
+    public func absence(of shown: String) -> String {
+        guard hasZones else { return "time zone \(shown) is not installed" }
+        return shown.hasPrefix("`/")
+            ? "no installed time zone equals \(shown)" : "unknown time zone \(shown)"
+    }
+
     /// What to do about a name without a zone.
     public var remedy: String {
         hasZones

@@ -43,6 +43,51 @@ public struct SystemZones: ZoneSource {
         }
     }
 
+    /// Returns the name of the zone whose file has these bytes; `nil` for none.
+    ///
+    /// Reads the whole folder. Of several names, takes `UTC`, else one that the tz database gives to
+    /// a place (zone1970.tab), else the first one.
+    func name(ofFile bytes: [UInt8]) -> String? {
+        // Other forms of the same zones, and names for what an administrator has chosen.
+        let ignored: Set = ["posix", "right", "posixrules", "localtime"]
+        var names: [String] = []
+        var folders = [""]
+        while let folder = folders.popLast() {
+            for entry in SystemZones.entries(of: "\(directory)/\(folder)") {
+                let name = folder + entry
+                var status = stat()
+                guard SystemZones.isName(name), !ignored.contains(name),
+                    stat("\(directory)/\(name)", &status) == 0
+                else { continue }
+                if status.st_mode & S_IFMT == S_IFDIR {
+                    folders.append("\(name)/")
+                } else if status.st_size == bytes.count, tzif(for: name) == bytes {
+                    names.append(name)
+                }
+            }
+        }
+        let places = Set(placeNames)
+        return names.contains("UTC")
+            ? "UTC" : names.filter(places.contains).min() ?? names.min()
+    }
+
+    /// The names in zone1970.tab, in its third column.
+    private var placeNames: [String] {
+        let bytes = readRegularFile("\(directory)/zone1970.tab", atMost: 1 << 20) ?? []
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
+            let columns = line.split(separator: "\t")
+            return columns.count > 2 && !line.hasPrefix("#") ? String(columns[2]) : nil
+        }
+    }
+
+    private static func entries(of folder: String) -> [String] {
+        do throws(WholeFile.Fault) {
+            return try WholeFile.names(in: folder)
+        } catch {
+            return []
+        }
+    }
+
     private static func isName(_ identifier: String) -> Bool {
         identifier.utf8.count <= 100
             && identifier.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
@@ -79,12 +124,16 @@ package func readRegularFile(_ path: String, atMost limit: Int) -> [UInt8]? {
 public enum LocalZone {
     /// Returns the zone's name.
     ///
-    /// The first of these that exists gives the name: `TZ` in the environment, the target of the
-    /// link `localtime`, the file `timezone` beside it. Without them the zone is `UTC`.
+    /// The first of these that exists gives the name: `TZ` in the environment, `localtime`, the file
+    /// `timezone` beside it. Without them the zone is `UTC`.
+    ///
+    /// `localtime` is a link into a folder of zones. Or it is a copy of a zone's file, as where it is
+    /// mounted into a container: then the name is that of the installed zone with the same bytes,
+    /// and the one in `timezone` if that is one of several. To find it reads all zones.
     ///
     /// The name is not checked. `TZ` may contain a rule (`CET-1CEST,M3.5.0,M10.5.0/3`) instead of a
-    /// name. It is returned unchanged, so that looking it up fails instead of silently using
-    /// another zone. An empty `TZ` means UTC, as in tzset(3).
+    /// name. It is returned unchanged, and a copy that equals no zone as its path, so that looking it
+    /// up fails instead of silently using another zone. An empty `TZ` means UTC, as in tzset(3).
     public static func identifier(
         environment: [String: String], configuration: String = "/etc"
     ) -> String {
@@ -93,15 +142,21 @@ public enum LocalZone {
             if name.isEmpty { return "UTC" }
             return nameAfterZoneinfo(name) ?? name
         }
-        if let target = linkTarget("\(configuration)/localtime") {
-            if let name = nameAfterZoneinfo(target) { return name }
-        }
+        let path = "\(configuration)/localtime"
+        if let name = linkTarget(path).flatMap(nameAfterZoneinfo) { return name }
         // Debian writes the name here, for systems where `localtime` is a copy of the zone's file.
-        if let bytes = readRegularFile("\(configuration)/timezone", atMost: 1024) {
-            let line = String(decoding: bytes, as: UTF8.self).prefix { !$0.isWhitespace }
-            if !line.isEmpty { return String(line) }
+        let line = readRegularFile("\(configuration)/timezone", atMost: 1024).map {
+            String(decoding: $0, as: UTF8.self).prefix { !$0.isWhitespace }
         }
-        return "UTC"
+        let named = line.flatMap { $0.isEmpty ? nil : String($0) }
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return named ?? "UTC" }
+        guard let bytes = readRegularFile(path, atMost: SystemZones.largestFileBytes) else {
+            return path
+        }
+        let zones = SystemZones(environment: environment)
+        if let named, zones.tzif(for: named) == bytes { return named }
+        return zones.name(ofFile: bytes) ?? path
     }
 
     /// Returns `Europe/Berlin` for `/usr/share/zoneinfo/Europe/Berlin`.

@@ -118,7 +118,7 @@ public struct NotifyAttempt {
         if let text = target.rules.quiet {
             let zones = SystemZones(environment: environment)
             let name = LocalZone.identifier(environment: environment)
-            guard let zone = zones.zone(named: name) ?? zones.zone(named: "UTC") else {
+            guard let zone = zones.zone(named: name) else {
                 throw Failure(.configuration, "this machine's time zone `\(name)` is not known")
             }
             do throws(ExpressionError) {

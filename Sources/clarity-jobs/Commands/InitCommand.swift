@@ -69,9 +69,9 @@ struct InitCommand {
         answers.path = try answer(
             "path", "The file or folder", answers.source.usualPath
         ) { $0.hasPrefix("/") || $0.hasPrefix("~/") ? nil : "write the whole path, or `~/...`" }
+        let local = LocalZone.identifier(environment: composition.environment)
         answers.timeZone = try answer(
-            "time-zone", "The time zone of your days",
-            LocalZone.identifier(environment: composition.environment)
+            "time-zone", "The time zone of your days", composition.hasZone(local) ? local : nil
         ) { composition.hasZone($0) ? nil : "this machine knows no such time zone" }
         answers.hours = try choice(
             "hours", "When to upload", SetupAnswers.Hours.self, answers.hours)

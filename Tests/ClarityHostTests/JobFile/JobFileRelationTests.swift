@@ -1,3 +1,4 @@
+import ClarityScheduler
 import Testing
 
 @testable import ClarityHost
@@ -129,6 +130,33 @@ struct JobFileRelationTests {
                 """
                 jobs.yaml:6:23: unknown time zone `CET-1CEST`
                 help: that is what the machine says; name one with `time_zone`
+                """
+            ])
+    }
+
+    @Test func `a machine's zone that has no name is a fault where it counts, else a warning`()
+        throws
+    {
+        let reader = JobFileSamples.reader(localZone: "/etc/localtime")
+        let counting = JobFileSamples.file(job: "schedule: { cron: '0 0 * * *' }")
+        let other = JobFileSamples.file(job: "schedule: { every: 4h }")
+
+        let file = try reader.read(
+            Array(other.utf8), path: "jobs.yaml", warningAt: Instant(millisecondsSince1970: 0))
+
+        #expect(
+            JobFileSamples.faults(counting, localZone: "/etc/localtime") == [
+                """
+                jobs.yaml:6:23: no installed time zone equals `/etc/localtime`
+                help: that is what the machine says; name one with `time_zone`
+                """
+            ])
+        #expect(
+            file.warnings.map { $0.text(path: "jobs.yaml", isWarning: true) } == [
+                """
+                jobs.yaml:1:1: warning: no installed time zone equals `/etc/localtime`, so that times \
+                of this machine are shown in UTC
+                help: give the name of its time zone in the variable `TZ`
                 """
             ])
     }

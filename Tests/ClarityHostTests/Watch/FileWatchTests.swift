@@ -79,6 +79,48 @@ struct FileWatchTests {
         #expect(after)
     }
 
+    /// As with /etc/localtime, which ln(1) and `timedatectl` replace in these ways.
+    @Test func `a link that appears has changed`() throws {
+        let path = "\(folder.path)/localtime"
+        let watch = try #require(FileWatch.Watch([path]))
+        defer { close(watch.descriptor) }
+
+        symlink("/usr/share/zoneinfo/Europe/Paris", path)
+        let made = watch.takeEvents()
+        symlink("/usr/share/zoneinfo/Asia/Tokyo", "\(folder.path)/new")
+        let other = watch.takeEvents()
+        rename("\(folder.path)/new", path)
+        let replaced = watch.takeEvents()
+        unlink(path)
+        try folder.write("localtime", [1])
+        let written = watch.takeEvents()
+
+        #expect(made && !other && replaced && written)
+    }
+
+    /// As a file that is mounted from elsewhere changes: not in the folder that is watched.
+    @Test func `a file that is written by another path has changed`() throws {
+        let path = "\(folder.path)/localtime"
+        try folder.write("localtime", [1])
+        mkdir("\(folder.path)/elsewhere", 0o700)
+        link(path, "\(folder.path)/elsewhere/zone")
+        let watch = try #require(FileWatch.Watch([path]))
+        defer { close(watch.descriptor) }
+
+        try folder.write("elsewhere/zone", [2])
+        let first = watch.takeEvents()
+        try folder.write("new", [3])
+        link("\(folder.path)/new", "\(folder.path)/elsewhere/new")
+        rename("\(folder.path)/new", path)
+        let replaced = watch.takeEvents()
+        try folder.write("elsewhere/new", [4])
+        let second = watch.takeEvents()
+        try folder.write("elsewhere/zone", [5])
+        let former = watch.takeEvents()
+
+        #expect(first && replaced && second && !former)
+    }
+
     // MARK: Folders
 
     @Test(arguments: [

@@ -136,6 +136,19 @@ struct NotifyAttemptTests {
         #expect(quiet == 0 && bodies(bench).count == 1)
     }
 
+    @Test func `quiet hours in a time zone that nobody knows are a fault`() async {
+        let bench = WorkBench()
+        let options = Self.ntfy.merging(["notify.0.quiet": "08:00-09:00"]) { $1 }
+
+        let run = await bench.attempt(
+            "notify", Notice.options([Self.failed]).merging(options) { $1 },
+            environment: ["TZ": "Mars/Base"])
+
+        let failure = Failure(
+            .configuration, "this machine's time zone `Mars/Base` is not known")
+        #expect(run.outcome == .failure(failure))
+    }
+
     @Test func `samples for a person and missed goals are found in the health data`() async throws {
         let bench = WorkBench()
         try bench.logIn()
