@@ -10,8 +10,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
     struct Process {
         var planner: Planner
         let store: any RunStore
-        /// Whether it ends as soon as nothing runs, as a process that was asked for a run does.
-        let endsWhenIdle: Bool
+        let scope: Planner.Scope
         var hasReloaded = false
         var isDraining = false
         var workers: [RunID: TrialWorker] = [:]
@@ -134,12 +133,12 @@ public struct PlannerTrial<Bed: RunStoreBed> {
 
     private mutating func start() throws {
         let (store, owner) = try bed.open()
-        let scope: Planner.Scope = draw.isOne(in: 5) ? .requested : .everything
+        let scope = draw.one(of: [Planner.Scope.requested, .due, .everything, .everything])
         let planner = Planner(
             jobs: JobSet(draw.jobs(around: moment.wall)), owner: owner,
             maxParallel: Int(draw.number(1...3)), scope: scope, seed: draw.seed)
         processes.append(
-            Process(planner: planner, store: store, endsWhenIdle: scope == .requested))
+            Process(planner: planner, store: store, scope: scope))
         note("\(owner) starts, scope \(scope)")
         try decide(processes.count - 1, [.tick])
     }
@@ -184,7 +183,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         guard again.wakeAfter.map({ $0 > .zero }) ?? true || plan.acts.contains(where: isWarning)
         else { throw BrokenRule("a scheduler sleeps between its looks") }
         let process = processes[index]
-        if plan.isIdle, process.isDraining || process.endsWhenIdle {
+        if plan.isIdle, process.isDraining || process.scope != .everything {
             processes.remove(at: index)
             bed.end(process.owner)
             note("\(process.owner) returns")
@@ -215,8 +214,9 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         try repeated.check()
         let rules = PlannerTrialRules(
             jobs: Dictionary(uniqueKeysWithValues: planner.jobs.jobs.map { ($0.id, $0) }),
-            planner: planner, hasReloaded: process.hasReloaded, workers: process.workers,
-            isDraining: process.isDraining, moment: moment, conditions: conditions,
+            planner: planner, scope: process.scope, hasReloaded: process.hasReloaded,
+            workers: process.workers, isDraining: process.isDraining, moment: moment,
+            conditions: conditions,
             before: before, after: try process.store.ledger(), plan: plan)
         try rules.check(&tallies)
         for act in plan.acts { process.perform(act, at: moment.elapsed) }
@@ -265,7 +265,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         processes = [
             Process(
                 planner: Planner(jobs: JobSet(jobs), owner: owner, maxParallel: 4, seed: draw.seed),
-                store: store, endsWhenIdle: false)
+                store: store, scope: .everything)
         ]
         note("calm: \(owner) starts")
     }

@@ -4,6 +4,7 @@ import ClarityScheduler
 struct PlannerTrialRules {
     let jobs: [JobID: Job]
     let planner: Planner
+    let scope: Planner.Scope
     let hasReloaded: Bool
     /// The attempts of this process before the acts of the decision.
     let workers: [RunID: TrialWorker]
@@ -153,7 +154,8 @@ struct PlannerTrialRules {
 
     private func isAhead(_ other: Run, of run: Run) -> Bool {
         let (first, second) = (other.trigger == .backfill, run.trigger == .backfill)
-        return first == second ? other.id < run.id : second
+        // A scheduler of what is due leaves later occurrences to the next one.
+        return first == second ? other.id < run.id : second && scope != .due
     }
 
     /// The number of attempts of other processes. Those whose lease has lapsed are gone.

@@ -21,8 +21,11 @@ struct RepeatedDecision {
         }
         let concerned = concernedJobs
         guard !concerned.isEmpty else { return }
+        // Without jobs in between there is no agenda left: the ledger of the others says nothing of
+        // the clocks that were set back since it was made.
         let alone = handle(
-            [reload(keeping: concerned)] + events.filter { !$0.isReload },
+            [.reload(JobSet([]), maxParallel: 1), reload(keeping: concerned)]
+                + events.filter { !$0.isReload },
             ledger.copy { concerned.contains($0) })
         let (wanted, got) = (outcome(of: plan, concerned), outcome(of: alone, concerned))
         guard got == wanted else {

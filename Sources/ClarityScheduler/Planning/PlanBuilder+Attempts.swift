@@ -153,7 +153,7 @@ extension PlanBuilder {
             uniqueKeysWithValues: planner.requestedRuns.enumerated().map { ($1, $0) })
         var accounts: [RunID: AccountID] = [:]
         var turns = runsInTurn.compactMap { run in
-            guard isInScope(run), let priority = planner.jobs.priority(of: run.job) else {
+            guard isInScope(run.id), let priority = planner.jobs.priority(of: run.job) else {
                 return nil as Turn?
             }
             accounts[run.id] = run.job.account
@@ -193,14 +193,6 @@ extension PlanBuilder {
             first[run.job] = min(first[run.job] ?? run.id, run.id)
         }
         return waiting.filter { $0.trigger != .backfill || first[$0.job] == $0.id }
-    }
-
-    private func isInScope(_ run: Run) -> Bool {
-        switch planner.scope {
-        case .everything: true
-        case .requested: planner.requestedRuns.contains(run.id)
-        case .nothing: false
-        }
     }
 
     /// Asks the unmet checks of a run that waits for nothing else, if none has a valid answer.

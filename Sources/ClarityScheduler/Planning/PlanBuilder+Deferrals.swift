@@ -89,7 +89,8 @@ extension PlanBuilder {
     }
 
     /// Returns the unfinished run of the same job that has to finish first: a running one, or an
-    /// older one, even while it waits for a retry. Backfills come after all other runs.
+    /// older one, even while it waits for a retry. Backfills come after all other runs that this
+    /// planner may start.
     func runAhead(of run: Run) -> Run? {
         // In the order of their ids: the first match is ahead of all others.
         for id in openRunNumbers(of: run.job) {
@@ -97,7 +98,7 @@ extension PlanBuilder {
             if other.state == .running { return other }
             let isBefore =
                 other.isWaitingBackfill == run.isWaitingBackfill
-                ? id < run.id : run.isWaitingBackfill
+                ? id < run.id : run.isWaitingBackfill && isInScope(id)
             if isBefore { return other }
         }
         return nil

@@ -5,8 +5,10 @@ extension PlanBuilder {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
         // Events count however the attempt ends. The job itself does not react to them, so that no
         // job keeps itself running for ever.
-        for name in end.events.sorted() { enqueueRuns(on: name, from: attempt.job.id) }
-        if !end.hasLastWord { supposeEvents(of: attempt.job, in: run(id)) }
+        for name in end.events.sorted() {
+            enqueueRuns(on: name, from: attempt.job.id, of: id)
+        }
+        if !end.hasLastWord { supposeEvents(of: attempt.job, in: id, run(id)?.trigger) }
         // A process that has taken over the lease decides about the run from now on.
         guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
             return
@@ -96,7 +98,7 @@ extension PlanBuilder {
                     finishedAt: moment.wall, result: .succeeded,
                     reason: "its scheduler `\(owner)` ended before it could record this")))
         guard let job = planner.jobs[run.job] else { return }
-        supposeEvents(of: job, in: run)
+        supposeEvents(of: job, in: run.id, run.trigger)
         enqueueFollowers(of: run, job)
     }
 
@@ -140,7 +142,7 @@ extension PlanBuilder {
             }
             put(run)
             if let job = planner.jobs[run.job] {
-                supposeEvents(of: job, in: run)
+                supposeEvents(of: job, in: run.id, run.trigger)
                 if run.state == .failed { enqueueFollowers(of: run, job) }
             }
             add(
@@ -158,9 +160,9 @@ extension PlanBuilder {
     ///
     /// If an event started the run, the other jobs wait first, so that jobs that wait for each
     /// other's events and break do not chase each other.
-    private mutating func supposeEvents(of emitter: Job, in run: Run?) {
+    private mutating func supposeEvents(of emitter: Job, in run: RunID, _ trigger: Trigger?) {
         for name in emitter.emits.sorted() {
-            enqueueRuns(on: name, from: emitter.id, isDelayed: run?.trigger == .event)
+            enqueueRuns(on: name, from: emitter.id, of: run, isDelayed: trigger == .event)
         }
     }
 

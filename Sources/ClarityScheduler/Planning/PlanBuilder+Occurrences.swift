@@ -129,15 +129,17 @@ extension PlanBuilder {
         }
     }
 
-    /// Enqueues jobs with flex as soon as their window is open and nothing holds them back.
+    /// Enqueues jobs with flex as soon as their window is open and nothing holds them back, if a
+    /// run that is enqueued now is one that the planner may start.
     mutating func startFlexibly() {
         while let entry = planner.earlyAgenda.popFirst(through: moment.wall) {
             planner.flexible.insert(entry.place)
         }
         if let next = planner.earlyAgenda.first { wake(after: next.at - moment.wall) }
-        guard !planner.flexible.isEmpty, !planner.isDraining, planner.scope == .everything else {
-            return
-        }
+        guard !planner.flexible.isEmpty, !planner.isDraining,
+            planner.scope == .everything || planner.scope == .due,
+            isInScope(RunID(nextRun))
+        else { return }
         for place in planner.flexible.sorted() {
             guard let job = planner.jobs.job(at: place) else { continue }
             let clock = clock(of: job)

@@ -71,20 +71,27 @@ extension PlanBuilder {
 
     /// Enqueues a run of each other job of the same account that names in `on:` an event that a
     /// job's attempt emitted.
-    mutating func enqueueRuns(on name: EventName, from emitter: JobID, isDelayed: Bool = false) {
+    mutating func enqueueRuns(
+        on name: EventName, from emitter: JobID, of run: RunID, isDelayed: Bool = false
+    ) {
         let listeners = planner.jobs.jobs(on: name, of: emitter.account)
-        enqueueRuns(of: listeners.filter { $0.id != emitter }, isDelayed: isDelayed)
+            .filter { $0.id != emitter }
+        enqueueRuns(of: listeners, isDelayed: isDelayed, emittedBy: run)
     }
 
     /// Enqueues a run of each job that has no waiting run.
     ///
     /// An event during a run causes another run after it, because its cause may have come too late
     /// for the current run. With `isDelayed`, the new run first waits as after a first failure.
-    private mutating func enqueueRuns(of jobs: [Job], isDelayed: Bool = false) {
+    private mutating func enqueueRuns(
+        of jobs: [Job], isDelayed: Bool = false, emittedBy run: RunID? = nil
+    ) {
         for job in jobs {
-            if presentRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
             let notBefore = isDelayed ? moment.wall + job.retry.initial : nil
-            enqueue(job, .event, for: moment.wall, notBefore: notBefore)
+            let next =
+                waitingRun(of: job.id)
+                ?? enqueue(job, .event, for: moment.wall, notBefore: notBefore)
+            if let run { noteFollowing(next, from: run) }
         }
     }
 
@@ -115,12 +122,17 @@ extension PlanBuilder {
     mutating func enqueueFollowers(of run: Run, _ job: Job) {
         for id in run.state == .failed ? job.thenFailed : job.then {
             guard let follower = planner.jobs[id] else { continue }
-            let waiting = presentRuns(of: id).first { $0.state == .enqueued }
             let next =
-                waiting?.id
+                waitingRun(of: id)
                 ?? enqueue(follower, .chain, for: moment.wall, causedBy: run.id)
             if planner.requestedRuns.contains(run.id) { noteRequested(next) }
+            noteFollowing(next, from: run.id)
         }
+    }
+
+    /// Returns a job's waiting run that stands for another one.
+    private func waitingRun(of job: JobID) -> RunID? {
+        presentRuns(of: job).first { $0.state == .enqueued }?.id
     }
 
     /// Ends an unfinished run for another reason than its work: at once if it waits, otherwise
@@ -145,5 +157,9 @@ extension PlanBuilder {
 
     private mutating func noteRequested(_ run: RunID) {
         if !planner.requestedRuns.contains(run) { planner.requestedRuns.append(run) }
+    }
+
+    private mutating func noteFollowing(_ next: RunID, from run: RunID) {
+        if planner.scope == .due, isInScope(run) { planner.following.insert(next) }
     }
 }

@@ -12,7 +12,7 @@ struct PlanBuilder {
     private var changedOrder: [RunID] = []
     private var newByJob: [JobID: [RunID]] = [:]
     private var records: [JobID: JobRecord] = [:]
-    private var nextRun: Int64
+    private(set) var nextRun: Int64
     private var result = Plan()
 
     init(
@@ -48,6 +48,7 @@ struct PlanBuilder {
         watchAttempts()
         startWaitingRuns()
         prune()
+        if planner.lastAtBeginning == nil { planner.lastAtBeginning = RunID(nextRun - 1) }
     }
 
     private mutating func take(_ event: Planner.Event) {
@@ -95,6 +96,17 @@ struct PlanBuilder {
 
     /// Returns an unfinished run, or one that this decision has ended.
     func run(_ id: RunID) -> Run? { changedRuns[id] ?? ledger.open[id] }
+
+    /// Whether the planner may start a run.
+    func isInScope(_ run: RunID) -> Bool {
+        switch planner.scope {
+        case .everything: true
+        case .due:
+            planner.lastAtBeginning.map { run <= $0 } ?? true || planner.following.contains(run)
+        case .requested: planner.requestedRuns.contains(run)
+        case .nothing: false
+        }
+    }
 
     /// Returns the unfinished runs of a job, oldest first.
     func openRuns(of job: JobID) -> [Run] {

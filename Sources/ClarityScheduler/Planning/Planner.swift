@@ -8,6 +8,9 @@ public struct Planner: Sendable {
     public enum Scope: Sendable {
         /// All that are due.
         case everything
+        /// Those that are enqueued when its first decision ends, and those that follow from them
+        /// by `then` or an event. Later occurrences are enqueued for other schedulers.
+        case due
         /// Those that were requested from it, and those that follow from them by `then`.
         case requested
         /// None: it records requests, and other processes carry them out.
@@ -76,6 +79,10 @@ public struct Planner: Sendable {
     public let seed: UInt64
 
     var scope: Scope
+    /// The last run that was enqueued at the end of the first decision; `nil` until then.
+    var lastAtBeginning: RunID?
+    /// The later runs that follow from those with the scope `due`.
+    var following: Set<RunID> = []
     /// The requested runs and those that follow from them, in the order of the requests.
     var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
@@ -135,7 +142,9 @@ public struct Planner: Sendable {
     /// A process that runs named jobs or only records requests is no scheduler, and leaves the boot
     /// to one.
     private func noticing(_ known: String?, _ events: [Event]) -> [Event] {
-        guard let boot, boot != known, scope == .everything, !isDraining else { return events }
+        guard let boot, boot != known, scope == .everything || scope == .due, !isDraining else {
+            return events
+        }
         return [.happened(.boot)] + events
     }
 }

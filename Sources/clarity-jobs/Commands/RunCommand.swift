@@ -127,7 +127,7 @@ struct RunCommand {
     private func decide(
         _ file: JobFile, _ ledger: Ledger, _ monitor: HostConditions
     ) -> Quiet? {
-        var planner = composition.planner(file, owner: "", scope: .everything)
+        var planner = composition.planner(file, owner: "", scope: .due)
         let moment = composition.clock.moment
         let plan = planner.handle(
             [.tick] + composition.sourcesSeen(file, monitor), at: moment,
@@ -136,7 +136,7 @@ struct RunCommand {
         return Quiet(plan: plan, at: moment.wall, isForClockAlone: ledger.open.isEmpty)
     }
 
-    /// Runs `jobs`, or everything that is due if it is `nil`.
+    /// Runs `jobs`, or everything that is due now if it is `nil`.
     private func run(
         _ jobs: [JobID]?, of file: JobFile, _ monitor: HostConditions, on events: EventThread,
         reporter: RunReporter
@@ -144,7 +144,7 @@ struct RunCommand {
         let isDue = jobs == nil
         let store = try composition.store(file)
         let planner = composition.planner(
-            file, owner: store.owner, scope: isDue ? .everything : .requested)
+            file, owner: store.owner, scope: isDue ? .due : .requested)
         let signals = TerminationSignals(on: events)
         let steering = LoopSteering()
         let happenings = steering.events()

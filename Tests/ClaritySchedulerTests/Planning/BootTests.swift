@@ -12,10 +12,11 @@ struct BootTests {
         ]
     }
 
-    @Test func `the first decision of a boot enqueues who waits for it, in the same transaction`()
-        throws
-    {
-        var desk = PlanningDesk(try jobs(), boot: "first")
+    @Test(arguments: [Planner.Scope.everything, .due])
+    func `the first decision of a boot enqueues who waits for it, in the same transaction`(
+        scope: Planner.Scope
+    ) throws {
+        var desk = PlanningDesk(try jobs(), scope: scope, boot: "first")
 
         let plan = try desk.handle(.tick)
 

@@ -113,6 +113,33 @@ struct RunProgramTests {
         #expect(try await playground.sandbox?.count("metrics") == 5)
     }
 
+    @Test func `run --due ends although each run takes longer than its interval`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, _ in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            jobs:
+              - id: slow
+                kind: command
+                schedule: { every: 1s }
+                overlap: queue
+                options: { command: [sleep, 2] }
+
+            """
+        }
+
+        let first = try await playground.run("run", "--due")
+        let afterFirst = try await playground.history("slow").map(\.state)
+        let second = try await playground.run("run", "--due")
+
+        #expect(first.status == 0 && first.output == "" && first.errors == "", "\(first.errors)")
+        #expect(afterFirst == ["enqueued", "succeeded"])
+        #expect(second.status == 0, "\(second.errors)")
+        #expect(
+            try await playground.history("slow").map(\.state)
+                == ["enqueued", "succeeded", "succeeded"])
+    }
+
     @Test func `a due job that waits for a login is reported in one line, once`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 1)
