@@ -41,7 +41,8 @@ struct RepeatedDecision {
         return planner.handle(events, at: moment, conditions: conditions, ledger: ledger)
     }
 
-    /// The jobs for which the plan decides more than how far their schedules have been processed.
+    /// The jobs for which the plan decides more than how far their schedules have been processed,
+    /// and those whose runs may have reserved a place.
     private var concernedJobs: Set<JobID> {
         let runs = plan.changes.reduce(into: ledger.open) { runs, change in
             if case .put(let run) = change { runs[run.id] = run }
@@ -58,7 +59,9 @@ struct RepeatedDecision {
             }
         }
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
-        return Set(changed + signalled)
+        // A run whose check is being asked reserves a place, and so holds others back.
+        let reserving = plan.asks.isEmpty ? [] : plan.waiting.map(\.job)
+        return Set(changed + signalled + reserving)
     }
 
     /// Returns a reload that removes all other jobs. Their attempts continue and keep their places.

@@ -49,6 +49,8 @@ public struct JobExplanation: Hashable, Sendable {
         case attemptGone
         /// One of the running attempts has to end and free its slot under `max_parallel`.
         case slot
+        /// A check that is being asked for another run has to answer.
+        case answer
         /// Somebody has to resume the job; otherwise the pause ends at `until`, if there is one.
         case resume(until: Instant?)
         /// Time has to pass, unless somebody requests a run.
@@ -158,7 +160,7 @@ extension PlanBuilder {
         case .paused: .resume(until: record(of: job.id).pause?.until)
         case .overlap:
             if deferral.subject == PlanBuilder.maxParallel {
-                .slot
+                deferral.isForReservation ? .answer : .slot
             } else {
                 runAhead(of: run).map { .finish($0.id) } ?? .attemptGone
             }

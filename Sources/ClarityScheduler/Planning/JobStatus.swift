@@ -82,9 +82,10 @@ extension PlanBuilder {
     }
 
     /// Returns the deferral for `max_parallel` that the process that would start the run has
-    /// recorded, with the runs that hold the slots now.
+    /// recorded, with the runs that hold the slots now, or with those that had reserved one.
     private mutating func slotWanted(by run: Run) -> Deferral? {
         var noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
+        if let noted, noted.isForReservation { return noted }
         // The record is out of date once nothing runs.
         guard attempts > 0 else { return nil }
         noted?.measured = slotsTaken

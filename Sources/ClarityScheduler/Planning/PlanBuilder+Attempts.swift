@@ -19,28 +19,44 @@ extension PlanBuilder {
     /// Starts the runs that may start and records why the others wait. Requested runs come first,
     /// in their order, then the others by priority. Within a priority the accounts take turns, and
     /// each account's runs come by the longest due.
+    ///
+    /// A run that waits only for the answer to a check reserves a slot, so that none that comes
+    /// after it takes the slot meanwhile.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
         // The same for every run that waits for a slot, because no attempt ends here.
         var noSlot: Deferral?
+        var reservations: [String] = []
+        var askedSince: [RunID: Duration] = [:]
         for turn in startOrder() {
             guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
             else { continue }
             var deferrals = deferrals(of: run, job)
             let mayStart = deferrals.isEmpty
-            if mayStart, attempts >= planner.maxParallel {
-                let deferral = noSlot ?? waitForSlot()
+            let isFull = attempts + reservations.count >= planner.maxParallel
+            if mayStart, isFull {
+                let deferral = noSlot ?? waitForSlot(behind: reservations)
                 noSlot = deferral
                 deferrals = [deferral]
             }
-            record(deferrals, of: run)
             if !mayStart {
-                askChecks(job, for: run, deferrals)
+                let asked = askChecks(job, for: run, deferrals)
+                if !asked.isEmpty {
+                    let since = planner.askedSince[run.id] ?? moment.elapsed
+                    askedSince[run.id] = since
+                    let rest = since + Planner.longestReservation - moment.elapsed
+                    if !isFull, rest > .zero {
+                        let names = asked.map { "`\($0)`" }.joined(separator: ", ")
+                        reservations.append("run \(run.id) of \(job.id) waits for check \(names)")
+                        wake(after: rest)
+                    }
+                }
                 add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
-            } else if deferrals.isEmpty {
-                start(run, job)
             }
+            record(deferrals, of: run, isBeingAsked: askedSince[run.id] != nil)
+            if deferrals.isEmpty { start(run, job) }
         }
+        planner.askedSince = askedSince
     }
 
     /// Stops an attempt: warns it at once, and kills it after the warning time of its job.
@@ -196,8 +212,11 @@ extension PlanBuilder {
     }
 
     /// Asks the unmet checks of a run that waits for nothing else, if none has a valid answer.
-    private mutating func askChecks(_ job: Job, for run: Run, _ deferrals: [Deferral]) {
-        guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return }
+    /// Returns the checks that are being asked.
+    private mutating func askChecks(
+        _ job: Job, for run: Run, _ deferrals: [Deferral]
+    ) -> [String] {
+        guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return [] }
         let relaxed = relaxed(job, for: run)
         let conditions = conditions
         let unmet = requirements(of: run, job).map(\.constraint).filter {
@@ -207,26 +226,33 @@ extension PlanBuilder {
         let checks = unmet.compactMap { constraint in
             if case .check(let check) = constraint { check } else { nil as Check? }
         }
-        guard checks.count == unmet.count else { return }
+        guard checks.count == unmet.count else { return [] }
         let unasked = checks.filter { check in
             !(conditions.checks[check.name].map { check.isValid($0, at: moment.wall) } ?? false)
         }
         // While a valid answer says no, the other answers change nothing.
-        guard unasked.count == checks.count else { return }
+        guard unasked.count == checks.count else { return [] }
         for check in unasked { ask(check.name) }
+        return unasked.map(\.name)
     }
 
     /// Records what a run waits for, if that has changed.
     ///
     /// A change of the runs that hold the slots is not recorded: it comes with each attempt, for
-    /// every waiting run, and the runs themselves show it.
-    private mutating func record(_ deferrals: [Deferral], of run: Run) {
+    /// every waiting run, and the runs themselves show it. Nothing else shows a reservation.
+    ///
+    /// A run that waited for a slot still does while its check is being asked again: it is not
+    /// missed because the former answer has become too old meanwhile.
+    private mutating func record(_ deferrals: [Deferral], of run: Run, isBeingAsked: Bool) {
         let known = ledger.waits[run.id] ?? []
+        let wantedSlot = known.map(\.subject) == [PlanBuilder.maxParallel]
         let wantsSlotAsBefore =
-            known.map(\.subject) == [PlanBuilder.maxParallel]
-            && deferrals.map(\.subject) == [PlanBuilder.maxParallel]
+            wantedSlot && deferrals.map(\.subject) == [PlanBuilder.maxParallel]
             && known[0].wanted == deferrals[0].wanted
-        guard known != deferrals, !wantsSlotAsBefore else { return }
+            && !known[0].isForReservation && !deferrals[0].isForReservation
+        guard known != deferrals, !wantsSlotAsBefore, !(wantedSlot && isBeingAsked) else {
+            return
+        }
         add(.deferred(run.id, deferrals, at: moment.wall))
     }
 

@@ -34,18 +34,31 @@ extension PlanBuilder {
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
-    /// Returns the deferral of a run that could start if fewer attempts were running.
-    mutating func waitForSlot() -> Deferral {
+    /// Returns the deferral of a run that could start if fewer attempts were running, or if fewer
+    /// runs before it had reserved a slot.
+    mutating func waitForSlot(behind reservations: [String]) -> Deferral {
         // Another process announces the end of its attempt at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
-            measured: slotsTaken, source: "leases of this state directory")
+            measured: slotsTaken + PlanBuilder.reserved(reservations),
+            source: reservations.isEmpty
+                ? "leases of this state directory" : Deferral.reservation)
     }
 
     /// How many slots are taken, and by which runs.
-    var slotsTaken: String { mutating get { "\(attempts): \(slotHolders)" } }
+    var slotsTaken: String {
+        mutating get { attempts == 0 ? "0" : "\(attempts): \(slotHolders)" }
+    }
+
+    /// Returns how many slots are reserved, and by which runs; at most four of them by name.
+    private static func reserved(_ reservations: [String]) -> String {
+        guard !reservations.isEmpty else { return "" }
+        return ", and \(reservations.count) reserved: "
+            + reservations.prefix(4).joined(separator: ", ")
+            + (reservations.count > 4 ? " and \(reservations.count - 4) more" : "")
+    }
 
     /// The number of running attempts, in all processes that share the state.
     var attempts: Int {
@@ -211,6 +224,16 @@ extension PlanBuilder {
             wake(after: next.after - late)
         }
         return deferrals
+    }
+}
+
+extension Deferral {
+    /// The source of a deferral by runs that reserve a slot.
+    fileprivate static let reservation = "a check that is being asked"
+
+    /// Whether the run waits for a slot that a run before it has reserved.
+    var isForReservation: Bool {
+        subject == PlanBuilder.maxParallel && source == Deferral.reservation
     }
 }
 

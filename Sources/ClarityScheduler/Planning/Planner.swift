@@ -63,6 +63,9 @@ public struct Planner: Sendable {
     public static let clockTolerance: Duration = .seconds(3 * 3600)
     /// How many attempts of a run may vanish in a row before one counts as failed.
     public static let toleratedInterruptions = 3
+    /// How long a run reserves a place while its checks are being asked: longer than any check may
+    /// take to answer, so that only a check whose answer gets lost meets this limit.
+    public static let longestReservation: Duration = .seconds(360)
     /// The history is pruned again after this many new runs or this time, whichever is first.
     public static let pruneEvery = (runs: Int64(200), span: Duration.seconds(86_400))
 
@@ -90,6 +93,8 @@ public struct Planner: Sendable {
     var turns = 0
     /// Which of them was the last one of each account.
     var lastTurns: [AccountID: Int] = [:]
+    /// Since when the checks of each waiting run are being asked, on the elapsed clock.
+    var askedSince: [RunID: Duration] = [:]
     var isDraining = false
     /// Whether there was a network at the last check; `nil` before the first one.
     var wasConnected: Bool?

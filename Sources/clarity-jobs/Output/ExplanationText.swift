@@ -98,6 +98,7 @@ struct ExplanationText {
         case .finish(let run): "run \(run) has to finish"
         case .attemptGone: "an attempt that is being ended has to be gone"
         case .slot: "one of the attempts that run has to end"
+        case .answer: "a check that is being asked for another run has to answer"
         case .resume(nil): "clarity-jobs resume \(job.id)"
         case .resume(let until?):
             "clarity-jobs resume \(job.id), or wait until \(RunText.seconds(until))"
