@@ -77,11 +77,14 @@ extension PlanBuilder {
             run.failure = failure
             release(&run, after: nil, attempt, end, .interrupted)
         case .cancelled:
+            let hasSucceeded = end.result == .reported(.success)
             run.failure = Failure(
                 .work,
                 run.stopReason == .superseded
-                    ? "a later occurrence took its place" : "cancelled while it ran")
-            close(&run, .cancelled, attempt, end, .stopped)
+                    ? "a later occurrence took its place"
+                    : "cancelled while it ran"
+                        + (hasSucceeded ? "; its attempt ended with success all the same" : ""))
+            close(&run, .cancelled, attempt, end, hasSucceeded ? .succeeded : .stopped)
         }
     }
 
@@ -200,8 +203,9 @@ extension PlanBuilder {
         on end: AttemptEnd, of attempt: AttemptInFlight, _ run: Run
     ) -> EndVerdict {
         switch (end.result, run.stopReason) {
+        case (_, .cancelled): return .cancelled
         case (.reported(.success), _): return .succeeded
-        case (_, .cancelled), (_, .superseded): return .cancelled
+        case (_, .superseded): return .cancelled
         case (.reported(.failure(let failure)), _): return .failed(failure)
         case (.reported(.retry(_, let failure)), .timeout) where !end.tally.hasCounted:
             // The worker obeyed its warning without a count above zero: a backend that hangs looks

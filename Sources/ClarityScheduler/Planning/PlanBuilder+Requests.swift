@@ -139,8 +139,16 @@ extension PlanBuilder {
     /// through the process that runs it.
     private mutating func end(_ run: Run, _ reason: StopReason, _ words: String) {
         guard run.state == .enqueued else {
-            if planner.inFlight[run.id] != nil {
+            if let attempt = planner.inFlight[run.id] {
                 stop(run.id, reason)
+                // If the attempt is being stopped for a passing reason, the run ends all the same.
+                if let former = run.stopRequest ?? attempt.stop, former != reason,
+                    former != .cancelled
+                {
+                    var run = run
+                    run.stopRequest = reason
+                    put(run)
+                }
             } else {
                 add(.requestStop(run.id, reason))
             }

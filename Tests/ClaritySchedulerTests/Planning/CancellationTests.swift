@@ -34,14 +34,53 @@ struct CancellationTests {
         #expect(desk.store.attempts[RunID(1)]?[1]?.result == .stopped)
     }
 
-    @Test func `work that was done before it heard of its end has succeeded`() throws {
-        var desk = PlanningDesk([try job()])
+    @Test func `a cancelled run whose attempt still succeeds is cancelled, and nothing follows`()
+        throws
+    {
+        var desk = PlanningDesk([try job(then: [try id("b")]), try job("b", schedule: nil)])
         try desk.handle(.tick)
         try desk.handle(.cancel(RunID(1)))
 
         try desk.handle(.finished(RunID(1), .success()))
 
+        let run = try #require(desk.store.runs[RunID(1)])
+        #expect(run.state == .cancelled)
+        #expect(run.stopReason == .cancelled)
+        #expect(
+            run.failure?.reason
+                == "cancelled while it ran; its attempt ended with success all the same")
+        #expect(desk.store.attempts[RunID(1)]?[1]?.result == .succeeded)
+        #expect(desk.store.runs.count == 1)
+    }
+
+    @Test func `a run that does its work before a later occurrence ends it has succeeded`() throws {
+        var desk = PlanningDesk(
+            [try job(schedule: .every(.seconds(60)), overlap: .replace, then: [try id("b")])]
+                + [try job("b", schedule: nil)])
+        try desk.handle(.tick)
+        desk.pass(.seconds(60))
+        try desk.handle(.tick)
+
+        let plan = try desk.handle(.finished(RunID(1), .success()))
+
         #expect(desk.store.runs[RunID(1)]?.state == .succeeded)
+        #expect(plan.started.map(\.job) == [try id("a"), try id("b")])
+    }
+
+    @Test func `a run that is cancelled after the warning of its timeout is cancelled`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        desk.pass(.seconds(80))
+        let warned = try desk.handle(.tick)
+
+        let cancelled = try desk.handle(.cancel(RunID(1)))
+        let ended = try desk.handle(.finished(RunID(1), .killed()))
+
+        #expect(warned.signals == [RunID(1): .warn])
+        #expect(cancelled.signals == [:])
+        #expect(ended.started == [])
+        #expect(desk.store.runs[RunID(1)]?.state == .cancelled)
+        #expect(desk.store.runs[RunID(1)]?.stopReason == .cancelled)
     }
 
     @Test func `a run of another process is ended by that process when it is asked`() throws {
