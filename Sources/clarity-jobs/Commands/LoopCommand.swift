@@ -26,15 +26,14 @@ struct LoopCommand {
         metrics.note()
         let inForce = JobFileInForce(file)
         let steering = LoopSteering()
+        let reported = ReportedRuns()
         let turns = LoopTurns(
             composition, inForce, monitor, reports, steering, on: events
         ) { change in
             metrics.note()
             reports.note(change)
             // Standard error is the journal here. Standard output is for results.
-            guard case .put(let run) = change, run.state != .running,
-                run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
-            else { return }
+            guard let run = reported.run(in: change), !LoopCommand.isIdleUpload(run) else { return }
             console.note(RunText.line(run, isWhole: console.isVerbose))
         }
         // Opened before anything is said, so that a history that cannot be used is all that is said.

@@ -16,6 +16,7 @@ final class RunReporter: Sendable {
     private let detail: Detail
     /// The progress of the runs, for a person at a terminal.
     let display: RunDisplay
+    private let reported = ReportedRuns()
     private let runs = Mutex<[Run]>([])
     /// Whether the user was told that a login is missing. Once is enough: all jobs share the
     /// session.
@@ -35,9 +36,7 @@ final class RunReporter: Sendable {
 
     /// Receives each change once it is durable.
     func observe(_ change: LedgerChange) {
-        guard case .put(let run) = change, run.state != .running,
-            run.state.isFinished || run.attempts > 0
-        else { return }
+        guard let run = reported.run(in: change) else { return }
         runs.withLock { runs in
             runs.removeAll { $0.id == run.id }
             runs.append(run)
