@@ -15,6 +15,8 @@ public struct JobStatus: Hashable, Sendable {
     /// The oldest occurrence that is more than 15 minutes overdue and that no scheduler has looked
     /// at; `nil` if there is none.
     public var overdueSince: Instant?
+    /// When the job's schedule goes on, because the wall clock was set back; `nil` if it was not.
+    public var setBackUntil: Instant?
 }
 
 extension Planner {
@@ -46,7 +48,8 @@ extension PlanBuilder {
         return JobStatus(
             job: job.id, next: next, nextStart: nextStart(of: job, next, open), open: open,
             deferrals: deferrals,
-            overdueSince: job.schedule?.overdue(after: clock(of: job), at: moment.wall))
+            overdueSince: job.schedule?.overdue(after: clock(of: job), at: moment.wall),
+            setBackUntil: job.schedule?.setBackUntil(clock(of: job), at: moment.wall))
     }
 
     /// Returns the run that would start next: the one that waits, or a hypothetical one.
@@ -100,6 +103,18 @@ extension Schedule {
         next(after: clock.considered, anchor: clock.anchor).flatMap {
             now - $0 > PlanBuilder.onTime ? $0 : nil
         }
+    }
+
+    /// Returns when the schedule goes on, if it waits until a wall clock that was set back is where
+    /// it was; `nil` if it does not wait, or if it has no occurrence left.
+    ///
+    /// An occurrence that `flex` let start early is ahead of the clock as well.
+    public func setBackUntil(_ clock: JobClock, at now: Instant) -> Instant? {
+        let ahead = clock.considered - now
+        guard ahead > flex, ahead <= Planner.clockTolerance + flex,
+            next(after: clock.considered, anchor: clock.anchor) != nil
+        else { return nil }
+        return clock.considered
     }
 }
 

@@ -31,7 +31,7 @@ struct ListCommand {
             return [
                 job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
                 status?.nextStart.map(RunText.seconds) ?? "-", state(status),
-                overdue(status) ?? waits(waitsFor(status)),
+                overdue(status) ?? waits(waitsFor(status), setBackUntil: status?.setBackUntil),
             ]
         }
         composition.console.results(
@@ -45,7 +45,8 @@ struct ListCommand {
         [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
             "class": .string(job.jobClass.rawValue), "next": .text(status?.nextStart),
-            "state": .string(state(status)), "overdue": .text(overdue),
+            "set_back_until": .text(status?.setBackUntil), "state": .string(state(status)),
+            "overdue": .text(overdue),
             "waiting_on": .array(waitsFor(status).map { .object(RunText.members($0)) }),
         ]
     }
@@ -60,9 +61,12 @@ struct ListCommand {
     ///
     /// `not due` replaces every reason that is only a time, because the column beside it shows
     /// that.
-    private func waits(_ deferrals: [Deferral]) -> String {
+    private func waits(_ deferrals: [Deferral], setBackUntil: Instant?) -> String {
         let others = deferrals.filter { $0.reason != .notDue }
-        if others.isEmpty { return deferrals.isEmpty ? "" : "not due" }
+        if others.isEmpty {
+            let setBack = setBackUntil.map { "; \(JobStatusText.setBack(until: $0))" } ?? ""
+            return deferrals.isEmpty ? "" : "not due\(setBack)"
+        }
         return others.map(RunText.line).joined(separator: "; ")
     }
 

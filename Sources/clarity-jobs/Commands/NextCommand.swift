@@ -27,8 +27,15 @@ struct NextCommand {
             if file.disabled.contains(job.id) {
                 note("\(job.id): `enabled: false` in the job file")
             } else if let schedule = job.schedule {
+                let setBackUntil = ledger.jobs[job.id]?.clock.flatMap {
+                    schedule.setBackUntil($0, at: now)
+                }
+                if let setBackUntil {
+                    note("\(job.id): \(JobStatusText.setBack(until: setBackUntil))")
+                }
                 let occurrences = JobOccurrences(
-                    of: job.id, schedule, anchor: ledger.anchor(of: job.id) ?? now, after: now,
+                    of: job.id, schedule, anchor: ledger.anchor(of: job.id) ?? now,
+                    after: setBackUntil ?? now,
                     zone: schedule.zone ?? localZone, aroundChanges: isAroundChanges)
                 var first = occurrences
                 if first.next() == nil {

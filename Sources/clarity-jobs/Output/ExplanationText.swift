@@ -23,7 +23,7 @@ struct ExplanationText {
         var lines = [
             "\(job.id): \(job.kind), \(job.jobClass.rawValue), \(job.priority.rawValue) priority",
             "schedule: \(job.schedule?.description ?? "none")",
-            "next: \(explanation.status.nextStart.map(RunText.seconds) ?? "-")",
+            "next: \(next)",
             "state: \(state)",
         ]
         if isRunning, let waiting = explanation.waiting {
@@ -39,6 +39,12 @@ struct ExplanationText {
         if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }
         lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
         return lines + ["likely: \(StartText.words(explanation.start))"]
+    }
+
+    private var next: String {
+        let next = explanation.status.nextStart.map(RunText.seconds) ?? "-"
+        let setBack = explanation.status.setBackUntil.map(JobStatusText.setBack)
+        return [next, setBack].compactMap(\.self).joined(separator: "; ")
     }
 
     private var isRunning: Bool { open?.state == .running }
@@ -163,6 +169,7 @@ struct ExplanationText {
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
             "class": .string(job.jobClass.rawValue), "priority": .string(job.priority.rawValue),
             "schedule": .text(job.schedule), "next": .text(explanation.status.nextStart),
+            "set_back_until": .text(explanation.status.setBackUntil),
             "state": .string(open?.state.rawValue ?? "idle"),
             "run": open.map { .integer($0.id.rawValue) } ?? .null,
             "trigger": .text(open?.trigger.rawValue), "scheduled_for": .text(open?.scheduledFor),

@@ -25,6 +25,13 @@ enum JobStatusText {
         return "overdue by \(Duration.seconds(minutes * 60).text): no scheduler has run \(since)"
     }
 
+    /// Returns text that follows the job's next time and a semicolon, if its schedule waits until
+    /// the clock is where it was.
+    static func setBack(until instant: Instant) -> String {
+        "the clock was set back: the schedule goes on at \(RunText.seconds(instant)), "
+            + "where it had been"
+    }
+
     /// Returns text such as
     /// `waits for network: wanted connected, is no route (netlink), since ...`.
     static func words(_ facts: Facts) -> String {
@@ -40,7 +47,8 @@ enum JobStatusText {
         }
         let waits = holding(status)
         guard !waits.isEmpty else {
-            let next = status.nextStart.map { "is due \(RunText.seconds($0))" }
+            let clock = status.setBackUntil.map { "; \(setBack(until: $0))" } ?? ""
+            let next = status.nextStart.map { "is due \(RunText.seconds($0))\(clock)" }
             return (next ?? "starts by event, chain or request") + failure
         }
         let words = waits.map { deferral in

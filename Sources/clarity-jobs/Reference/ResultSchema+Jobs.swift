@@ -134,6 +134,9 @@ extension ResultSchema {
             .init("kind", .text, "kind of the job"),
             .init("class", .text, "class of the job"),
             .init(maybe: "next", .instant, "when it is due next"),
+            .init(
+                maybe: "set_back_until", .instant,
+                "when the schedule goes on, because the clock was set back"),
             .init("state", .text, "`disabled`, `idle`, `enqueued` or `running`"),
             .init(maybe: "overdue", .text, "since when no scheduler has run, in words"),
             .init("waiting_on", .list(.shared("deferral")), "what holds the job back now"),
@@ -179,6 +182,9 @@ extension ResultSchema {
             .init("priority", .text, "priority of the job"),
             .init(maybe: "schedule", .text, "the schedule as the job file writes it"),
             .init(maybe: "next", .instant, "when it is due next"),
+            .init(
+                maybe: "set_back_until", .instant,
+                "when the schedule goes on, because the clock was set back"),
             .init("state", .text, "`idle`, `enqueued` or `running`"),
             .init(maybe: "run", .integer, "number of the unfinished run"),
             .init(maybe: "trigger", .text, "what made that run"),

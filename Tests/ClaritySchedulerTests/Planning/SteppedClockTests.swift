@@ -101,4 +101,41 @@ struct SteppedClockTests {
 
         #expect(statuses.map(\.next) == [.noon - .seconds(86_400 - 4 * 3600)])
     }
+
+    @Test(arguments: [(Duration.seconds(600), true), (.seconds(4 * 3600), false)])
+    func `the status says until when a schedule waits for a clock that was set back`(
+        step: Duration, waits: Bool
+    ) throws {
+        var desk = PlanningDesk(
+            [try job(schedule: .every(.seconds(3600))), try job("b", schedule: nil)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+        func statuses() throws -> [JobStatus] {
+            desk.planner.statuses(
+                at: desk.moment, conditions: desk.conditions, ledger: try desk.store.ledger())
+        }
+        let before = try statuses()
+
+        desk.moment.wall = .noon - step
+        let after = try statuses()
+
+        #expect(before.map(\.setBackUntil) == [nil, nil])
+        #expect(after.map(\.setBackUntil) == [waits ? .noon : nil, nil])
+    }
+
+    @Test func `an occurrence that flex started early does not look like a clock set back`() throws
+    {
+        let schedule = Schedule(.every(.seconds(3600), phase: nil), flex: .seconds(1800))
+        var desk = PlanningDesk([try job(schedule: schedule)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+        desk.pass(.seconds(1800))
+        try desk.handle(.tick)
+
+        let status = desk.planner.statuses(
+            at: desk.moment, conditions: desk.conditions, ledger: try desk.store.ledger())
+
+        #expect(status.map(\.next) == [.noon + .seconds(7200)])
+        #expect(status.map(\.setBackUntil) == [nil])
+    }
 }

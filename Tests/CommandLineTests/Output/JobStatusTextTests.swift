@@ -23,13 +23,14 @@ import Testing
     }
 
     private func facts(
-        next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil
+        next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil,
+        setBackUntil: Instant? = nil
     ) throws -> JobStatusText.Facts {
         JobStatusText.Facts(
             status: JobStatus(
                 job: try #require(JobID("a")), next: next ? at : nil,
                 nextStart: next ? at : nil, open: open,
-                deferrals: deferrals),
+                deferrals: deferrals, setBackUntil: setBackUntil),
             since: ["network": at], last: last)
     }
 
@@ -46,6 +47,11 @@ import Testing
             (try facts(next: true, [notDue]), "is due 2025-10-09T08:53:20Z", false),
             // No run is requested, so none waits for the network.
             (try facts(next: true, [notDue, network]), "is due 2025-10-09T08:53:20Z", false),
+            (
+                try facts(next: true, [notDue], setBackUntil: at - .seconds(60)),
+                "is due 2025-10-09T08:53:20Z; the clock was set back: the schedule goes on at "
+                    + "2025-10-09T08:52:20Z, where it had been", false
+            ),
             (try facts([notDue]), "starts by event, chain or request", false),
             (
                 try facts(next: true, [notDue], last: run(.failed, failure: "no route")),

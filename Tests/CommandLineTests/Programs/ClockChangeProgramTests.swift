@@ -1,3 +1,4 @@
+import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
@@ -44,5 +45,42 @@ struct ClockChangeProgramTests {
         #expect(before == [])
         #expect(end.status == 143)
         #expect(try await playground.lastRun(of: "clock")["trigger"] == .string("event"))
+    }
+
+    @Test func `each command that shows a next time says that the clock was set back`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { url, _ in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            jobs:
+              - { id: tick, kind: command, schedule: { every: 1h }, options: { command: [echo] } }
+
+            """
+        }
+        let due = try await playground.run("run", "--due")
+        let anchor = try #require(
+            try await playground.lastRun(of: "tick")["scheduled_for"].text.flatMap {
+                Instant(rfc3339: $0)
+            })
+        let (was, next) = (
+            Instant(secondsSince1970: anchor.secondsSince1970),
+            Instant(secondsSince1970: anchor.secondsSince1970) + .seconds(3600)
+        )
+        let now = "\(anchor - .seconds(3600))"
+
+        let explain = try await playground.run("explain", "tick", "--now", now)
+        let status = try await playground.run("status", "--now", now)
+        let list = try await playground.run("list", "--now", now)
+        let coming = try await playground.run("next", "-n", "1", "--now", now)
+
+        let said = "the clock was set back: the schedule goes on at \(was), where it had been"
+        #expect(due.status == 0, "\(due.errors)")
+        #expect(explain.outputLines.contains("next: \(next); \(said)"), "\(explain.output)")
+        #expect(status.output.contains("is due \(next); \(said)"), "\(status.output)")
+        #expect(list.output.contains("not due; \(said)"), "\(list.output)")
+        #expect(coming.errorLines == ["tick: \(said)"])
+        #expect(coming.output.contains("tick  "))
     }
 }

@@ -116,7 +116,10 @@ struct HistoryProgramTests {
         try #require(before.count == 6 && after.count == 6 && lines.count == 7)
         for job in before + after {
             #expect(
-                job.keys == ["job", "kind", "class", "next", "state", "overdue", "waiting_on"])
+                job.keys == [
+                    "job", "kind", "class", "next", "set_back_until", "state", "overdue",
+                    "waiting_on",
+                ])
         }
         #expect(
             before.map { $0["job"].text } == [
