@@ -143,6 +143,32 @@ struct CancellationTests {
         #expect(after.started.map(\.run) == [RunID(2)])
     }
 
+    @Test(arguments: [
+        (OverlapPolicy.skip, CatchUpPolicy.latest, [RunState.enqueued]),
+        (.queue, .latest, [.enqueued]),
+        (.skip, .all(CatchUpBounds()), [.enqueued, .enqueued]),
+        (.replace, .latest, [.cancelled, .enqueued]),
+    ])
+    func `a run that waits for its retry takes an occurrence in, is ahead of it, or gives way`(
+        overlap: OverlapPolicy, catchUp: CatchUpPolicy, states: [RunState]
+    ) throws {
+        var desk = PlanningDesk(
+            [
+                try job(
+                    schedule: .every(.seconds(60)), constraints: [.idle], overlap: overlap,
+                    catchUp: catchUp)
+            ])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .retry()))
+        desk.conditions.idle.value = false
+
+        desk.pass(.seconds(60))
+        try desk.handle(.tick)
+
+        let runs = desk.store.runs.values.sorted { $0.id < $1.id }
+        #expect(runs.map(\.state) == states)
+    }
+
     @Test func `under overlap replace a run that waits gives way at once`() throws {
         var desk = PlanningDesk(
             [try job(schedule: .every(.seconds(60)), constraints: [.idle], overlap: .replace)])

@@ -81,6 +81,28 @@ struct PatienceTests {
         #expect(running.signals == [:])
     }
 
+    @Test(arguments: [(OverlapPolicy.queue, true), (.replace, false)])
+    func `relax counts from the first occurrence of a run, and anew for one that replaces it`(
+        overlap: OverlapPolicy, drops: Bool
+    ) throws {
+        var desk = PlanningDesk(
+            [
+                try job(
+                    schedule: .every(hour), constraints: [.idle],
+                    relaxations: [Relaxation(after: .seconds(5400), drops: "idle")],
+                    overlap: overlap)
+            ])
+        desk.conditions.idle = busy
+        try desk.handle(.tick)
+        desk.pass(hour)
+        try desk.handle(.tick)
+
+        desk.pass(.seconds(1800))
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started.map(\.scheduledFor) == (drops ? [.noon + hour] : []))
+    }
+
     @Test func `a lost constraint lets an attempt finish where the job says so`() throws {
         var desk = PlanningDesk([try job(constraints: [.idle], onLost: .finish)])
         try desk.handle(.tick)
