@@ -31,8 +31,8 @@ final class HostileWorker: Sendable {
 
             """
         }
-        try link("clarity-jobs")
-        try link("clarity-jobs-keeper")
+        try folder.linkProgram("clarity-jobs")
+        try folder.linkProgram("clarity-jobs-keeper")
         let script = """
             #!/bin/sh
             report() { printf '%s\\n' "$*" >&4; }
@@ -82,13 +82,5 @@ final class HostileWorker: Sendable {
     /// Returns the last run of a job.
     func lastRun(of job: String) async throws -> HistoryRun {
         try #require(try await playground.history(job).first, "`\(job)` never ran")
-    }
-
-    /// Links the built program into the folder, or copies it if a hard link is not possible.
-    private func link(_ name: String) throws {
-        let (built, linked) = ("\(ChildProgram.folder)/\(name)", "\(folder.path)/\(name)")
-        if Glibc.link(built, linked) == 0 { return }
-        try folder.write(name, try TemporaryFolder.read(built))
-        try #require(chmod(linked, 0o700) == 0)
     }
 }

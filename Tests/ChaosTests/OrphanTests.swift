@@ -145,35 +145,3 @@ struct OrphanTests {
         #expect(words == ["loop"] || result.status != 143, "\(result.errors)")
     }
 }
-
-/// Commands of a loop on a database, on which another loop takes over sooner than the command could
-/// know by itself.
-@Suite(
-    "A command and its loop on a database", .serialized, .timeLimit(.minutes(5)),
-    .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
-struct OrphanOnServerTests {
-    @Test(arguments: [SIGKILL, SIGSTOP])
-    func `a command has ended before another loop starts it again`(signal: Int32) async throws {
-        let scene = try await StartingLoops(
-            1,
-            command: "trap \"\" TERM; echo \"b $$\" >>FOLDER/notes; "
-                + "while :; do echo \"a $$\" >>FOLDER/notes; sleep 0.01; done", every: "1d")
-        defer { scene.end() }
-        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 10) {
-            let begins = try scene.begins()
-            try await scene.wait { try scene.begins().count == max(begins.count, 1) }
-            let loop = try #require(scene.running.last)
-            try scene.start()
-
-            loop.signal(signal)
-            try await scene.wait { try scene.begins().count == max(begins.count, 1) + 1 }
-            // Of the first command nothing may come any more.
-            let first = try scene.begins().count - 1
-            try await Task.sleep(for: .milliseconds(200))
-            #expect(try scene.notesAfterBegin(number: first) == [])
-            loop.signal(SIGKILL)
-            _ = await loop.finish()
-            scene.forget(loop)
-        }
-    }
-}

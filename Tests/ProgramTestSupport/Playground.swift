@@ -107,15 +107,17 @@ final class Playground: Sendable {
     }
 
     /// Starts `clarity-jobs` and leaves it running.
+    ///
+    /// - Parameter path: the program, if it is not the built one.
     func start(
-        _ arguments: [String], environment: [String: String] = [:]
+        _ arguments: [String], environment: [String: String] = [:], program path: String? = nil
     ) throws -> ChildProgram {
         var surroundings = [
             "CLARITY_JOBS_CONFIG": jobFilePath, "CLARITY_JOBS_STATE": statePath,
             "HOME": folder.path, "PATH": "/usr/bin:/bin",
         ]
         surroundings.merge(environment) { $1 }
-        let program = "\(ChildProgram.folder)/clarity-jobs"
+        let program = path ?? "\(ChildProgram.folder)/clarity-jobs"
         let command = network?.command(program, arguments) ?? (program, arguments)
         return try ChildProgram(command.0, command.1, environment: surroundings)
     }

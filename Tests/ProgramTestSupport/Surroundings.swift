@@ -2,6 +2,17 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
+extension TemporaryFolder {
+    /// Links a built program into the folder, or copies it if a hard link is not possible. It looks
+    /// for its companions there.
+    func linkProgram(_ name: String) throws {
+        let (built, linked) = ("\(ChildProgram.folder)/\(name)", "\(path)/\(name)")
+        if link(built, linked) == 0 { return }
+        try write(name, try TemporaryFolder.read(built))
+        try #require(chmod(linked, 0o700) == 0)
+    }
+}
+
 /// A file system on a folder, small enough to fill. It needs the right to mount.
 struct TinyDisk {
     let path: String

@@ -103,7 +103,9 @@ private final class LoopUnderWatch {
         try write(JobFileText.jobs(jobs, source: source), to: "\(folder)/jobs.yaml")
         // The program looks for its worker beside itself; here that is the worker that records its
         // start.
-        try Child.run(["cp", surroundings.program("clarity-jobs"), "\(folder)/clarity-jobs"])
+        for name in ["clarity-jobs", "clarity-jobs-keeper"] {
+            try Child.run(["cp", surroundings.program(name), "\(folder)/\(name)"])
+        }
         try Child.run(
             ["cp", surroundings.program("benchmark-worker"), "\(folder)/clarity-jobs-worker"])
         loop = try Child(

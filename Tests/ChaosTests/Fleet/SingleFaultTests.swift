@@ -1,6 +1,7 @@
 import ClarityTestSupport
 import Database
 import Glibc
+@testable import ClarityHost
 @testable import ProgramTestSupport
 import Testing
 
@@ -46,7 +47,7 @@ struct SingleFaultTests {
         var line = ChaosLine("fleet", measures: [.stuck, .crashes])
         let scene = try await StartingLoops(loops, onTinyDisk: fault == .disk)
         defer { scene.end() }
-        for _ in 0..<ChaosPlan.current.size(slice: 1, whole: 5) {
+        for _ in 0..<ChaosPlan.current.size(slice: 1, whole: 3) {
             try await scene.waitForStart(within: .seconds(20))
 
             try await strike(fault, scene)
@@ -61,6 +62,23 @@ struct SingleFaultTests {
         line.tell()
         #expect(line.crashes == 0)
         #expect(try scene.overlaps() == 0)
+    }
+
+    /// What a loop did that waited for a session of its own.
+    @Test func `a session that keeps the turn turns this proof red`() async throws {
+        let scene = try await StartingLoops(1)
+        defer { scene.end() }
+        try await scene.waitForStart(within: .seconds(20))
+
+        let holder = try await scene.takeTurn()
+        let isBack = try await scene.startsAgain(within: .seconds(5))
+        let status = try await scene.run("status", "--quiet")
+        holder.close()
+        let isBackLater = try await scene.startsAgain(within: .seconds(5))
+
+        #expect(!isBack && isBackLater)
+        #expect(status.status == 1)
+        #expect(status.output.contains("no loop decides"), "\(status.output)")
     }
 
     private func strike(_ fault: Fault, _ scene: StartingLoops) async throws {
@@ -106,10 +124,22 @@ final class StartingLoops {
     private let playground: Playground
     private let relay: Relay
     private var loops: [ChildProgram] = []
+    /// The folder of the programs, if one of them is not the built one.
+    private let programs: TemporaryFolder?
 
+    /// - Parameters:
+    ///   - command: a shell script for the job; `FOLDER` is that of `notes`.
+    ///   - keeper: a shell script in place of `clarity-jobs-keeper`.
     init(
-        _ count: Int, onTinyDisk: Bool = false, command: String? = nil, every: String = "1s"
+        _ count: Int, onTinyDisk: Bool = false, command: String? = nil, every: String = "1s",
+        keeper: String? = nil
     ) async throws {
+        programs = keeper == nil ? nil : try TemporaryFolder()
+        if let programs, let keeper {
+            for name in ["clarity-jobs", "clarity-jobs-worker"] { try programs.linkProgram(name) }
+            try programs.write("clarity-jobs-keeper", Array("#!/bin/sh\n\(keeper)\n".utf8))
+            try #require(chmod("\(programs.path)/clarity-jobs-keeper", 0o700) == 0)
+        }
         place = onTinyDisk ? try TemporaryFolder() : nil
         disk = try place.map { try TinyDisk(on: "\($0.path)/data", kibibytes: 120 * 1024) }
         server = try await PostgresServer(in: place)
@@ -140,7 +170,11 @@ final class StartingLoops {
         for _ in 0..<count { try start() }
     }
 
-    func start() throws { loops.append(try playground.start(["loop"])) }
+    func start() throws {
+        loops.append(
+            try playground.start(
+                ["loop"], program: programs.map { "\($0.path)/clarity-jobs" }))
+    }
 
     /// The loops that run, in the order of their starts.
     var running: [ChildProgram] { loops }
@@ -198,6 +232,18 @@ final class StartingLoops {
             }
             try body()
         }
+    }
+
+    /// Ends the session that has the turn, and takes the turn before a loop does.
+    func takeTurn() async throws -> ServerConnection {
+        let holder = try ServerConnection(database.address)
+        try server.administrator().run(
+            "SELECT pg_terminate_backend(?)", .integer(try leadersBeat()))
+        let key = ServerHistory.turnKey(of: 1)
+        try await wait {
+            try holder.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1
+        }
+        return holder
     }
 
     func dropIdleConnection() { relay.dropIdlest() }

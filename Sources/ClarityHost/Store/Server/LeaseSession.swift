@@ -142,7 +142,7 @@ final class LeaseSession: Sendable {
             var beats = 0
             while true {
                 if let loop, beats % LeaseSession.beatsPerQuestion == 0,
-                    loop.pulse.silence() > LoopPulse.longest
+                    loop.pulse.silence() > loop.pulse.longest
                 {
                     return
                 }

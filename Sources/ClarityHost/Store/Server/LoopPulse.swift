@@ -7,9 +7,9 @@ import Synchronization
 /// A loop proves by a session of its own that it lives, and that session has a thread of its own. A
 /// loop that is stuck would prove it for ever, and no other loop would decide in its place.
 public final class LoopPulse: Sendable {
-    /// How long the deciding thread may take to come round: twice the time that a decision waits for
-    /// the database.
-    static let longest = Duration.seconds(20)
+    /// How long the deciding thread may take to come round; by default twice the time that a decision
+    /// waits for the database.
+    let longest: Duration
 
     /// A number that this process has drawn, by which it knows its own sessions again.
     let number: UInt64
@@ -29,9 +29,10 @@ public final class LoopPulse: Sendable {
     ///
     /// - Parameter ask: calls its argument on the thread that decides.
     public init(
-        number: UInt64, ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
+        number: UInt64, longest: Duration = .seconds(20),
+        ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
     ) {
-        (self.number, self.ask) = (number, ask)
+        (self.number, self.longest, self.ask) = (number, longest, ask)
     }
 
     /// Asks the deciding thread for a sign of life, unless it owes one.

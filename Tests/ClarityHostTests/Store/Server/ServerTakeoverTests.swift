@@ -90,6 +90,53 @@ struct ServerTakeoverTests {
         #expect(second.hasTurn)
     }
 
+    @Test func `a loop whose deciding thread is stuck loses its turn`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        let stuck = try PostgresRunStore(
+            at: bed.address, owner: "stuck",
+            pulse: LoopPulse(number: 1, longest: .milliseconds(1)) { _ in })
+        for await _ in stuck.turn {}
+        let second = try PostgresRunStore(
+            at: bed.address, owner: "second", pulse: LoopPulse(number: 2) { $0() })
+
+        for await _ in second.turn {}
+
+        #expect(second.hasTurn)
+        let error = #expect(throws: RunStoreError.self) { try stuck.ledger() }
+        #expect("\(error as Any)".contains("leases has ended"), "\(error as Any)")
+    }
+
+    @Test func `a process does not wait for the turn that a store of its own has`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        let first = try PostgresRunStore(
+            at: bed.address, owner: "first", pulse: LoopPulse(number: 1) { $0() })
+        for await _ in first.turn {}
+
+        let second = try PostgresRunStore(
+            at: bed.address, owner: "second", pulse: LoopPulse(number: 1) { $0() })
+        for await _ in second.turn {}
+
+        #expect(second.hasTurn)
+        withExtendedLifetime(first) {}
+    }
+
+    @Test func `loops of which none decides are known as such`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        let blocker = try ServerConnection(bed.address)
+        try blocker.run("SELECT pg_advisory_lock(?)", .integer(ServerHistory.turnKey(of: 1)))
+        let standby = try PostgresRunStore(
+            at: bed.address, owner: "here/1-a", pulse: LoopPulse(number: 1) { $0() })
+        let looking = try ServerHistory.connect(to: bed.address, 1)
+
+        let waiting = try ServerHistory.loops(looking)
+        blocker.close()
+        for await _ in standby.turn {}
+        let deciding = try ServerHistory.loops(looking)
+
+        #expect(waiting.isLeaderless)
+        #expect(deciding.count == 1 && !deciding.isLeaderless)
+    }
+
     /// Its transaction would have the lock of the decisions, which another loop wants to take over.
     @Test func `a process that has lost its leases begins no decision`() async throws {
         let bed = try await PostgresRunStoreBed()
