@@ -34,7 +34,8 @@ struct OrphanOnServerTests {
     func `a command has ended before another loop starts it again`(signal: Int32) async throws {
         let scene = try await StartingLoops(1, command: Self.script, every: "1d")
         defer { scene.end() }
-        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 6) {
+        // After more interruptions in a row the run waits for its backoff.
+        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 3) {
             let begins = try scene.begins()
             try await scene.wait { try scene.begins().count == max(begins.count, 1) }
             let loop = try #require(scene.running.last)
