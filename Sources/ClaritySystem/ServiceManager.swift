@@ -36,6 +36,11 @@ public final class ServiceManager: Sendable {
         let descriptor = socket(
             AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
+        // A manager that does not read must not hold up what reports to it.
+        var patience = timeval(tv_sec: 1, tv_usec: 0)
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience,
+            socklen_t(MemoryLayout<timeval>.size))
         self.descriptor = descriptor
         self.address = address
         let isMine = environment["WATCHDOG_PID"].map { $0 == "\(process)" } ?? true
@@ -45,7 +50,7 @@ public final class ServiceManager: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Sends assignments such as `READY=1`.
+    /// Sends assignments such as `READY=1`; gives up after a second if the manager does not read.
     public func say(_ assignments: String...) {
         let message = Array(assignments.joined(separator: "\n").utf8)
         address.withUnsafeBytes { bytes in
