@@ -82,9 +82,14 @@ struct DiskTests {
                     environment: faultline.environment(
                         rules: [full], folder: scene.playground.folder.path))
                 // A history that cannot even be created ends the loop.
-                while let error = await loop.readErrorLine(), !error.contains("cannot ") {}
+                var said = ""
+                while !said.contains("cannot "), let error = await loop.readErrorLine() {
+                    said += "\(error)\n"
+                }
                 loop.signal(SIGTERM)
-                return await loop.finish()
+                var end = await loop.finish()
+                end.errors = said + end.errors
+                return end
             }
             let struck = try faultline.struck()
             let proof = try await scene.proof()
