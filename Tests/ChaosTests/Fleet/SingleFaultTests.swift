@@ -85,11 +85,12 @@ struct SingleFaultTests {
         let admin = try scene.server.administrator()
         switch fault {
         case .decisionSession:
-            try admin.run("SELECT pg_terminate_backend(?)", .integer(try scene.decisionSession()))
+            try admin.run(
+                "SELECT pg_terminate_backend(?)", .integer(try await scene.decisionSession()))
         case .beatSession:
             try admin.run("SELECT pg_terminate_backend(?)", .integer(try scene.leadersBeat()))
         case .statement:
-            let session = try scene.decisionSession()
+            let session = try await scene.decisionSession()
             try scene.holdingDecisions {
                 try admin.run("SELECT pg_cancel_backend(?)", .integer(session))
             }
@@ -189,16 +190,21 @@ final class StartingLoops {
     // MARK: Sessions
 
     /// The process of the server for the session in which the leader decides.
-    func decisionSession() throws -> Int64 {
-        // Its transactions run the statements of decisions, and it has no name of its own.
-        try #require(
-            try server.administrator().integer(
+    func decisionSession() async throws -> Int64 {
+        let admin = try server.administrator()
+        var session: Int64?
+        // Between its transactions it shows the end of the last one.
+        try await wait {
+            session = try admin.integer(
                 """
                 SELECT pid FROM pg_stat_activity
                 WHERE datname = ? AND application_name = 'clarity-jobs' AND usename = 'clarity'
                     AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%xact%')
                 ORDER BY query_start DESC LIMIT 1
-                """, .text(database.address.database)) as Int64?)
+                """, .text(database.address.database))
+            return session != nil
+        }
+        return try #require(session)
     }
 
     /// The process of the server for the session with the leader's lock.
