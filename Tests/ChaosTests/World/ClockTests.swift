@@ -155,11 +155,19 @@ struct ClockTests {
         family.forEach { kill($0, SIGCONT) }
         // The kernel would fire the timers that are due by now. The library's clocks cannot.
         loop.signal(SIGHUP)
-        let isGivenUp = try await loop.waitForErrorLine {
-            $0.hasPrefix("upload: to be tried again")
+        let run = try #require(try await scene.playground.history("upload").last).run
+        var attempts = try await scene.playground.attempts(of: run)
+        while attempts.first?.result == "running" {
+            try await Task.sleep(for: .milliseconds(50))
+            attempts = try await scene.playground.attempts(of: run)
         }
-        let attempts = try await scene.playground.attempts(
-            of: try #require(try await scene.playground.history("upload").last).run)
+        guard attempts.first?.result != "succeeded" else {
+            // The request that hung was that of the other job: this one was warned at its end.
+            loop.signal(SIGTERM)
+            let end = await loop.finish()
+            #expect(end.status == 143, "\(end.errors)")
+            return
+        }
         // A run by hand does not wait for the backoff, and continues the same run. On a busy
         // machine two other jobs may still take all places, or the loop itself continues it.
         var completed = try await scene.run(["run", "upload"], through: [], clock.environment)
@@ -180,7 +188,6 @@ struct ClockTests {
         line.judge(end, statuses: [143], "a night")
         line.add(proof)
         line.tell()
-        #expect(isGivenUp)
         #expect(attempts.first?.stopReason == "timeout", "\(attempts)")
         // 75 if the job that follows still waits for its backoff.
         #expect([0, 75].contains(completed.status), "\(completed.errors)")
@@ -196,15 +203,5 @@ extension WorldScene {
     /// Returns the number of runs in the history.
     fileprivate func runCount() async throws -> Int {
         try StateAudit(statePath: playground.statePath).runs.values.reduce(0, +)
-    }
-}
-
-extension ChildProgram {
-    /// Reads lines of the error stream until one matches. Returns `false` if none does.
-    fileprivate func waitForErrorLine(_ isWanted: (String) -> Bool) async throws -> Bool {
-        while let line = await readErrorLine() {
-            if isWanted(line) { return true }
-        }
-        return false
     }
 }
