@@ -65,20 +65,27 @@ struct SingleFaultTests {
     }
 
     /// What a loop did that waited for a session of its own.
-    @Test func `a session that keeps the turn turns this proof red`() async throws {
-        let scene = try await StartingLoops(1)
+    @Test func `a session that keeps the turn turns this proof red, and is said`() async throws {
+        let receiver = try ScriptedServer([.answer(), .answer()])
+        let scene = try await StartingLoops(
+            1, settings: "notify: [{ kind: ntfy, url: \"\(receiver.url)/topic\" }]")
         defer { scene.end() }
         try await scene.waitForStart(within: .seconds(20))
 
         let holder = try await scene.takeTurn()
         let isBack = try await scene.startsAgain(within: .seconds(5))
         let status = try await scene.run("status", "--quiet")
+        let notified = try await scene.run("run", "--due")
         holder.close()
         let isBackLater = try await scene.startsAgain(within: .seconds(5))
 
         #expect(!isBack && isBackLater)
         #expect(status.status == 1)
         #expect(status.output.contains("no loop decides"), "\(status.output)")
+        let messages = receiver.requests.map(\.body)
+        #expect(
+            messages.first?.hasPrefix("loops run, and none of them decides") == true,
+            "\(messages) \(notified)")
     }
 
     private func strike(_ fault: Fault, _ scene: StartingLoops) async throws {
@@ -133,7 +140,7 @@ final class StartingLoops {
     ///   - keeper: a shell script in place of `clarity-jobs-keeper`.
     init(
         _ count: Int, onTinyDisk: Bool = false, command: String? = nil, every: String = "1s",
-        keeper: String? = nil
+        keeper: String? = nil, settings: String = ""
     ) async throws {
         programs = keeper == nil ? nil : try TemporaryFolder()
         if let programs, let keeper {
@@ -159,6 +166,7 @@ final class StartingLoops {
                 kind: command
                 schedule: { every: \(every) }
                 options: { command: [sh, -c, '\(script.replacing("FOLDER", with: folder))'] }
+            \(settings)
 
             """
         }
