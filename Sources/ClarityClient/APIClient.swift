@@ -47,7 +47,7 @@ public actor APIClient {
         transport: any HTTPTransport, sessions: any SessionStore, clock: any WallClock,
         retryWait: Duration = .seconds(1)
     ) {
-        self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
+        self.base = base.withoutSlashAtEnd
         choice = dialect
         self.memory = memory
         self.transport = transport

@@ -11,7 +11,7 @@ public struct APIRequests: Hashable, Sendable {
 
     /// Creates a builder for the backend at `base`, such as `https://host/api/v1`.
     public init(base: String, dialect: Dialect) {
-        self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
+        self.base = base.withoutSlashAtEnd
         self.dialect = dialect
     }
 

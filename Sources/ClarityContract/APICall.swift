@@ -42,6 +42,13 @@ public enum APICall: String, CaseIterable, Hashable, Sendable {
     }
 }
 
+extension StringProtocol {
+    /// An address to whose end a path can be added: without the slashes that it may end in.
+    package var withoutSlashAtEnd: String {
+        String(reversed().drop { $0 == "/" }.reversed())
+    }
+}
+
 /// The methods that the client uses.
 public enum HTTPMethod: String, Sendable {
     case get = "GET"

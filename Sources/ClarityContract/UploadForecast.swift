@@ -64,7 +64,7 @@ public struct UploadForecast: Hashable, Sendable {
     public static func line(
         _ store: HealthStore, backend: String, dialect: String?, route: String?, batchSize: Int?
     ) throws(HealthStoreError) -> String? {
-        let base = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
+        let base = backend.withoutSlashAtEnd
         let named = dialect.flatMap { Dialect.named($0) }
         let remembered = try store.sessions.dialect(of: base).flatMap { Dialect.named($0) }
         guard let dialect = named ?? remembered else { return nil }

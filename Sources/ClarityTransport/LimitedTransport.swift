@@ -66,7 +66,7 @@ public final class LimitedTransport: HTTPTransport {
         self.deadline = deadline
         self.pause = pause
         // The URL may hold a name that is nobody's business, and letters that no file name takes.
-        let base = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
+        let base = backend.withoutSlashAtEnd
         let key = contentDigest(Array(base.utf8)).prefix(16)
         pace = limits.requestsPerSecond.map {
             SharedPace(

@@ -15,7 +15,7 @@ public struct StoredSessions: SessionStore, DialectMemory {
     ///   (`SessionPassword`); empty if a person has to log in.
     public init(_ store: HealthStore, backend: String, environment: [String: String] = [:]) {
         self.store = store
-        self.backend = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
+        self.backend = backend.withoutSlashAtEnd
         self.environment = environment
     }
 

@@ -31,6 +31,20 @@ public struct Secret: Hashable, Sendable, PrivateValue {
     /// Wraps a secret.
     public init(_ text: String) { self.text = text }
 
+    /// Reads a token, a key or an address: the first line that is not blank, without the blanks
+    /// around it. Lines end as on Unix or as on Windows.
+    ///
+    /// Returns `nil` if there is none, or it is not UTF-8.
+    public init?(firstLineOf bytes: some Sequence<UInt8>) {
+        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == 0x09 }
+        let line = bytes.split { $0 == 0x0A || $0 == 0x0D }
+            .map { $0.drop(while: isBlank) }.first { !$0.isEmpty }
+        guard let line, let last = line.lastIndex(where: { !isBlank($0) }),
+            let text = String(validating: line[...last], as: UTF8.self)
+        else { return nil }
+        self.text = text
+    }
+
     /// Returns the secret itself, for a request to the backend or an encrypted store only.
     public func reveal() -> String { text }
 }

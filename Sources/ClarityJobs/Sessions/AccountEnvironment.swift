@@ -35,7 +35,11 @@ public struct AccountEnvironment: Sendable {
         var own = environment.filter { name, _ in
             !keyVariables.contains(name) && !AccountEnvironment.ofKeys.contains(name)
         }
-        for name in secrets { own[name] = environment[name] ?? credential(name, upTo: 4096) }
+        for name in secrets {
+            own[name] =
+                environment[name]
+                ?? credential(name, upTo: 4096).flatMap { Secret(firstLineOf: $0.utf8)?.reveal() }
+        }
         own[AccountEnvironment.password] = credential(
             "clarity-jobs.password.\(account)", upTo: SessionPassword.longest + 2)
         if let keyVariable {
@@ -54,8 +58,8 @@ public struct AccountEnvironment: Sendable {
     /// The variables that lead to keys.
     private static let ofKeys: Set<String> = [key, pointer, "CREDENTIALS_DIRECTORY", password]
 
-    /// Returns the first line of a credential that the service manager gives; `nil` if there is no
-    /// such file, or others may read it.
+    /// Returns a credential that the service manager gives; `nil` if there is no such file, others
+    /// may read it, or it is not text.
     private func credential(_ name: String, upTo longest: Int) -> String? {
         guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty,
             !name.contains("/")
@@ -69,8 +73,7 @@ public struct AccountEnvironment: Sendable {
         else { return nil }
         var content = [UInt8](repeating: 0, count: longest + 1)
         let count = read(file, &content, content.count)
-        guard (1...longest).contains(count) else { return nil }
-        return String(validating: content[..<count], as: UTF8.self)?
-            .split(separator: "\n", omittingEmptySubsequences: false).first.map(String.init)
+        guard (1...longest).contains(count), !content[..<count].contains(0) else { return nil }
+        return String(validating: content[..<count], as: UTF8.self)
     }
 }

@@ -24,32 +24,60 @@ struct NoticeMessage: Sendable {
         return "clarity-jobs: " + parts.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// A line for each notice.
-    var text: String { deliveries.map { NoticeMessage.line($0) + "\n" }.joined() }
+    /// A line for each notice, in at most `limit` bytes.
+    func text(upTo limit: Int) -> String {
+        NoticeMessage.text(of: deliveries.map(NoticeMessage.line), upTo: limit)
+    }
+
+    /// Returns whole lines in at most `limit` bytes of UTF-8. The last line says how many are left
+    /// out, as `and 240 more`. If not even the first line fits, it is cut between two characters.
+    static func text(of lines: [String], upTo limit: Int) -> String {
+        guard lines.reduce(0, { $0 + $1.utf8.count + 1 }) > limit else {
+            return lines.map { $0 + "\n" }.joined()
+        }
+        var room = limit - (lines.count > 1 ? "and \(lines.count) more\n".utf8.count : 0)
+        var kept: [String] = []
+        for var line in lines {
+            while kept.isEmpty, line.utf8.count + 1 > room, !line.isEmpty { line.removeLast() }
+            room -= line.utf8.count + 1
+            guard room >= 0 else { break }
+            kept.append(line)
+        }
+        if kept.count < lines.count { kept.append("and \(lines.count - kept.count) more") }
+        return kept.map { $0 + "\n" }.joined()
+    }
 
     private static func line(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
         return (delivery.event == .resolved ? "over: " : "") + notice.text
     }
 
-    /// The message for programs.
-    var json: [UInt8] {
+    /// The message for programs, in at most `limit` bytes: whole notices, and how many are left out.
+    func json(upTo limit: Int) -> [UInt8] {
+        var notices: [JSON] = []
+        // Beside the notices there are some 60 bytes, and a comma for each.
+        var room = limit - 100
+        for delivery in deliveries {
+            let notice = NoticeMessage.object(delivery)
+            room -= notice.bytes.count + 1
+            guard room >= 0 else { break }
+            notices.append(notice)
+        }
         let object: JSON = [
-            "version": 1,
-            "notices": .array(
-                deliveries.map { delivery in
-                    let stored = delivery.notice
-                    return [
-                        "id": .integer(stored.id), "kind": .string(stored.notice.kind.rawValue),
-                        "subject": .string(stored.notice.subject),
-                        "event": .string(delivery.event.rawValue),
-                        "text": .string(stored.notice.text),
-                        "raised_at": .text(stored.raisedAt),
-                        "resolved_at": .text(stored.resolvedAt),
-                    ]
-                }),
+            "version": 1, "notices": .array(notices),
+            "more": .integer(Int64(deliveries.count - notices.count)),
         ]
         return object.bytes
+    }
+
+    private static func object(_ delivery: NoticeDelivery) -> JSON {
+        let stored = delivery.notice
+        return [
+            "id": .integer(stored.id), "kind": .string(stored.notice.kind.rawValue),
+            "subject": .string(stored.notice.subject), "event": .string(delivery.event.rawValue),
+            "text": .string(stored.notice.text), "raised_at": .text(stored.raisedAt),
+            "resolved_at": .text(stored.resolvedAt),
+        ]
     }
 }
 

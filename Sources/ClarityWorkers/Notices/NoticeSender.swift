@@ -37,9 +37,10 @@ struct NoticeSender: Sendable {
                 let token = try secret(of: target).reveal()
                 headers.append(HTTPHeader("Authorization", .secret(Secret("Bearer \(token)"))))
             }
-            try await post(ntfy.url, headers, Array(message.text.utf8), target)
+            try await post(
+                ntfy.url, headers, Array(message.text(upTo: target.mostBytes).utf8), target)
         case .webhook(let webhook):
-            let body = message.json
+            let body = message.json(upTo: target.mostBytes)
             let time = "\(clock.now.millisecondsSince1970 / 1000)"
             let key = Array(try secret(of: target).reveal().utf8)
             let signature: String
@@ -56,8 +57,9 @@ struct NoticeSender: Sendable {
             try await post(webhook.url, headers, body, target)
         case .mail(let mail): try send(message, by: mail, target)
         case .command(let command):
-            try pass(message.json, to: command.words, of: target)
-        case .healthchecks: try await ping("/log", message.text, target)
+            try pass(message.json(upTo: target.mostBytes), to: command.words, of: target)
+        case .healthchecks:
+            try await ping("/log", message.text(upTo: target.mostBytes), target)
         }
     }
 
@@ -67,8 +69,13 @@ struct NoticeSender: Sendable {
         _ signal: String, _ text: String, _ target: NoticeTarget
     ) async throws(NoticeSendError) {
         guard case .healthchecks = target.way else { return }
-        let address = try secret(of: target).reveal()
-        try await post(address + signal, [], Array(text.utf8), target)
+        // The signal is the last part of the path (https://healthchecks.io/docs/http_api/). Behind a
+        // query or a fragment it would not count, and a failure would be a success.
+        let address = try secret(of: target).reveal().prefix { $0 != "#" }
+        let path = address.prefix { $0 != "?" }
+        try await post(
+            path.withoutSlashAtEnd + signal + address.dropFirst(path.count), [],
+            Array(text.utf8), target)
     }
 
     private func secret(of target: NoticeTarget) throws(NoticeSendError) -> Secret {
@@ -93,10 +100,17 @@ struct NoticeSender: Sendable {
         }
         guard !(200...299).contains(response.status) else { return }
         // A server that answers with an error has not taken the message.
-        let category: Failure.Category =
-            [401, 403].contains(response.status) ? .credential : .unreachable
         throw NoticeSendError(
-            failure: Failure(category, "target `\(target.name)` answers \(response.status)"))
+            failure: NoticeSender.failure(response.status, "target `\(target.name)`"))
+    }
+
+    private static func failure(_ status: Int, _ name: String) -> Failure {
+        switch status {
+        case 401, 403: Failure(.credential, "\(name) answers \(status)")
+        // The target may take the same message later.
+        case 408, 425, 429, 500...: Failure(.unreachable, "\(name) answers \(status)")
+        default: Failure(.configuration, "\(name) refuses the message (status \(status))")
+        }
     }
 
     private func send(
@@ -108,7 +122,7 @@ struct NoticeSender: Sendable {
             "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit",
         ]
         if let sender = mail.sender { lines.insert("From: \(sender)", at: 0) }
-        let text = lines.joined(separator: "\n") + "\n\n" + message.text
+        let text = lines.joined(separator: "\n") + "\n\n" + message.text(upTo: target.mostBytes)
         try pass(Array(text.utf8), to: [mailProgram, "-t", "-oi"], of: target)
     }
 

@@ -55,7 +55,9 @@ public struct NotifyAttempt {
             } catch {
                 try store.notices.postpone(
                     waiting, to: target.name, mayHaveArrived: error.mayHaveArrived)
-                failures.append(error.failure)
+                let count = counted(waiting.count, "notices")
+                failures.append(
+                    Failure(error.failure.category, "\(error.failure.reason); \(count) not sent"))
                 continue
             }
             try store.notices.finish(waiting, to: target.name, at: clock.now)
@@ -65,14 +67,16 @@ public struct NotifyAttempt {
         let open = try store.notices.open()
         for target in targets {
             let wanted = open.filter { target.rules.wanted.contains($0.notice.kind) }
-            let text = wanted.map { $0.notice.text + "\n" }.joined()
+            let text = NoticeMessage.text(of: wanted.map(\.notice.text), upTo: target.mostBytes)
             await note(&failures) { () async throws(NoticeSendError) in
                 try await sender.ping(wanted.isEmpty ? "" : "/fail", text, target)
             }
         }
-        guard let first = failures.first else { return .success }
-        return first.category == .unreachable
-            ? .retry(after: nil, first) : .failure(first)
+        // What another try cannot mend is told first, and does not delay the other targets.
+        let failure = failures.first { $0.category != .unreachable } ?? failures.first
+        guard let failure else { return .success }
+        return failures.contains { $0.category == .unreachable }
+            ? .retry(after: nil, failure) : .failure(failure)
     }
 
     private func note(
@@ -151,7 +155,9 @@ extension NotifyAttempt {
             at: clock.now)
         for target in targets {
             let message = NoticeMessage(deliveries: try store.notices.pending(for: target.name))
-            let text = message.deliveries.isEmpty ? "nothing new\n" : message.text
+            let text =
+                message.deliveries.isEmpty
+                ? "nothing new\n" : message.text(upTo: target.mostBytes)
             let isHeld = try !attempt.mayTell(target)
             show("\(target.name):\(isHeld ? " later," : "") \(text)".printableLines)
         }

@@ -44,7 +44,9 @@ struct PasswordFile {
             if count == 0 { break }
             length += count
         }
-        lines = String(decoding: bytes[..<length], as: UTF8.self).split(separator: "\n")
+        // Swift takes the end of a line of Windows for one character.
+        lines = String(decoding: bytes[..<length], as: UTF8.self)
+            .split { $0 == "\n" || $0 == "\r\n" }
     }
 
     /// Returns the password of the first line that fits a host of an address.

@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
 import Database
+import JSON
 import Synchronization
 import Testing
 
@@ -64,6 +65,45 @@ struct NotifyAttemptTests {
                 == "clarity-jobs: 2 notices, 1 resolved")
     }
 
+    @Test func `JSON for a webhook has at most 1 MiB, and says how many notices it lacks`()
+        async throws
+    {
+        let bench = WorkBench()
+        let many = (0..<6000).map {
+            Notice(.jobFailed, about: "job\($0)", "job `job\($0)` failed; see `history show \($0)`")
+        }
+
+        let run = await bench.attempt(
+            "notify",
+            Notice.options(many).merging([
+                "notify.0.kind": "webhook", "notify.0.url": "https://hook.example/a",
+                "notify.0.secret": "KEY",
+            ]) { $1 }, environment: ["KEY": "invented"])
+
+        #expect(run.outcome == .success)
+        let body = try #require(bench.backend.requests.first?.body)
+        #expect((1_000_000...1_048_576).contains(body.count))
+        let json = try JSONParser.parse(body)
+        guard case .array(let notices)? = json["notices"] else {
+            Issue.record("the message has no notices")
+            return
+        }
+        #expect(json["more"] == .integer(Int64(6000 - notices.count)))
+    }
+
+    @Test func `a message that does not fit is cut at whole notices and whole characters`() {
+        let lines = ["one", "zwölf", "drei"]
+
+        #expect(NoticeMessage.text(of: lines, upTo: 16) == "one\nzwölf\ndrei\n")
+        #expect(NoticeMessage.text(of: lines, upTo: 15) == "one\nand 2 more\n")
+        #expect(NoticeMessage.text(of: ["ööööööö"], upTo: 17) == "ööööööö\n")
+        #expect(NoticeMessage.text(of: ["ööööööööö"], upTo: 18) == "öööööööö\n")
+        for limit in 14...40 {
+            let text = NoticeMessage.text(of: ["👩‍👩‍👧‍👦ö", "two", "three", "four", "five"], upTo: limit)
+            #expect(text.utf8.count <= limit && text.hasSuffix("\n"), "\(limit): \(text)")
+        }
+    }
+
     @Test func `a notice that ends before it is told is not told`() async {
         let bench = WorkBench { _ in .status(503) }
 
@@ -72,7 +112,9 @@ struct NotifyAttemptTests {
 
         #expect(
             first.outcome
-                == .retry(after: nil, Failure(.unreachable, "target `ntfy` answers 503")))
+                == .retry(
+                    after: nil,
+                    Failure(.unreachable, "target `ntfy` answers 503; 1 notice not sent")))
         #expect(second.outcome == .success && bodies(bench).count == 1)
     }
 

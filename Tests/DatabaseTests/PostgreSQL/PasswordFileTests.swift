@@ -23,6 +23,7 @@ struct PasswordFileTests {
         ("# h:5432:d:u:none\n\nnonsense\nother:*:*:*:two\n*:*:*:u:one\n*:*:*:*:three", "one"),
         ("h:5432:d:u:a\\:b\\\\c:d", "a:b\\c:d"),
         ("h:5432:d:u:", ""),
+        ("# h:5432:d:u:none\r\nother:*:*:*:two\r\nh:5432:d:u:one \r\n*:*:*:*:three\r\n", "one "),
     ])
     func `the first line that fits has the password`(text: String, wanted: String) throws {
         #expect(
