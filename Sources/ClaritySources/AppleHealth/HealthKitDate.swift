@@ -7,6 +7,10 @@ struct HealthKitDate {
     /// How far the clock that wrote it was ahead of UTC, in minutes.
     let offset: Int16
 
+    /// The years of dates. Devices use earlier ones for "no date", and later ones are of another
+    /// calendar, such as 2569 of the Buddhist one.
+    private static let years = 1900...2199
+
     fileprivate init(seconds: Int64, offset: Int16) {
         self.seconds = seconds
         self.offset = offset
@@ -29,8 +33,7 @@ struct HealthKitDate {
     }
 
     /// Parses `2024-01-21 08:30:00 -0500`, or iOS 8's `20150616071916-0700`, into seconds since
-    /// 1970-01-01T00:00:00Z. Returns `nil` for anything else, and for a year before 1900, which
-    /// devices use for "no date".
+    /// 1970-01-01T00:00:00Z. Returns `nil` for anything else, and for a year outside of `years`.
     static func seconds(_ bytes: Bytes) -> Int64? {
         // The numbers are the indices of month, day, hour, minute, second and sign.
         switch bytes.count {
@@ -45,11 +48,11 @@ struct HealthKitDate {
     }
 
     /// Parses `2024-01-21` into the days since 1970-01-01; returns `nil` for anything else and for
-    /// a year before 1900.
+    /// a year outside of `years`.
     static func day(_ bytes: Bytes) -> Int? {
         let text = String(decoding: bytes, as: UTF8.self)
         guard bytes.count == 10, let midnight = Instant(rfc3339: "\(text)T00:00:00Z"),
-            CivilTime(midnight.millisecondsSince1970).year >= 1900
+            years.contains(CivilTime(midnight.millisecondsSince1970).year)
         else { return nil }
         return Int(midnight.secondsSince1970 / 86_400)
     }
@@ -72,7 +75,7 @@ struct HealthKitDate {
         let offset = (two(sign + 1), two(sign + 3))
         let isEast = bytes[sign] == UInt8(ascii: "+")
         guard areDigits, isEast || bytes[sign] == UInt8(ascii: "-"), offset.0 < 24,
-            offset.1 < 60, time.year >= 1900, time.isValid
+            offset.1 < 60, years.contains(time.year), time.isValid
         else { return nil }
         let shift = Int64(offset.0 * 3600 + offset.1 * 60)
         return time.millisecondsSince1970 / 1000 + (isEast ? -shift : shift)

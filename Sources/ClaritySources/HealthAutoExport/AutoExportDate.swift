@@ -7,13 +7,16 @@ import JSON
 /// | form | seen |
 /// |---|---|
 /// | `2024-02-06 14:30:00 -0800` | the app's own |
-/// | `2024-02-06 2:30:00 PM -0800` | the same on a phone with a 12-hour clock |
+/// | `2024-02-06 2:30:00 PM -0800`, `... p. m. ...` | the same on a phone with a 12-hour clock |
 /// | `2024-02-06` | days, aggregated sleep |
 /// | `2024-02-06T14:30:00Z`, `...00.123+01:00` | copies that a server has made |
 /// | `1707258600`, `1707258600.5`, `1707258600000` | notifications: seconds or milliseconds |
 ///
 /// A date without an offset is on the clock of the source's zone. Of a time that this clock shows
 /// twice, the first counts; a time that it skips is the instant at which it goes on.
+///
+/// A number of a time before 2001 is no date: Apple's programs also count the seconds since 2001,
+/// and such a number may be one of those.
 struct AutoExportDate: Hashable {
     var instant: Instant
     /// Whether its own clock shows midnight, as for a date without a time.
@@ -31,10 +34,13 @@ struct AutoExportDate: Hashable {
         }
     }
 
+    /// 2001-01-01 in milliseconds since 1970.
+    private static let start2001 = 978_307_200_000.0
+
     private init?(epoch: Double) {
         // Seconds up to the year 2199 are below this limit; milliseconds above it begin in 1973.
         let milliseconds = epoch < 1e11 ? epoch * 1000 : epoch
-        guard milliseconds > 0, milliseconds < 7.258e12 else { return nil }
+        guard milliseconds >= AutoExportDate.start2001, milliseconds < 7.258e12 else { return nil }
         instant = Instant(millisecondsSince1970: Int64(milliseconds))
         isMidnight = false
         isDay = false
@@ -106,7 +112,7 @@ private struct Reader {
         return CivilTime(year: year, month: month, day: day)
     }
 
-    /// Reads the time of day into `time`: `14:30`, `14:30:00.123`, `2:30:00 PM`.
+    /// Reads the time of day into `time`: `14:30`, `14:30:00.123`, `2:30:00 PM`, `2:30 p. m.`.
     mutating func time(_ time: inout CivilTime) -> Bool {
         guard take("T") || take("t") || take(" "), let hour = number(1...2), take(":"),
             let minute = number(2...2)
@@ -118,13 +124,17 @@ private struct Reader {
             if take(".") || take(",") {
                 let digits = rest.prefix { (0x30...0x39).contains($0) }
                 guard !digits.isEmpty, digits.count <= 9 else { return false }
+                for (digit, weight) in zip(digits, [100, 10, 1]) {
+                    time.millisecond += Int(digit - 0x30) * weight
+                }
                 rest = rest.dropFirst(digits.count)
             }
         }
         let saved = rest
         while take(" ") {}
         for (half, shift) in [("a", 0), ("A", 0), ("p", 12), ("P", 12)] where take(half) {
-            _ = take(".")
+            // Spanish has a blank there: `p. m.`
+            if take(".") { _ = take(" ") }
             guard take("m") || take("M"), (1...12).contains(hour) else { return false }
             _ = take(".")
             time.hour = hour % 12 + shift
