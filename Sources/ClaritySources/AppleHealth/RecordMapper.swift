@@ -108,7 +108,7 @@ struct RecordMapper: ExportHandler {
             noteDevice(bytes, fields, source)
             let refusal = folding.add(
                 stage, source: source, start: interval.start, end: interval.end)
-            count(refusal)
+            count(stage == .unknown ? refusal ?? .unknownStage : refusal)
             isStageOpen = isOpen && refusal == nil
         }
     }
@@ -338,11 +338,10 @@ struct RecordMapper: ExportHandler {
 
     private func stage(_ bytes: Bytes, _ fields: RecordFields) throws(RecordRefusal) -> SleepStage {
         guard fields.hasValue else { throw .noValue }
-        guard fields.value.end - fields.value.start <= InternTable<String>.longest,
-            let stage = SleepStage(
-                healthKitValue: Reference.text(bytes.slice(fields.value)))
-        else { throw .unknownStage }
-        return stage
+        guard fields.value.end - fields.value.start <= InternTable<String>.longest else {
+            return .unknown
+        }
+        return SleepStage(healthKitValue: Reference.text(bytes.slice(fields.value))) ?? .unknown
     }
 
     /// Returns the index of the record's source; `otherSources` or `noSource` if it has none of its

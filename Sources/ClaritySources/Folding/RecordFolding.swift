@@ -104,7 +104,7 @@ struct RecordFolding {
     mutating func finish(
         names: [String], isWhole: Bool = true, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> Outcome {
-        let nature = SampleNature.aggregate(asOf: asOf)
+        let asOf = asOf
         let until = isWhole ? until : .min
         let sources = names.enumerated().map { index, name in
             DaySource(
@@ -115,7 +115,8 @@ struct RecordFolding {
         var outcome = Outcome()
         outcome.copies = parts.settle()
         outcome.nights = try sleep.resolve(order: order, until: until) { night in
-            try each(night.sample(ofSource: names[night.source]), nature)
+            try each(
+                night.sample(ofSource: names[night.source]), .aggregate(asOf: night.asOf(asOf)))
         }
         guard isWhole else { return outcome }
         if let steps = DayQuantity(.steps) {

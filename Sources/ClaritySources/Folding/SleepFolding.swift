@@ -5,8 +5,9 @@ import ClarityScheduler
 ///
 /// Stages of one source belong together while less than 2 h lie between them. Where sessions of
 /// several sources overlap, one source counts, and each night has one source. A source with sleep
-/// precedes one with only time in bed; otherwise the rank decides. A session between morning and
-/// evening is a nap, and gives way only to what it overlaps.
+/// precedes one with only time in bed, and then a source without unknown stages one with some;
+/// otherwise the rank decides. A session between morning and evening is a nap, and gives way only to
+/// what it overlaps. A night that an app has made is a session by itself.
 struct SleepFolding {
     /// The counts of nights made from the stages.
     struct Outcome: Equatable {
@@ -15,6 +16,9 @@ struct SleepFolding {
         var unfinished: Int64 = 0
         /// The number of nights with only time in bed.
         var withoutSleep: Int64 = 0
+        /// The number of nights of an app that gave way to another source, or to a better one of
+        /// their own.
+        var outranked: Int64 = 0
     }
 
     /// A night and its source, in seconds since 1970-01-01T00:00:00Z.
@@ -23,6 +27,14 @@ struct SleepFolding {
         var end: Int64
         var source: Int
         var sleep: SleepNight
+        /// Whether some of its stages have unknown names.
+        var isPartial = false
+
+        /// Returns the instant as of which the night is true, if its records are as of `instant`.
+        /// One with unknown stages comes a century before, so that it never replaces one without.
+        func asOf(_ instant: Instant) -> Instant {
+            isPartial ? instant - .seconds(36_525 * 86_400) : instant
+        }
 
         /// Returns the night as a sample of the source with a name; an empty one is no name.
         func sample(ofSource name: String) -> Sample {
@@ -46,6 +58,7 @@ struct SleepFolding {
     private let zone: Zone
     private let capacity: Int
     private var records: [SleepRecord] = []
+    private var wholeNights = WholeNights()
     private var zones: [Zone?] = []
     private var zoneNames: [String: UInt8] = [:]
 
@@ -61,7 +74,7 @@ struct SleepFolding {
     mutating func add(
         _ stage: SleepStage, source: Int, start: Int64, end: Int64
     ) -> RecordRefusal? {
-        let longest = stage == .inBed ? SleepFolding.longestInBed : SleepFolding.longest
+        let longest = stage <= .inBed ? SleepFolding.longestInBed : SleepFolding.longest
         guard end - start <= longest else { return .tooLong }
         guard records.count < capacity else { return .tooManyStages }
         records.append(
@@ -69,6 +82,13 @@ struct SleepFolding {
                 start: start, seconds: UInt32(clamping: end - start),
                 source: UInt16(clamping: source), stage: stage))
         return nil
+    }
+
+    /// Adds a night that an app has made. It is over.
+    mutating func add(
+        _ night: SleepNight, source: Int, start: Int64, end: Int64
+    ) -> RecordRefusal? {
+        wholeNights.add(Night(start: start, end: end, source: source, sleep: night))
     }
 
     /// Notes the time zone of the last record; at most 255 names are looked up.
@@ -97,21 +117,35 @@ struct SleepFolding {
                 < ($1.source, $1.start, $1.seconds, $1.stage.rawValue)
         }
         var outcome = Outcome()
-        for session in chosen(among: cutAtNoon(sessions()), order) {
+        let whole = wholeNights.sessions()
+        let sessions = cutAtNoon(sessions()) + whole
+        outcome.outranked = Int64(wholeNights.count)
+        for session in chosen(among: sessions, order) {
+            if let sleep = session.whole {
+                outcome.outranked -= 1
+                outcome.made += 1
+                try each(
+                    Night(
+                        start: session.start, end: session.end, source: session.source,
+                        sleep: sleep))
+                continue
+            }
             guard session.end + SleepFolding.gap <= until else {
                 outcome.unfinished += 1
                 continue
             }
             guard let sleep = SleepTimeline(records[session.records]).night else {
-                outcome.withoutSleep += 1
+                outcome.withoutSleep += session.hasUnknown ? 0 : 1
                 continue
             }
             try each(
                 Night(
-                    start: session.start, end: session.end, source: session.source, sleep: sleep))
+                    start: session.start, end: session.end, source: session.source, sleep: sleep,
+                    isPartial: session.hasUnknown))
             outcome.made += 1
         }
         records = []
+        wholeNights = WholeNights()
         return outcome
     }
 
@@ -141,17 +175,22 @@ struct SleepFolding {
             }
         }
         let chosen = nights.values.flatMap { SleepFolding.best(of: $0, order) }
-        return (naps + chosen).sorted { ($0.start, $0.source) < ($1.start, $1.source) }
+        return (naps + chosen).sorted {
+            ($0.start, $0.source, $0.end) < ($1.start, $1.source, $1.end)
+        }
     }
 
     /// Returns the sessions of the best source among them.
     private static func best(of sessions: [SleepSession], _ order: [Int]) -> [SleepSession] {
         guard sessions.count > 1 else { return sessions }
-        var sleepers: Set<Int> = []
-        for session in sessions where session.hasSleep { sleepers.insert(session.source) }
-        let best = sessions.map(\.source).min {
-            (sleepers.contains($0) ? 0 : 1, order[$0]) < (sleepers.contains($1) ? 0 : 1, order[$1])
+        let sleepers = Set(sessions.filter(\.hasSleep).map(\.source))
+        let partial = Set(sessions.filter(\.hasUnknown).map(\.source))
+        func rank(_ source: Int) -> (Int, Int, Int) {
+            (
+                sleepers.contains(source) ? 0 : 1, partial.contains(source) ? 1 : 0, order[source]
+            )
         }
+        let best = sessions.map(\.source).min { rank($0) < rank($1) }
         return sessions.filter { $0.source == best }
     }
 
@@ -184,7 +223,8 @@ struct SleepFolding {
                         records: place..<records.count, source: session.source,
                         start: parts.map(\.start).min() ?? session.start,
                         end: parts.map(\.end).max() ?? session.end,
-                        hasSleep: parts.contains(where: \.stage.isSleep), zone: session.zone))
+                        hasSleep: parts.contains(where: \.stage.isSleep),
+                        hasUnknown: parts.contains { $0.stage == .unknown }, zone: session.zone))
             }
         }
         return cut
@@ -201,6 +241,7 @@ struct SleepFolding {
                 last.records = last.records.lowerBound..<place + 1
                 last.end = max(last.end, record.end)
                 last.hasSleep = last.hasSleep || hasSleep
+                last.hasUnknown = last.hasUnknown || record.stage == .unknown
                 if last.zone == 255 { last.zone = record.zone }
                 sessions[sessions.count - 1] = last
             } else {
@@ -208,7 +249,7 @@ struct SleepFolding {
                     SleepSession(
                         records: place..<place + 1, source: Int(record.source),
                         start: record.start, end: record.end, hasSleep: hasSleep,
-                        zone: record.zone))
+                        hasUnknown: record.stage == .unknown, zone: record.zone))
             }
         }
         return sessions

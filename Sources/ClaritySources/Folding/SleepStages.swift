@@ -4,6 +4,8 @@ import ClarityScheduler
 /// A stage of sleep in a record. Where two overlap, the greater one counts: more precise knowledge
 /// hides less precise knowledge.
 enum SleepStage: UInt8, CaseIterable, Comparable {
+    /// A name that nobody knows: asleep, awake or neither.
+    case unknown
     case inBed
     /// Asleep, in an unknown stage.
     case asleep
@@ -15,7 +17,7 @@ enum SleepStage: UInt8, CaseIterable, Comparable {
     static func < (a: SleepStage, b: SleepStage) -> Bool { a.rawValue < b.rawValue }
 
     /// Whether the stage is sleep.
-    var isSleep: Bool { self != .inBed && self != .awake }
+    var isSleep: Bool { self > .inBed && self != .awake }
 
     /// Reads the value of a record of sleep analysis; `nil` for an unknown value.
     ///
@@ -82,7 +84,11 @@ struct SleepSession {
     var end: Int64
     /// Whether it has any sleep.
     var hasSleep: Bool
+    /// Whether it has a stage of an unknown name.
+    var hasUnknown = false
     var zone: UInt8
+    /// The night that an app made of it; `nil` if its stages make one.
+    var whole: SleepNight?
 
     /// Returns the night that the session belongs to, as the days from 1970-01-01 to the date of
     /// its evening. Nights go from noon to noon on the clocks of `zone`, and the middle of the

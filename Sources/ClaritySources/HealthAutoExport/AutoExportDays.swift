@@ -27,8 +27,8 @@ struct AutoExportDays {
     }
 }
 
-/// Collects the stages of sleep of a file that has them one by one, and makes nights from them as
-/// from those of an Apple Health export.
+/// Collects the nights of a file, and makes nights of the stages of sleep that it has one by one, as
+/// of those of an Apple Health export.
 struct AutoExportNights {
     private var folding: SleepFolding
     private var names: AutoExportNames
@@ -47,16 +47,25 @@ struct AutoExportNights {
             end: end.secondsSince1970)
     }
 
-    /// Passes on the nights that were over at `until`; with `nil`, none is known to be complete.
+    /// Adds a night that the app has made; returns why it is not taken.
+    mutating func add(_ night: SleepNight, of sample: Sample) -> RecordRefusal? {
+        folding.add(
+            night, source: names.add(sample.source), start: sample.start.secondsSince1970,
+            end: sample.end.secondsSince1970)
+    }
+
+    /// Passes on the nights that were over at `asOf`. If the file is not whole, no night of stages
+    /// is known to be complete.
     mutating func finish(
-        until: Instant?, _ each: SampleHandler
+        isWhole: Bool, asOf: Instant, _ each: SampleHandler
     ) rethrows -> SleepFolding.Outcome {
         let sources = names.sources
         let order = SourceRank.order(of: sources)
-        return try folding.resolve(order: order, until: until?.secondsSince1970 ?? .min) { night in
-            let sample = night.sample(ofSource: sources[night.source].name)
-            // `until` is not `nil` here: without it, no night is over.
-            try each(sample, .aggregate(asOf: until ?? sample.end))
+        let until = isWhole ? asOf.secondsSince1970 : .min
+        return try folding.resolve(order: order, until: until) { night in
+            try each(
+                night.sample(ofSource: sources[night.source].name),
+                .aggregate(asOf: night.asOf(asOf)))
         }
     }
 }
@@ -92,16 +101,19 @@ struct AutoExportNames {
 }
 
 extension SleepStage {
-    /// Reads the word in a point's `value`; `nil` for an unknown word, such as one in the language
-    /// of another phone.
+    /// Reads the word in a point's `value`; `nil` for an unknown word.
+    ///
+    /// The app writes the words of the phone's language. Those of other languages are the ones in
+    /// the headings of its CSV files (`Schlafanalyse [Kern] (hr)`); docs/sources.md lists them.
     init?(autoExportValue word: String) {
         switch word.lowercased().filter({ $0 != " " }) {
-        case "inbed": self = .inBed
-        case "asleep", "unspecified", "asleepunspecified": self = .asleep
-        case "awake": self = .awake
-        case "core", "asleepcore": self = .core
-        case "rem", "asleeprem": self = .rem
-        case "deep", "asleepdeep": self = .deep
+        case "inbed", "imbett", "ベッドに入る": self = .inBed
+        case "asleep", "unspecified", "asleepunspecified", "schlafend", "dormido", "睡眠中":
+            self = .asleep
+        case "awake", "wach", "清醒": self = .awake
+        case "core", "asleepcore", "kern", "核心", "コア": self = .core
+        case "rem", "asleeprem", "快速动眼期": self = .rem
+        case "deep", "asleepdeep", "tief", "profundo", "深度", "深い": self = .deep
         default: return nil
         }
     }

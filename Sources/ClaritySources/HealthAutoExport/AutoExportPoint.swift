@@ -185,12 +185,12 @@ struct AutoExportPoint {
     // MARK: Nights
 
     private func stage(_ point: JSON, _ word: String) throws(RecordRefusal) -> Content {
-        guard let stage = SleepStage(autoExportValue: word) else { throw .unknownStage }
         let start = try date(point, "startDate").instant
         let end = try date(point, "endDate").instant
         guard start <= end else { throw .endBeforeStart }
         guard end <= now else { throw .inFuture }
-        return .stage(stage, start: start, end: end)
+        return .stage(
+            SleepStage(autoExportValue: word) ?? .unknown, start: start, end: end)
     }
 
     /// Reads a night in the aggregated form, whose durations are in hours.

@@ -58,11 +58,15 @@ struct AutoExportReading {
             report.brokeAt = SourceBreak(byteOffset: Int64(fault.offset), reason: fault.reason)
         }
         // A text that breaks off may do so in the middle of a night.
-        let end = report.brokeAt == nil ? min(writtenAt, now) : nil
-        let outcome = try nights.finish(until: end, each)
+        let asOf = min(writtenAt, now)
+        let outcome = try nights.finish(isWhole: report.brokeAt == nil, asOf: asOf, each)
+        if outcome.outranked > 0 {
+            report.folded -= outcome.outranked
+            report.refused[RecordRefusal.otherSource.rawValue, default: 0] += outcome.outranked
+        }
         if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
         if outcome.unfinished > 0 { report.unfinished[.sleep] = outcome.unfinished }
-        let (records, copies) = days.finish(asOf: min(writtenAt, now))
+        let (records, copies) = days.finish(asOf: asOf)
         report.days = records
         report.folded -= copies
         report.repeated += copies
@@ -149,11 +153,16 @@ struct AutoExportReading {
             switch outcome {
             case .success(.stage(let stage, let start, let end)):
                 let source = AutoExportPoint.source(point)
-                fold(nights.add(stage, from: start, to: end, source: source))
+                let refusal = nights.add(stage, from: start, to: end, source: source)
+                fold(stage == .unknown ? refusal ?? .unknownStage : refusal)
             case .success(.sample(let sample, let nature)):
                 if let quantity = DayQuantity(sample.kind) {
                     let refusal = days.add(sample, quantity)
                     fold(refusal == .tooLong ? .badValue : refusal)
+                    continue
+                }
+                if case .sleep(let night) = sample.value {
+                    fold(nights.add(night, of: sample))
                     continue
                 }
                 guard choice.takes(sample) else {

@@ -67,7 +67,7 @@ extension AppleHealthExport: SampleSource {
     var file: String { AppleHealthExport.file(at: path) }
     var archiveName: String? { "apple-health-export" }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "apple-health-export 6 \(programVersion) \(rules.text)" }
+    var reader: String { "apple-health-export 7 \(programVersion) \(rules.text)" }
 
     func noting(_ known: KnownMonths) -> any SampleSource {
         var source = self
@@ -79,7 +79,7 @@ extension AppleHealthExport: SampleSource {
 extension HealthAutoExport: SampleSource {
     var entry: String { folder ?? path }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "health-auto-export 3 \(programVersion) \(rules.text)" }
+    var reader: String { "health-auto-export 4 \(programVersion) \(rules.text)" }
 }
 
 /// A file of samples that a person names. It stays where it is.

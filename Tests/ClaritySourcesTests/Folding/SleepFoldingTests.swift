@@ -240,7 +240,7 @@ import Testing
         var generator = SeededGenerator(state: 7)
         let stages = (0..<400).map { _ in
             (
-                stage: SleepStage.allCases[Int(generator.next() % 6)],
+                stage: SleepStage.allCases[Int(generator.next() % 7)],
                 source: Int(generator.next() % 3),
                 start: seconds("2024-01-01T00:00:00Z") + Int64(generator.next() % 1_000_000),
                 length: Int64(generator.next() % 7000)
