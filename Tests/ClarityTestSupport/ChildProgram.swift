@@ -47,7 +47,13 @@ public final class ChildProgram: @unchecked Sendable {
 
     /// Starts a program with exactly this environment, plus the options of a sanitizer that watches
     /// these tests.
-    public init(_ path: String, _ arguments: [String], environment: [String: String]) throws {
+    ///
+    /// - Parameter blocked: the signals that are blocked when the program starts. Without it they
+    ///   are those of the calling thread, and a thread of a test blocks nearly all.
+    public init(
+        _ path: String, _ arguments: [String], environment: [String: String],
+        blocked: [Int32]? = nil
+    ) throws {
         var pipes: [Int32] = [-1, -1, -1, -1, -1, -1]
         for pair in 0..<3 {
             guard clinux_pipe(&pipes[pair * 2]) == 0 else {
@@ -64,8 +70,18 @@ public final class ChildProgram: @unchecked Sendable {
         let surroundings = environment.merging(ChildProgram.sanitizers) { own, _ in own }
         let variables = surroundings.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { (words + variables).forEach { free($0) } }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        if let blocked {
+            var mask = sigset_t()
+            sigemptyset(&mask)
+            for signal in blocked { sigaddset(&mask, signal) }
+            posix_spawnattr_setsigmask(&attributes, &mask)
+            posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        }
         var child: pid_t = 0
-        let code = posix_spawn(&child, path, &actions, nil, words, variables)
+        let code = posix_spawn(&child, path, &actions, &attributes, words, variables)
         [pipes[0], pipes[3], pipes[5]].forEach { close($0) }
         guard code == 0 else { throw TemporaryFolder.Errno(code: code) }
         processID = child

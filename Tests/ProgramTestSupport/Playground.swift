@@ -108,9 +108,12 @@ final class Playground: Sendable {
 
     /// Starts `clarity-jobs` and leaves it running.
     ///
-    /// - Parameter path: the program, if it is not the built one.
+    /// - Parameters:
+    ///   - path: the program, if it is not the built one.
+    ///   - blocked: the signals that are blocked when the program starts (`ChildProgram`).
     func start(
-        _ arguments: [String], environment: [String: String] = [:], program path: String? = nil
+        _ arguments: [String], environment: [String: String] = [:], program path: String? = nil,
+        blocked: [Int32]? = nil
     ) throws -> ChildProgram {
         var surroundings = [
             "CLARITY_JOBS_CONFIG": jobFilePath, "CLARITY_JOBS_STATE": statePath,
@@ -119,7 +122,8 @@ final class Playground: Sendable {
         surroundings.merge(environment) { $1 }
         let program = path ?? "\(ChildProgram.folder)/clarity-jobs"
         let command = network?.command(program, arguments) ?? (program, arguments)
-        return try ChildProgram(command.0, command.1, environment: surroundings)
+        return try ChildProgram(
+            command.0, command.1, environment: surroundings, blocked: blocked)
     }
 
     /// Logs in as the sandbox's own user.

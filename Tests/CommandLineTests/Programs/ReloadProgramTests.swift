@@ -58,6 +58,57 @@ struct ReloadProgramTests {
         #expect(end.status == 143)
     }
 
+    /// The signal is blocked in the program from its first instruction on and pending since, so the
+    /// loop meets it whenever it unblocks it.
+    @Test func `a SIGHUP that comes before the loop listens reloads the job file`() async throws {
+        let cleanup = cleanup
+        let playground = try await Playground(sandboxOptions: nil) { url, _ in
+            self.jobFile(url, cleanup)
+        }
+
+        let loop = try playground.start(["loop"], blocked: [SIGHUP])
+        loop.signal(SIGHUP)
+        var lines: [String] = []
+        while lines.count < 3, let line = await loop.readErrorLine() { lines.append(line) }
+        let isAlive = ProcessTable.isAlive(loop.processID)
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+
+        #expect(lines.first == "clarity-jobs: loop over 1 job")
+        #expect(lines.contains("clarity-jobs: reloaded (asked by SIGHUP), 1 job"), "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("cleanup: succeeded: ") }, "\(lines)")
+        #expect(isAlive)
+        #expect(end.status == 143)
+    }
+
+    /// The job file is a pipe: the loop waits for it before it listens for signals.
+    @Test func `a SIGHUP while the loop reads its first job file reloads the job file`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil)
+        let path = playground.jobFilePath
+        try #require(unlink(path) == 0 && mkfifo(path, 0o600) == 0)
+        let loop = try playground.start(["loop"], blocked: [])
+        let pipe = try await blocking { open(path, O_WRONLY) }
+        let next = try playground.folder.write(
+            "next.yaml", jobFile(playground.url, "\(cleanup)\n\(second)").utf8)
+        try #require(rename(next, path) == 0)
+
+        loop.signal(SIGHUP)
+        let first = Array(jobFile(playground.url, cleanup).utf8)
+        try #require(write(pipe, first, first.count) == first.count)
+        close(pipe)
+        var lines: [String] = []
+        while lines.count < 4, let line = await loop.readErrorLine() { lines.append(line) }
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+
+        #expect(lines.first == "clarity-jobs: loop over 1 job")
+        #expect(lines.contains("clarity-jobs: reloaded (asked by SIGHUP), 2 jobs"), "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("second: succeeded: ") }, "\(lines)")
+        #expect(end.status == 143)
+    }
+
     @Test func `a loop takes up accounts that come and go`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
             """
