@@ -98,15 +98,7 @@ struct PlanBuilder {
     func run(_ id: RunID) -> Run? { changedRuns[id] ?? ledger.open[id] }
 
     /// Whether the planner may start a run.
-    func isInScope(_ run: RunID) -> Bool {
-        switch planner.scope {
-        case .everything: true
-        case .due:
-            planner.lastAtBeginning.map { run <= $0 } ?? true || planner.following.contains(run)
-        case .requested: planner.requestedRuns.contains(run)
-        case .nothing: false
-        }
-    }
+    func isInScope(_ run: RunID) -> Bool { planner.isInScope(run) }
 
     /// Returns the unfinished runs of a job, oldest first.
     func openRuns(of job: JobID) -> [Run] {

@@ -142,6 +142,16 @@ public struct Planner: Sendable {
         return plan
     }
 
+    /// Whether the planner may start a run.
+    func isInScope(_ run: RunID) -> Bool {
+        switch scope {
+        case .everything: true
+        case .due: lastAtBeginning.map { run <= $0 } ?? true || following.contains(run)
+        case .requested: requestedRuns.contains(run)
+        case .nothing: false
+        }
+    }
+
     /// Returns the events, after the boot if this is a scheduler's first decision since the boot.
     ///
     /// A process that runs named jobs or only records requests is no scheduler, and leaves the boot

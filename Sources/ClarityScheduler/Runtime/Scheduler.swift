@@ -29,7 +29,7 @@ public struct Scheduler {
     private let observer: Observer
     private let progress: ProgressObserver
 
-    /// Receives each change once it is durable.
+    /// Receives each change once it is durable, but for those of runs outside the planner's scope.
     public typealias Observer = @Sendable (LedgerChange) -> Void
 
     /// Receives how many of how many units an attempt has done. Called on the attempt's thread.
@@ -142,8 +142,18 @@ public struct Scheduler {
                 ledger: ledger)
             return plan.changes
         }
-        plan.changes.forEach(observer)
+        plan.changes.filter(concerns).forEach(observer)
         return plan
+    }
+
+    /// Whether a change is about a run that this scheduler may start, or about no run. Each decision
+    /// also enqueues, expires and rescues runs for other schedulers.
+    private func concerns(_ change: LedgerChange) -> Bool {
+        switch change {
+        case .put(let run): planner.isInScope(run.id)
+        case .putAttempt(let attempt): planner.isInScope(attempt.run)
+        default: true
+        }
     }
 }
 

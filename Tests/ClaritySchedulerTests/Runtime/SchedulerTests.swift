@@ -158,11 +158,51 @@ struct SchedulerTests {
         #expect(stopped.entries == [true])
     }
 
-    private func scheduler(_ jobs: [Job], _ work: @escaping FakeWorker.Work) -> Scheduler {
+    /// The other job's waiting run is replaced by an occurrence, or a scheduler died with it.
+    @Test(arguments: [true, false])
+    func `the observer of requested runs hears of them and their followers alone`(
+        isReplaced: Bool
+    ) async throws {
+        let jobs = [
+            try job("a", schedule: nil, then: [try id("b")]), try job("b", schedule: nil),
+            try job(
+                "other", schedule: .every(.seconds(60)), constraints: [.connected],
+                overlap: .replace),
+        ]
+        var before = PlanningDesk(jobs, store: store, owner: "before")
+        if isReplaced { before.conditions = Conditions() }
+        try before.handle(.tick)
+        if isReplaced { clock.advance(by: .seconds(60)) } else { store.lapseLeases(of: "before") }
+        conditions.change(to: Conditions())
+        let heard = Journal<RunID>()
+        var scheduler = scheduler(
+            jobs, scope: .requested,
+            observer: { change in
+                switch change {
+                case .put(let run): heard.add(run.id)
+                case .putAttempt(let attempt): heard.add(attempt.run)
+                default: break
+                }
+            }
+        ) { _, _ in .success() }
+
+        _ = try await scheduler.run(
+            until: .idle, first: [.requested([try id("a")], isForced: false)])
+
+        let names = Set(heard.entries.compactMap { store.runs[$0]?.job.rawValue })
+        #expect(names == ["a", "b"])
+        let other = store.runs.values.filter { $0.job.rawValue == "other" }
+        #expect(other.contains { $0.state == (isReplaced ? .cancelled : .enqueued) })
+    }
+
+    private func scheduler(
+        _ jobs: [Job], scope: Planner.Scope = .everything,
+        observer: @escaping Scheduler.Observer = { _ in }, _ work: @escaping FakeWorker.Work
+    ) -> Scheduler {
         store.owner = "me"
         return Scheduler(
-            planner: Planner(jobs: JobSet(jobs), owner: "me", seed: 1), store: store,
-            worker: FakeWorker(work), monitor: conditions, clock: clock)
+            planner: Planner(jobs: JobSet(jobs), owner: "me", scope: scope, seed: 1), store: store,
+            worker: FakeWorker(work), monitor: conditions, clock: clock, observer: observer)
     }
 }
 

@@ -73,6 +73,31 @@ struct RunProgramTests {
         #expect(starts.last == "refresh")
     }
 
+    @Test(arguments: [[], ["-o", "json"]])
+    func `the lines and the status of a named job leave out the ends of other runs`(
+        form: [String]
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "kind: refresh, class: app-refresh, schedule: { every: 4h }",
+                with: "kind: refresh, schedule: { every: 4h }, start_within: 1h, "
+                    + "constraints: { storage_free: 900TiB }")
+        }
+        _ = try await playground.run("run", "--due")
+        try playground.change(
+            "UPDATE runs SET scheduled_for_ms = scheduled_for_ms - 7200000 WHERE job_id = 'refresh'"
+        )
+
+        let result = try await playground.start(["run", "cleanup"] + form).finish()
+
+        let refresh = try await playground.json("history", "refresh").elements
+        #expect(refresh.last?["state"] == .string("skipped"), "the other run ended meanwhile")
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(!result.errors.contains("refresh"), "\(result.errors)")
+        #expect(!result.output.contains("refresh"), "\(result.output)")
+        #expect(result.output.contains("cleanup"))
+    }
+
     @Test func `a successful job starts its followers once`() async throws {
         let playground = try await Playground.quick { url, folder in
             Playground.standardJobFile(url: url, folder: folder)
