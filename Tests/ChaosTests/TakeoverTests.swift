@@ -38,6 +38,28 @@ struct TakeoverTests {
         #expect(try await sandbox.count("distinct_metric_ids") == 250)
     }
 
+    @Test(arguments: ["scheduler", "worker"])
+    func `a run says that the counts of a killed attempt are missing`(victim: String) async throws {
+        let (playground, sandbox) = try await uploading()
+        let scheduler = try playground.start(["run", "upload", "--output", "json"])
+        try await sandbox.wait(for: 1) { try await $0.answers("hang") }
+        let worker = try #require(ProcessTable.children(of: scheduler.processID).first)
+        kill(victim == "worker" ? worker : scheduler.processID, SIGKILL)
+        _ = await scheduler.finish()
+
+        // Takes over from the scheduler, or is another run after the one whose worker was killed.
+        let end = try await playground.run("run", "upload")
+
+        let run = try #require(try await playground.json("history", "upload").elements.last)
+        let received = try await sandbox.count("metrics")
+        #expect(received == 250)
+        let words = try #require(run["summary"].text)
+        #expect(words.hasPrefix("at least "), "\(words)")
+        #expect(words.hasSuffix(": 1 attempt ended before it reported all counts"), "\(words)")
+        #expect(run["counts"]["attempts_unreported"] == .number(1))
+        #expect(victim == "worker" || end.output.contains("upload: succeeded: at least "))
+    }
+
     @Test func `of many that come to the rescue at once, one takes over`() async throws {
         let (playground, sandbox) = try await uploading()
         let scheduler = try playground.start(["run", "upload"])

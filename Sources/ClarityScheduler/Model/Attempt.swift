@@ -72,6 +72,9 @@ public struct Tally: Hashable, Sendable {
     /// What the names of counts of HTTP answers begin with. They are for monitoring: they do not show
     /// that work was done, and stand in no summary.
     public static let answerPrefix = "http_"
+    /// The name of the count of attempts that ended without a report, so that some or all of what
+    /// they did is in no other count.
+    public static let unreported = "attempts_unreported"
 
     public private(set) var names: [String] = []
     private var counts: [String: Int64] = [:]
@@ -103,13 +106,25 @@ public struct Tally: Hashable, Sendable {
     /// Whether any work was counted.
     public var hasCounted: Bool { ofWork.contains { self[$0] > 0 } }
 
+    /// Whether there are counts, all are zero and none are missing: there was nothing to do.
+    public var isOfNothing: Bool { !isEmpty && !hasCounted && self[Tally.unreported] == 0 }
+
     /// The counts of work above zero on one line: `2041 samples read, 1 sample queued`. If all are
-    /// zero, the first one.
+    /// zero, the first one. If an attempt ended without a report, the line says so and states no
+    /// total.
     public var summary: String {
-        text(hasCounted ? ofWork.filter { self[$0] > 0 } : Array(ofWork.prefix(1)))
+        let known = text(hasCounted ? ofWork.filter { self[$0] > 0 } : Array(ofWork.prefix(1)))
+        let unreported = self[Tally.unreported]
+        guard unreported > 0 else { return known }
+        let end =
+            "\(counted(unreported, "attempts")) ended before "
+            + "\(unreported == 1 ? "it" : "they") reported"
+        return hasCounted ? "at least \(known): \(end) all counts" : "\(end) any counts"
     }
 
-    private var ofWork: [String] { names.filter { !$0.hasPrefix(Tally.answerPrefix) } }
+    private var ofWork: [String] {
+        names.filter { !$0.hasPrefix(Tally.answerPrefix) && $0 != Tally.unreported }
+    }
 
     /// All counts on one line.
     public var whole: String { text(names) }

@@ -8,7 +8,11 @@ extension PlanBuilder {
         for name in end.events.sorted() {
             enqueueRuns(on: name, from: attempt.job.id, of: id)
         }
-        if !end.hasLastWord { supposeEvents(of: attempt.job, in: id, run(id)?.trigger) }
+        var end = end
+        if !end.hasLastWord {
+            supposeEvents(of: attempt.job, in: id, run(id)?.trigger)
+            end.tally.add(lost(byAttemptOf: attempt.job.kind))
+        }
         // A process that has taken over the lease decides about the run from now on.
         guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
             return
@@ -88,8 +92,18 @@ extension PlanBuilder {
         }
     }
 
+    /// Returns the mark of an attempt that ended without a report. A command reports no counts, so
+    /// none are missing.
+    private func lost(byAttemptOf kind: JobKind) -> Tally {
+        var tally = Tally()
+        if kind != .command { tally[Tally.unreported] = 1 }
+        return tally
+    }
+
     /// Records the success of an attempt that outlived its scheduler.
-    private mutating func settleSuccess(_ run: inout Run, ofOwner owner: String) {
+    private mutating func settleSuccess(
+        _ run: inout Run, ofOwner owner: String, _ tally: Tally
+    ) {
         run.state = .succeeded
         run.failure = nil
         run.finishedAt = moment.wall
@@ -99,7 +113,8 @@ extension PlanBuilder {
                 Attempt(
                     run: run.id, number: run.attempts, startedAt: run.startedAt ?? moment.wall,
                     finishedAt: moment.wall, result: .succeeded,
-                    reason: "its scheduler `\(owner)` ended before it could record this")))
+                    reason: "its scheduler `\(owner)` ended before it could record this",
+                    tally: tally)))
         guard let job = planner.jobs[run.job] else { return }
         supposeEvents(of: job, in: run.id, run.trigger)
         enqueueFollowers(of: run, job)
@@ -117,8 +132,10 @@ extension PlanBuilder {
             let owner = run.lease?.owner ?? "unknown"
             let hasSucceeded = run.lease?.state == .succeeded && run.stopRequest == nil
             run.lease = nil
+            let tally = lost(byAttemptOf: run.kind)
+            run.tally.add(tally)
             if hasSucceeded {
-                settleSuccess(&run, ofOwner: owner)
+                settleSuccess(&run, ofOwner: owner, tally)
                 continue
             }
             let failure = Failure(.internalFault, "its scheduler `\(owner)` ended without a word")
@@ -153,7 +170,7 @@ extension PlanBuilder {
                     Attempt(
                         run: run.id, number: run.attempts, startedAt: run.startedAt ?? moment.wall,
                         finishedAt: moment.wall, result: .interrupted, stopReason: .leaseLost,
-                        reason: failure.reason)))
+                        reason: failure.reason, tally: tally)))
         }
     }
 

@@ -10,8 +10,7 @@ enum RunText {
         let summary =
             isWhole && !run.tally.isEmpty
             ? [run.tally.whole, run.failure?.reason].compactMap(\.self).joined(separator: "; ")
-            : run.state == .succeeded && !run.tally.isEmpty && !run.tally.hasCounted
-                ? "nothing to do" : summary(run)
+            : run.state == .succeeded && run.tally.isOfNothing ? "nothing to do" : summary(run)
         let words = summary.isEmpty ? state(run) : "\(state(run)): \(summary)"
         return "\(run.job): \(words) (run \(run.id))"
     }
@@ -25,7 +24,7 @@ enum RunText {
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
         let waits = deferrals.map { "waits: \(line($0))" }
         // A row of zeros beside a failure says nothing.
-        let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
+        let counts = run.failure != nil && run.tally.isOfNothing ? "" : run.tally.summary
         return ([counts, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }

@@ -74,6 +74,21 @@ struct TallyTests {
         #expect(run["uploads_processing"] == 1)
     }
 
+    @Test func `where an attempt ended without a report, the summary states no total`() {
+        var tally = Tally()
+        tally["samples_sent"] = 2
+        tally[Tally.unreported] = 1
+
+        #expect(tally.hasCounted)
+        #expect(
+            tally.summary
+                == "at least 2 samples sent: 1 attempt ended before it reported all counts")
+        tally["samples_sent"] = 0
+        tally[Tally.unreported] = 3
+        #expect(!tally.hasCounted)
+        #expect(tally.summary == "3 attempts ended before they reported any counts")
+    }
+
     @Test func `HTTP answers are neither work nor part of the summary`() {
         var tally = Tally()
         tally["http_2xx"] = 9
