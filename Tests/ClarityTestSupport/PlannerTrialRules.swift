@@ -145,7 +145,7 @@ struct PlannerTrialRules {
         {
             let rest = notBefore - moment.wall
             let longest =
-                order.attempt > 1 ? job.retry.longestWait : job.catchUp.longestSpread
+                order.attempt > 1 ? RetryPolicy.longestMaximum : job.catchUp.longestSpread
             try expect(
                 rest <= .zero || rest > longest,
                 "a run waits out its backoff, \(rest.text) are left")

@@ -151,7 +151,8 @@ extension PlanBuilder {
                 (
                     .backoff, "backoff",
                     run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop",
-                    job.retry.longestWait
+                    // A worker's wish may exceed the job's longest wait after failures.
+                    RetryPolicy.longestMaximum
                 )
             }
         // An instant further ahead than any policy allows dates from before the clock was set back.

@@ -54,7 +54,8 @@ extension PlanBuilder {
         case .snoozed(let failure, let span):
             run.interruptions = 0
             run.failure = failure
-            let believed = min(span, attempt.job.retry.maximum)
+            // The job's longest wait is one after failures. An earlier attempt could do nothing.
+            let believed = min(span, RetryPolicy.longestMaximum)
             release(&run, after: max(attempt.job.retry.initial, believed), attempt, end, .stopped)
         case .awaits(let need, let failure):
             run.interruptions = 0
@@ -231,11 +232,10 @@ extension PlanBuilder {
         case (_, .stalled):
             let time = attempt.job.stall?.text ?? "its time"
             return .again(Failure(.work, "made no progress for \(time)"), retryAfter: nil)
+        case (.reported(.snooze(let after, let failure)), _): return .snoozed(failure, after)
         case (.reported(.retry(_, let failure)), .some),
-            (.reported(.snooze(_, let failure)), .some),
             (.reported(.awaits(_, let failure)), .some):
             return .stopped(failure)
-        case (.reported(.snooze(let after, let failure)), nil): return .snoozed(failure, after)
         case (.reported(.awaits(let need, let failure)), nil): return .awaits(need, failure)
         case (.reported(.retry(let after, let failure)), nil):
             return .again(failure, retryAfter: after)

@@ -24,9 +24,6 @@ public struct RetryPolicy: Hashable, Sendable {
     /// The longest allowed `maximum`: 5 h.
     public static let longestMaximum: Duration = .seconds(5 * 3600)
 
-    /// The longest time that a run can wait for its next attempt.
-    public var longestWait: Duration { max(initial, maximum) }
-
     /// Creates a policy.
     public init(
         attempts: Int = 5, backoff: Backoff = .exponential, initial: Duration = .seconds(30),

@@ -39,8 +39,7 @@ struct UploadLimits: Hashable, Sendable {
     static func budgetUsed(_ budget: Int64, _ wait: Duration) -> SendLater {
         .snoozing(
             wait,
-            "the \(sizeText(budget)) that may go over a metered connection in 24 h are used up; "
-                + "asked again in \(SendLater.text(wait))")
+            "the \(sizeText(budget)) that may go over a metered connection in 24 h are used up")
     }
 
     /// Returns a size in the largest unit that gives a whole number.
@@ -61,20 +60,12 @@ struct SendLater: Error {
 
     /// By this program's own count the hour's requests are used up; nothing has failed.
     static func budget(_ wait: Duration) -> SendLater {
-        .snoozing(
-            wait,
-            "the requests that the backend allows in an hour are used up; the rest follows in "
-                + text(wait))
+        .snoozing(wait, "the requests that the backend allows in an hour are used up")
     }
 
     /// Nothing has failed, and the run continues by itself.
     static func snoozing(_ wait: Duration, _ reason: String) -> SendLater {
         SendLater(outcome: .snooze(after: wait, Failure(.work, reason)))
-    }
-
-    /// Returns a wait in whole seconds, rounded up.
-    static func text(_ wait: Duration) -> String {
-        Duration.seconds((wait.milliseconds + 999) / 1000).text
     }
 
     /// The backend accepts no more requests for now, although this program's count had room.

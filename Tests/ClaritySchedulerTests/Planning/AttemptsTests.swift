@@ -148,6 +148,44 @@ struct AttemptsTests {
         #expect(desk.store.runs[RunID(1)]?.state == .running)
     }
 
+    @Test func `a run goes on when its worker says, however short the retries' longest wait`()
+        throws
+    {
+        var patient = try job()
+        patient.retry = RetryPolicy(attempts: 2, initial: .seconds(10), maximum: .seconds(30))
+        var desk = PlanningDesk([patient])
+        try desk.handle(.tick)
+        var starts = 0
+
+        let end = try desk.handle(.finished(RunID(1), Self.usedUp))
+        for _ in 0..<119 {
+            desk.pass(.seconds(30))
+            starts += try desk.handle(.tick).started.count
+        }
+
+        #expect(end.wakeAfter == .seconds(3600))
+        #expect(desk.store.runs[RunID(1)]?.notBefore == .noon + .seconds(3600))
+        #expect(starts == 0)
+        desk.pass(.seconds(30))
+        #expect(try desk.handle(.tick).started.map(\.attempt) == [2])
+    }
+
+    @Test func `a stop does not shorten the wait that the worker asks for`() throws {
+        var desk = PlanningDesk([try job(constraints: [.externalPower])])
+        try desk.handle(.tick)
+        desk.conditions.externalPower = Conditions.Reading(false, source: "test")
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), Self.usedUp))
+
+        let run = try #require(desk.store.runs[RunID(1)])
+        #expect(run.notBefore == .noon + .seconds(3600))
+        #expect(run.stopReason == .constraintLost)
+    }
+
+    private static let usedUp = AttemptEnd(
+        .reported(.snooze(after: .seconds(3600), Failure(.work, "used up"))))
+
     @Test func `a worker that snoozes for no time starts no busy loop`() throws {
         var desk = PlanningDesk([try job()])
         try desk.handle(.tick)

@@ -84,8 +84,7 @@ import Testing
             after: .seconds(3600),
             Failure(
                 .work,
-                "the 128 KiB that may go over a metered connection in 24 h are used up; asked again "
-                    + "in 1h"))
+                "the 128 KiB that may go over a metered connection in 24 h are used up"))
         #expect(first.outcome == used && second.outcome == used)
         // Each upload counts in whole steps of 4 KiB, so that the count reveals no size.
         #expect((108_000...131_072).contains(sent), "\(sent)")

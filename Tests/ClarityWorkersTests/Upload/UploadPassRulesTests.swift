@@ -102,10 +102,7 @@ import Testing
         func spent(_ wait: Duration) -> Outcome {
             .snooze(
                 after: wait,
-                Failure(
-                    .work,
-                    "the requests that the backend allows in an hour are used up; the rest follows "
-                        + "in \(wait.text)"))
+                Failure(.work, "the requests that the backend allows in an hour are used up"))
         }
         #expect(first.outcome == spent(.seconds(3660)))
         #expect(early.outcome == spent(.seconds(3600)))

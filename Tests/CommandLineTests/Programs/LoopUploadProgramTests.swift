@@ -31,10 +31,14 @@ struct LoopUploadProgramTests {
 
         #expect(first.status == 75, "\(first.errors)")
         #expect(
-            told.failure?.hasPrefix(
-                "the requests that the backend allows in an hour are used up; the rest follows in 1h"
+            told.failure == "the requests that the backend allows in an hour are used up",
+            "\(told.failure ?? "")")
+        #expect(
+            first.errorLines.first?.wholeMatch(
+                of:
+                    /upload: to be tried again at \d{4}-[^ ]*: 130 .* in an hour are used up \(run 1\)/
             )
-                == true, "\(told.failure ?? "")")
+                != nil, "\(first.errors)")
         #expect(second.status == 75)
         #expect(try await sandbox.count("metrics") == 100)
         #expect(try await sandbox.count("distinct_metric_ids") == 100)
