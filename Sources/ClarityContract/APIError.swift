@@ -49,6 +49,8 @@ public enum APIError: Error, Hashable, Sendable {
     case redirected(status: Int)
     /// A 5xx status; `after` is the wait that the backend asks for, if that is believable.
     case server(status: Int, after: Duration?)
+    /// The backend failed in a way that is known of its dialect; carries the fault.
+    case knownFault(KnownFault, status: Int)
     /// The answer violates the contract; carries the part at fault, never its text.
     case decoding(String)
     /// The answer exceeds the size that is read.
@@ -103,6 +105,19 @@ public enum APIError: Error, Hashable, Sendable {
     case cancelled
 }
 
+/// A fault that every backend of a dialect has, as far as was measured, and that no user can mend.
+public struct KnownFault: Hashable, Sendable {
+    /// The part of the backend that has the fault.
+    package var subject: String
+    /// A lowercase fragment: what is wrong, and what works all the same.
+    var words: String
+
+    /// A lowercase fragment for people, without a final period.
+    package var sentence: String {
+        "a known fault of the backend, nothing for you to mend: \(words)"
+    }
+}
+
 /// A row of the table that says what an answer means where its status does not.
 package struct Meaning: Hashable, Sendable {
     /// The part of a body by which a row recognises it.
@@ -113,6 +128,8 @@ package struct Meaning: Hashable, Sendable {
         case code(String)
         /// The beginning of the sentence in the body.
         case opening(String)
+        /// Exactly this body, which is not JSON.
+        case plain(String)
         /// A body that is not JSON, and so not the backend's.
         case notJSON
     }

@@ -96,6 +96,8 @@ public struct Dialect: Hashable, Sendable {
     package var refusalOfUploadIsCertain: Bool
     /// The true meanings of answers. The first row that fits counts; without one, the status does.
     package var meanings: [Meaning]
+    /// The faults that a check of the backend cannot find by itself.
+    package var knownFaults: [KnownFault] = []
 
     /// Every dialect that the client speaks.
     public static let all: [Dialect] = [.blueprint, .loop]

@@ -81,7 +81,28 @@ extension Dialect {
         // The backend answers 400 when its data store fails, before or after it has stored an
         // upload.
         refusalOfUploadIsCertain: false,
-        meanings: loopMeanings)
+        meanings: loopMeanings,
+        knownFaults: [metricsFault, listFault])
+
+    private static var metricsFault: KnownFault {
+        KnownFault(
+            subject: "route `metrics`",
+            words:
+                "as measured, it answers 500 to every upload of metrics; uploads of samples, the "
+                + "default, work")
+    }
+
+    private static var listFault: KnownFault {
+        KnownFault(
+            subject: "list of metrics",
+            words: "as measured, it is always empty; uploads, insights and the profile work")
+    }
+
+    private static var insightsFault: KnownFault {
+        KnownFault(
+            subject: "insights",
+            words: "it shows neither their state nor a single one (404); their history works")
+    }
 
     /// Four of the five metric types that the backend accepts. Sleep is missing: the backend
     /// answers 500 to every upload with a night. If that were repaired, it would refuse a night
@@ -125,6 +146,12 @@ extension Dialect {
             .verifyEmail, .resendVerification, .forgotPassword, .resetPassword,
         ]
         return [
+            // The limiter crashes at each upload, but so may anything else.
+            Meaning(
+                [.uploadMetrics], 500, .plain("Internal Server Error"),
+                .error(.knownFault(metricsFault, status: 500))),
+            Meaning(
+                [.insightStatus], 404, .any, .error(.knownFault(insightsFault, status: 404))),
             // The backend's storage is unreachable or throttled; the upload may be stored.
             Meaning(
                 [.uploadMetrics], 400,

@@ -52,6 +52,9 @@ public struct BackendCheck: Sendable {
                     text: dialect + (isOther ? ", and the job file says \(options.dialect)" : ""),
                     isGood: !isOther))
             add("uploads", BackendCheck.words(try await client.uploadRules()))
+            for fault in Dialect.named(dialect)?.knownFaults ?? [] {
+                add(fault.subject, fault.sentence)
+            }
         } catch {
             add("backend", error)
         }
@@ -97,6 +100,8 @@ public struct BackendCheck: Sendable {
                     isGood: health.isHealthy))
         } catch .notOffered {
             add(subject, "this backend does not say")
+        } catch .knownFault(let fault, _) {
+            add(subject, fault.sentence)
         } catch .cancelled {
             add(subject, "the session must be renewed first; the next job does that")
         } catch {

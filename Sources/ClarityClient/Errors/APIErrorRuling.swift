@@ -120,6 +120,7 @@ extension APIError {
                 "the backend's URL leads elsewhere (\(status)), and a redirect is not followed")
         case .server(let status, let after):
             waiting(after, "the backend is out of order (\(status))", triesWithoutWish: 3)
+        case .knownFault(let fault, _): later(.unreachable, fault.sentence)
         case .unavailable(let status):
             Ruling(
                 course: .retry, tries: 3, category: .unreachable,
@@ -230,7 +231,7 @@ extension APIError {
     package var answeredStatus: Int? {
         switch self {
         case .server(let status, _), .unavailable(let status), .rejected(let status),
-            .noSuchCall(let status), .redirected(let status):
+            .noSuchCall(let status), .redirected(let status), .knownFault(_, let status):
             status
         case .analysisFailed: 500
         case .rateLimited: 429
@@ -246,7 +247,7 @@ extension APIError {
     public var mayHaveArrived: Bool {
         switch self {
         case .interrupted, .timeout, .server, .decoding, .tooLarge, .library, .cancelled,
-            .renewalUnclear, .analysisFailed, .unavailable:
+            .renewalUnclear, .analysisFailed, .unavailable, .knownFault:
             true
         case .transport(let error): error.mayHaveSent
         case .unreachable, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,

@@ -41,6 +41,8 @@ struct FaultReport {
     /// The backend's sentence about the refusal as a whole, else its first one about a fault;
     /// without numbers and quotations.
     private(set) var words: String?
+    /// A short body that is not a JSON object, to compare with a known one.
+    private(set) var plainText: String?
     private var sentence = ""
 
     /// The metrics that the refusal names, ascending, without repeats.
@@ -55,7 +57,10 @@ struct FaultReport {
     init(_ body: [UInt8]) {
         guard body.count <= FaultReport.largestBody,
             let refusal = lenient({ try Refusal(body) })
-        else { return }
+        else {
+            if body.count <= 100 { plainText = String(validating: body, as: UTF8.self) }
+            return
+        }
         faults = FaultReport(refusal.items).faults
         namesSendingTime = refusal.items.prefix(FaultReport.mostFaults).contains { item in
             [["client_timestamp"], ["body", "client_timestamp"]].contains(item.path)

@@ -10,6 +10,7 @@ extension Meaning {
         case .any: true
         case .code(let code): report.code == code
         case .opening(let words): report.begins(with: words)
+        case .plain(let text): report.plainText == text
         case .notJSON: !report.isJSON
         }
     }

@@ -295,7 +295,7 @@ struct UploadPass {
         case .server(status: 502...504, _):
             // A gateway answers, or a backend that reports that it is unavailable.
             try keep(batch, error)
-        case .server, .decoding, .tooLarge:
+        case .server, .knownFault, .decoding, .tooLarge:
             guard !isHeld(batch) else { return try keep(batch, error) }
             try release(batch, error, words)
             breaks += 1

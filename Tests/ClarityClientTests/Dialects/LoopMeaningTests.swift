@@ -53,7 +53,8 @@ struct LoopMeaningTests {
         Row(
             .deleteHealthData, 400, detail(#""Failed to delete health data: no answer""#),
             .unavailable(status: 400)),
-        Row(.uploadMetrics, 500, "Internal Server Error", .server(status: 500, after: nil)),
+        Row(.uploadMetrics, 500, "Internal Server Error\n", .server(status: 500, after: nil)),
+        Row(.uploadSamples, 500, "Internal Server Error", .server(status: 500, after: nil)),
         Row(.analyseSteps, 500, "Internal Server Error", .server(status: 500, after: nil)),
         // One of the causes is another user's id, but this client sends its own.
         Row(
@@ -95,7 +96,6 @@ struct LoopMeaningTests {
             .insightHistory, 403, detail(#"{"code":"ACCESS_DENIED","message":"m"}"#), .forbidden),
         Row(.generateInsight, 403, detail(#"{"code":"ACCOUNT_DISABLED"}"#), .forbidden),
         Row(.insight, 404, detail(#"{"code":"INSIGHT_NOT_FOUND"}"#), .notFound),
-        Row(.insightStatus, 404, detail(#"{"code":"INSIGHT_NOT_FOUND"}"#), .notFound),
         Row(
             .insightHistory, 500, detail(#"{"code":"HISTORY_RETRIEVAL_FAILED"}"#),
             .server(status: 500, after: nil)),
@@ -164,6 +164,33 @@ struct LoopMeaningTests {
 
         #expect(error == .rateLimited(after: window))
         #expect(error?.ruling.course == .snooze)
+    }
+
+    /// Neither is a fault of the samples or of the user's settings.
+    @Test(arguments: [
+        (
+            APICall.uploadMetrics, 500, "Internal Server Error",
+            "a known fault of the backend, nothing for you to mend: as measured, it answers 500 to "
+                + "every upload of metrics; uploads of samples, the default, work"
+        ),
+        (
+            .insightStatus, 404, LoopMeaningTests.detail(#"{"code":"INSIGHT_NOT_FOUND"}"#),
+            "a known fault of the backend, nothing for you to mend: it shows neither their state "
+                + "nor a single one (404); their history works"
+        ),
+    ])
+    func `a known fault is named as one, and a run may meet a repaired backend later`(
+        call: APICall, status: Int, body: String, sentence: String
+    ) {
+        let response = HTTPResponse(status: status, body: Array(body.utf8))
+
+        let error = Dialect.loop.error(in: response, to: call, now: morning)
+        let other = Dialect.blueprint.error(in: response, to: call, now: morning)
+
+        #expect(error?.outcome == .retry(after: nil, Failure(.unreachable, sentence)))
+        #expect(error?.answeredStatus == status)
+        #expect(error?.mayHaveArrived == true)
+        #expect(other?.ruling.sentence.contains("known fault") == false)
     }
 
     @Test func `the same 400 is a refusal where the contract has no outages of it`() {

@@ -27,6 +27,63 @@ struct BackendProgramTests {
         #expect(json["ok"] == .bool(true) && json["findings"].elements.count == lines.count)
     }
 
+    /// The deployed backend with all its faults; the blueprint has none of them.
+    @Test func `doctor names the known faults of the backend as its own, and what works`()
+        async throws
+    {
+        let deployed = try await Playground(sandboxOptions: [
+            "--dialect", "loop", "--quirks", "measured",
+        ])
+        try await deployed.logIn()
+        let other = try await Playground(sandboxOptions: ["--dialect", "blueprint"])
+        try await other.logIn()
+
+        let text = try await deployed.run("doctor", "--backend")
+        let json = try await deployed.json("doctor", "--backend")
+        let none = try await other.run("doctor", "--backend")
+
+        let fault = "a known fault of the backend, nothing for you to mend: "
+        #expect(text.status == 0, "\(text.errors)")
+        #expect(
+            text.outputLines.filter { $0.contains("known fault") } == [
+                "route `metrics`: \(fault)as measured, it answers 500 to every upload of metrics; "
+                    + "uploads of samples, the default, work",
+                "list of metrics: \(fault)as measured, it is always empty; uploads, insights and "
+                    + "the profile work",
+                "insights: \(fault)it shows neither their state nor a single one (404); their "
+                    + "history works",
+            ])
+        #expect(json["findings"].elements.allSatisfy { $0["good"] == .bool(true) }, "\(json)")
+        #expect(none.status == 0 && !none.output.contains("known fault"), "\(none.output)")
+    }
+
+    @Test func `a run, its history and the status name a known fault of the backend`() async throws
+    {
+        let playground = try await Playground(
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured"]
+        ) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "kind: bulk-upload", with: "kind: bulk-upload\n    options: { route: metrics }")
+        }
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 3)
+        try await playground.logIn()
+
+        let run = try await playground.run("run", "upload")
+        let history = try #require(try await playground.history("upload").first)
+        let status = try await playground.run("status")
+
+        let words =
+            "a known fault of the backend, nothing for you to mend: as measured, it "
+            + "answers 500 to every upload of metrics; uploads of samples, the default, work"
+        #expect(try await sandbox.answers("500") > 0)
+        #expect(try await sandbox.count("metrics") == 0)
+        #expect(run.errors.contains(words), "\(run.errors)")
+        #expect(history.failure == words)
+        #expect(status.output.contains(words), "\(status.output)")
+        #expect(!status.output.contains("out of order"))
+    }
+
     @Test func `a backend that is not there is said so, and nothing is created`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
