@@ -19,6 +19,9 @@ public struct Sample: Hashable, Sendable, PrivateValue {
     /// The app or device that measured, as named by the source. It is not part of the identity,
     /// since a renamed phone rewrites it.
     public var source: String?
+    /// Whether an app made it for a span of time and names in `source` all devices that contributed,
+    /// so that another value of the same time replaces it, whatever that one's `source` is.
+    public var isOfAllSources = false
 
     /// Creates a sample.
     public init(

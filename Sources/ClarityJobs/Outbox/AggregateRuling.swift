@@ -146,6 +146,11 @@ struct AggregateTime: Hashable {
             && AggregateTime.isDay(end - start) && AggregateTime.isDay(otherEnd - otherStart)
     }
 
+    /// Whether this is an instant at which a day begins, given the bounds of another aggregate.
+    func begins(_ otherStart: Int64, _ otherEnd: Int64) -> Bool {
+        start == otherStart && start == end && AggregateTime.isDay(otherEnd - otherStart)
+    }
+
     private static func isDay(_ length: Int64) -> Bool {
         dayLengths.contains(length) && length % clockStep == 0
     }

@@ -1,4 +1,4 @@
-import ClarityScheduler
+package import ClarityScheduler
 import Database
 
 // The values of days, nights and other aggregates. The latest value of each counts.
@@ -24,7 +24,7 @@ extension Outbox {
         let row = aggregate.row
         var formers = try formers(
             at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
-            source: aggregate.source, connection)
+            source: aggregate.source, isOfAllSources: aggregate.isOfAllSources, connection)
         if !formers.contains(where: \.isSame), try packed.has(row) {
             // Comes after all rows, and is never changed.
             formers.append(
@@ -93,9 +93,10 @@ extension Outbox {
         var retired: (removed: Int64, setAside: Int64) = (0, 0)
         for (member, tag) in members {
             guard let kind = SampleKind(rawValue: member.kind) else { continue }
+            let sample = member.opened(sealer)
             let formers = try formers(
                 at: AggregateTime(kind: kind, start: member.start, end: member.end), tag: tag,
-                source: member.opened(sealer)?.source, connection)
+                source: sample?.source, isOfAllSources: sample?.isOfAllSources ?? false, connection)
             guard let own = formers.first(where: { $0.id == member.id }),
                 formers.contains(where: { $0.isLater(than: own) })
             else { continue }
@@ -114,10 +115,14 @@ extension Outbox {
     /// Returns the row with exactly this start, end and tag, whatever it is, and the aggregates
     /// that match the time.
     ///
-    /// - Parameter source: the source of the value. Aggregates of other sources do not match,
-    ///   except days and nights. A pruned value has no known source and matches.
+    /// - Parameters:
+    ///   - source: the source of the value. Aggregates of other sources do not match, except days
+    ///     and nights. A pruned value has no known source and matches.
+    ///   - isOfAllSources: whether aggregates of other sources match too, and with an instant also a
+    ///     whole day that begins then: it was the first hour of that day.
     private func formers(
-        at time: AggregateTime, tag: UInt64, source: String?, _ connection: Connection
+        at time: AggregateTime, tag: UInt64, source: String?, isOfAllSources: Bool,
+        _ connection: Connection
     ) throws -> [AggregateRuling.Former] {
         try connection.all(
             Outbox.aggregateQuery, .text(time.kind.rawValue),
@@ -129,13 +134,19 @@ extension Outbox {
                 && OutboxPortion.Row.tag(of: found, 3) == tag
             let asOf = found.optionalInteger(6)
             if !isSame {
-                guard asOf != nil, time.matches(start: start, end: end) else { return nil }
+                let isTime = time.matches(start: start, end: end)
+                guard asOf != nil, isTime || isOfAllSources && time.begins(start, end) else {
+                    return nil
+                }
                 if !time.isWhole, !found.isNull(7) {
                     let sample = SampleRow(
                         id: found.integer(0), kind: time.kind.rawValue, start: start, end: end,
                         tag: found.blob(3), sealed: found.blob(7)
                     ).opened(sealer)
-                    if let sample, sample.source != source { return nil }
+                    let isOther =
+                        isOfAllSources
+                        ? !isTime && sample?.isOfAllSources == false : sample?.source != source
+                    if sample != nil, isOther { return nil }
                 }
             }
             return AggregateRuling.Former(
@@ -145,6 +156,21 @@ extension Outbox {
                 // touched.
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
                 possibleSends: found.integer(5), asOf: asOf)
+        }
+    }
+
+    /// Returns whether there are aggregates without a length in a span of time, such as averages of
+    /// the hours of a day.
+    package func hasInstants(
+        of kind: SampleKind, in span: Range<Instant>
+    ) throws(HealthStoreError) -> Bool {
+        try store.access { connection in
+            try connection.integer(
+                """
+                SELECT 1 FROM outbox WHERE kind = ? AND start_s >= ? AND start_s < ?
+                    AND end_s = start_s AND as_of_s IS NOT NULL LIMIT 1
+                """, .text(kind.rawValue), .integer(span.lowerBound.secondsSince1970),
+                .integer(span.upperBound.secondsSince1970)) != nil
         }
     }
 

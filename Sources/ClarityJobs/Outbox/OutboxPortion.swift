@@ -22,6 +22,8 @@ public struct OutboxPortion: Sendable {
     struct Aggregate: Sendable {
         var row: Row
         let source: String?
+        /// As in `Sample`.
+        let isOfAllSources: Bool
         /// The instant as of which it is true, in seconds since 1970.
         let asOf: Int64
     }
@@ -50,7 +52,9 @@ public struct OutboxPortion: Sendable {
             var row = sealing.row(sample)
             sealing.seal(sample, for: &row, nonces, first + index, onto: &bytes)
             aggregates.append(
-                Aggregate(row: row, source: sample.source, asOf: asOf.secondsSince1970))
+                Aggregate(
+                    row: row, source: sample.source, isOfAllSources: sample.isOfAllSources,
+                    asOf: asOf.secondsSince1970))
             read[sample.kind, default: 0] += 1
         }
     }

@@ -3,7 +3,8 @@ import ClarityScheduler
 // The encrypted part of a sample, as bytes.
 
 extension Sample {
-    /// The value and the source. Kind and times are columns of the row.
+    /// The value, the source, and a byte more if it is of all sources. Kind and times are columns of
+    /// the row.
     var sealedForm: [UInt8] {
         var bytes: [UInt8] = []
         switch value {
@@ -26,7 +27,12 @@ extension Sample {
             }
         case .values(let values): values.append(to: &bytes)
         }
-        if let source { bytes.append(field: source) }
+        if isOfAllSources {
+            bytes.append(field: source ?? "")
+            bytes.append(1)
+        } else if let source {
+            bytes.append(field: source)
+        }
         return bytes
     }
 
@@ -57,7 +63,11 @@ extension Sample {
         let hasSource = !reader.isAtEnd
         let source = reader.field()
         guard source != nil || !hasSource else { return nil }
-        self.init(kind: kind, start: start, end: end, value: value, source: source)
+        let isOfAllSources = reader.number(UInt8.self) == 1
+        self.init(
+            kind: kind, start: start, end: end, value: value,
+            source: isOfAllSources && source == "" ? nil : source)
+        self.isOfAllSources = isOfAllSources
     }
 }
 

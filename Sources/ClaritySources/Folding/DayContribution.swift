@@ -8,6 +8,8 @@ struct DaySource: Hashable, Sendable {
     var preference: Int?
     /// Whether its records are totals that an app has made from other records.
     var isTotal = false
+    /// Whether the file of each such total has no other time of the quantity (`TotalPoint`).
+    var isLone = false
 }
 
 extension DaySource {
@@ -40,9 +42,31 @@ struct DayContribution: Hashable {
         /// `prefer`.
         mutating func rank(like sources: some Sequence<DaySource>) {
             for source in sources {
-                for old in parts.keys where old != source && old.name == source.name {
+                for old in parts.keys
+                where old != source && old.name == source.name && old.isTotal == source.isTotal
+                    && old.isLone == source.isLone
+                {
                     let moved = parts.removeValue(forKey: old) ?? []
                     parts[source, default: []] = ((parts[source] ?? []) + moved).sorted()
+                }
+            }
+        }
+
+        /// Removes the parts that a layer as late or later replaces: records of the same source,
+        /// start and end, and totals of the same time, whatever their source.
+        mutating func remove(replacedBy other: Layer) {
+            let isSameFile = asOf == other.asOf
+            func span(_ part: DayPart) -> Span { Span(part, isLengthKnown: !isSameFile) }
+            var totals: Set<Span> = []
+            for (source, parts) in other.parts where source.isTotal {
+                totals.formUnion(parts.lazy.map(span))
+            }
+            for (source, parts) in parts {
+                if source.isTotal {
+                    self.parts[source] = parts.filter { !totals.contains(span($0)) }
+                } else if let new = other.parts[source] {
+                    let spans = Set(new.map { Span($0) })
+                    self.parts[source] = parts.filter { !spans.contains(Span($0)) }
                 }
             }
         }
@@ -53,6 +77,13 @@ struct DayContribution: Hashable {
         var end: Int64
 
         init(_ part: DayPart) { (start, end) = (part.start, part.end) }
+
+        /// The time of a total. The ends of days and hours do not tell one from another, and a file
+        /// that is read again may have had another length before.
+        init(_ part: DayPart, isLengthKnown: Bool) {
+            start = part.start
+            end = isLengthKnown ? part.start + (part.grid ?? part.end - part.start) : part.start
+        }
     }
 
     private(set) var layers: [Layer] = []
@@ -62,18 +93,16 @@ struct DayContribution: Hashable {
     /// When the latest of its layers was complete.
     var asOf: Int64 { layers.map(\.asOf).max() ?? .min }
 
-    /// Adds a layer. Of two parts with the same source, start and end, the one with the later
-    /// `asOf` stays.
+    /// Adds a layer. Of two parts with the same source, start and end, and of two totals of the same
+    /// time, the one with the later `asOf` stays.
     mutating func merge(_ layer: Layer) {
         var new = layer
         for place in layers.indices {
             layers[place].rank(like: new.parts.keys)
-            let isOlder = layers[place].asOf <= new.asOf
-            for (source, parts) in new.parts {
-                guard let old = layers[place].parts[source] else { continue }
-                let spans = Set((isOlder ? parts : old).map(Span.init))
-                let rest = (isOlder ? old : parts).filter { !spans.contains(Span($0)) }
-                if isOlder { layers[place].parts[source] = rest } else { new.parts[source] = rest }
+            if layers[place].asOf <= new.asOf {
+                layers[place].remove(replacedBy: new)
+            } else {
+                new.remove(replacedBy: layers[place])
             }
         }
         if let same = layers.firstIndex(where: { $0.asOf == new.asOf }) {
@@ -115,7 +144,7 @@ extension DayContribution {
                 bytes += name
                 bytes.append(varint: UInt64(source.sort.rawValue))
                 bytes.append(varint: source.preference.map { UInt64($0) + 1 } ?? 0)
-                bytes.append(varint: source.isTotal ? 1 : 0)
+                bytes.append(varint: source.isLone ? 2 : source.isTotal ? 1 : 0)
                 var written: [UInt8] = []
                 var last: Int64 = 0
                 for part in layer.parts[source] ?? [] { part.write(to: &written, after: &last) }
@@ -149,7 +178,7 @@ extension DayContribution {
                 let source = DaySource(
                     name: String(decoding: name, as: UTF8.self), sort: sort,
                     preference: preference == 0 ? nil : Int(truncatingIfNeeded: preference) - 1,
-                    isTotal: isTotal == 1)
+                    isTotal: isTotal > 0, isLone: isTotal == 2)
                 layer.parts[source] = DayPart.read(parts)
             }
             guard let totals = rest.readVarint() else { return nil }

@@ -112,22 +112,59 @@ enum DayMerge {
         }
         let ranked = sources.sorted { SourceRank($0) < SourceRank($1) }
         let ranks = Dictionary(uniqueKeysWithValues: ranked.enumerated().map { ($1, $0) })
+        let totals = totals(of: contributions, ranks)
         var folding = DayFolding(days: LocalDays(zone: zone), now: now)
         return folding.fold(periods) { quantity, period in
             let key = ContributionKey(kind: quantity.kind, period: period)
-            return DayFolding.Period(contributions[key] ?? [], ranks)
+            return DayFolding.Period(
+                contributions[key] ?? [], ranks, totals: totals[quantity.kind] ?? [], period)
         }
+    }
+
+    /// Returns the totals of apps that count, from all that are known of a quantity, whichever file
+    /// they are from.
+    private static func totals(
+        of contributions: [ContributionKey: [DayContribution]], _ ranks: [DaySource: Int]
+    ) -> [SampleKind: [RankedPart]] {
+        var points: [SampleKind: [TotalPoint]] = [:]
+        for (key, contributions) in contributions.sorted(by: { $0.key.period < $1.key.period }) {
+            let begin = Int64(key.period) * DayParts.period
+            let isFirst = points[key.kind] == nil
+            for layer in contributions.lazy.flatMap(\.layers) {
+                for (source, parts) in layer.parts where source.isTotal {
+                    // A part that began earlier is in the period before, too.
+                    for part in parts where isFirst || part.start >= begin {
+                        let ranked = RankedPart(
+                            part: part, rank: ranks[source] ?? .max, asOf: layer.asOf,
+                            isTotal: true)
+                        points[key.kind, default: []].append(
+                            TotalPoint(part: ranked, isLone: source.isLone))
+                    }
+                }
+            }
+        }
+        var totals: [SampleKind: [RankedPart]] = [:]
+        for (kind, points) in points {
+            totals[kind] = DayQuantity(kind).map { TotalPoints.resolved(points, $0) }
+        }
+        return totals
     }
 }
 
 extension DayFolding.Period {
-    fileprivate init(_ contributions: [DayContribution], _ ranks: [DaySource: Int]) {
+    /// - Parameter counting: the totals of apps that count, of all periods.
+    fileprivate init(
+        _ contributions: [DayContribution], _ ranks: [DaySource: Int],
+        totals counting: [RankedPart], _ period: Int
+    ) {
+        let (begin, end) = (Int64(period) * DayParts.period, Int64(period + 1) * DayParts.period)
+        parts = counting.filter {
+            $0.part.start < end && ($0.part.end > begin || $0.part.start >= begin)
+        }
         for layer in contributions.lazy.flatMap(\.layers) {
-            for (source, found) in layer.parts {
+            for (source, found) in layer.parts where !source.isTotal {
                 let rank = ranks[source] ?? .max
-                parts += found.map {
-                    RankedPart(part: $0, rank: rank, asOf: layer.asOf, isTotal: source.isTotal)
-                }
+                parts += found.map { RankedPart(part: $0, rank: rank, asOf: layer.asOf) }
             }
             for (day, amount) in layer.totals where amount >= totals[day]?.amount ?? 0 {
                 totals[day] = DayFolding.Total(amount: amount, asOf: layer.asOf)

@@ -19,7 +19,10 @@ import JSON
 /// and such a number may be one of those.
 struct AutoExportDate: Hashable {
     var instant: Instant
-    /// Whether its own clock shows midnight, as for a date without a time.
+    /// What its own clock shows, in seconds since 1970-01-01T00:00:00.
+    var clock: Int64
+    /// Whether a day begins then: its own clock shows midnight, as for a date without a time, or the
+    /// zone's clock goes on after a midnight that it skips.
     var isMidnight: Bool
     /// Whether it is a date without a time.
     var isDay: Bool
@@ -28,8 +31,8 @@ struct AutoExportDate: Hashable {
     init?(_ json: JSON, zone: Zone) {
         switch json {
         case .string(let text): self.init(text: text, zone: zone)
-        case .integer(let number): self.init(epoch: Double(number))
-        case .number(let number): self.init(epoch: number)
+        case .integer(let number): self.init(epoch: Double(number), zone)
+        case .number(let number): self.init(epoch: number, zone)
         case .null, .bool, .array, .object: return nil
         }
     }
@@ -37,11 +40,12 @@ struct AutoExportDate: Hashable {
     /// 2001-01-01 in milliseconds since 1970.
     private static let start2001 = 978_307_200_000.0
 
-    private init?(epoch: Double) {
+    private init?(epoch: Double, _ zone: Zone) {
         // Seconds up to the year 2199 are below this limit; milliseconds above it begin in 1973.
         let milliseconds = epoch < 1e11 ? epoch * 1000 : epoch
         guard milliseconds >= AutoExportDate.start2001, milliseconds < 7.258e12 else { return nil }
         instant = Instant(millisecondsSince1970: Int64(milliseconds))
+        clock = LocalDays.clock(at: instant.secondsSince1970, in: zone)
         isMidnight = false
         isDay = false
     }
@@ -52,7 +56,7 @@ struct AutoExportDate: Hashable {
         var reader = Reader(
             text.replacing("\u{202F}", with: " ").replacing("\u{A0}", with: " "))
         if let number = reader.wholeNumber {
-            self.init(epoch: number)
+            self.init(epoch: number, zone)
         } else {
             self.init(&reader, zone)
         }
@@ -67,23 +71,33 @@ struct AutoExportDate: Hashable {
         if !isDay {
             guard reader.time(&time), time.isValid, reader.offset(&offset) else { return nil }
         }
-        isMidnight = time.hour == 0 && time.minute == 0 && time.second == 0
         if let offset {
             instant = Instant(millisecondsSince1970: time.millisecondsSince1970 - offset * 1000)
         } else {
             instant = zone.first(time)
         }
+        clock = time.millisecondsSince1970 / 1000
+        isMidnight = clock.isMultiple(of: 86_400)
+        // No clock has skipped more than two hours there.
+        if time.hour < 3, !isMidnight { isMidnight = day.start(in: zone) == instant }
+    }
+
+    /// How far its own clock is ahead of UTC, in seconds.
+    var offset: Int64 { clock - instant.secondsSince1970 }
+
+    fileprivate var day: CivilDay {
+        CivilDay(daysSince1970: Int(LocalDays.quotient(clock, 86_400)))
     }
 }
 
 extension Zone {
-    /// Returns the end of the day that begins at `midnight`: the zone's next midnight if `midnight`
-    /// is one of the zone's, else 24 hours later.
-    func endOfDay(from midnight: Instant) -> Instant {
-        let day = CivilTime((midnight + offset(at: midnight)).millisecondsSince1970)
-        guard day.hour == 0, day.minute == 0 else { return midnight + .seconds(86_400) }
-        let date = CivilTime.daysSince1970(year: day.year, month: day.month, day: day.day)
-        return CivilDay(daysSince1970: date + 1).start(in: self)
+    /// Returns the end of the day that begins at `date`: that of the zone's day if it is one of the
+    /// zone's, else the next midnight of the date's own clock.
+    func endOfDay(from date: AutoExportDate) -> Instant {
+        guard date.day.start(in: self) == date.instant else {
+            return date.instant + .seconds(86_400 - date.clock % 86_400)
+        }
+        return CivilDay(daysSince1970: date.day.daysSince1970 + 1).start(in: self)
     }
 }
 

@@ -11,10 +11,14 @@ struct AutoExportDays {
     init(preferred: [String]) { names = AutoExportNames(preferred: preferred, isTotal: true) }
 
     /// Adds a point; returns why it is not taken.
-    mutating func add(_ sample: Sample, _ quantity: DayQuantity) -> RecordRefusal? {
+    ///
+    /// - Parameter isLone: whether its metric has no other time in the file.
+    mutating func add(
+        _ sample: Sample, _ quantity: DayQuantity, isLone: Bool
+    ) -> RecordRefusal? {
         guard case .single(let value) = sample.value else { return .badValue }
         return records.parts.add(
-            value, quantity, source: names.add(sample.source),
+            value, quantity, source: names.add(sample.source, isLone: isLone),
             start: sample.start.secondsSince1970, end: sample.end.secondsSince1970)
     }
 
@@ -75,8 +79,13 @@ struct AutoExportNames {
     /// The most sources that are distinguished; further ones count as one without a name.
     private static let most = 512
 
+    private struct Key: Hashable {
+        var name: String
+        var isLone = false
+    }
+
     private(set) var sources: [DaySource] = []
-    private var indices: [String: Int] = [:]
+    private var indices: [Key: Int] = [:]
     private let preferred: [String]
     private let isTotal: Bool
 
@@ -87,17 +96,23 @@ struct AutoExportNames {
     }
 
     /// Returns the index of a source, which is new if the name was not added before.
-    mutating func add(_ name: String?) -> Int {
-        let isKnown = indices[name ?? ""] != nil || sources.count < AutoExportNames.most
-        let name = isKnown ? name ?? "" : ""
-        if let index = indices[name] { return index }
-        indices[name] = sources.count
-        sources.append(DaySource(name: name, preferred: preferred, isTotal: isTotal))
+    ///
+    /// - Parameter isLone: as in `DaySource`.
+    mutating func add(_ name: String?, isLone: Bool = false) -> Int {
+        var key = Key(name: name ?? "", isLone: isLone)
+        if indices[key] == nil, sources.count >= AutoExportNames.most { key.name = "" }
+        if let index = indices[key] { return index }
+        indices[key] = sources.count
+        var source = DaySource(name: key.name, preferred: preferred, isTotal: isTotal)
+        source.isLone = isLone
+        sources.append(source)
         return sources.count - 1
     }
 
     /// Returns the index of a source that was added.
-    func index(of name: String?) -> Int { indices[name ?? ""] ?? indices[""] ?? 0 }
+    func index(of name: String?) -> Int {
+        indices[Key(name: name ?? "")] ?? indices[Key(name: "")] ?? 0
+    }
 }
 
 extension SleepStage {

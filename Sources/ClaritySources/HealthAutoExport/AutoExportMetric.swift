@@ -15,11 +15,11 @@ struct AutoExportMetric {
     var name: String
     /// The unit in the file; empty if it has none.
     var unit: String
-    /// Whether each point is a whole day, because all of them are at midnight.
-    var isDaily: Bool
-    /// The seconds that a point of a sum covers if it is not a day: an hour if all points are at
-    /// full hours, a minute if all are at full minutes, else 0.
-    var span: Int64 = 0
+    /// What the dates of its points show.
+    var grouping = AutoExportGrouping()
+
+    /// Whether each point is a whole day.
+    var isDaily: Bool { grouping.length == .day }
 
     /// `nil` for a metric that CLARITY has no field for.
     var field: Field? { AutoExportMetric.fields[name] }

@@ -27,13 +27,12 @@ struct AutoExportPoint {
     /// A point is an aggregate, which a later file's point of the same time replaces, because the
     /// app sums or averages over a minute, an hour or a day. Three kinds are measurements, which no
     /// other one replaces, unless they cover a whole day: blood pressure, blood glucose, and a
-    /// heart rate whose minimum and maximum are the same.
+    /// heart rate whose minimum and maximum are the same, unless it is that of an hour.
     func read(_ point: JSON) throws(RecordRefusal) -> Content {
         guard case .object = point else { throw .noPoint }
         switch metric.field {
         case .quantity(let kind):
-            let isSum = DayQuantity(kind)?.hasNoSum == false
-            let interval = try interval(point, span: isSum ? metric.span : 0)
+            let interval = try interval(point)
             let (value, isReading) = try quantity(point, kind)
             return .sample(
                 sample(point, kind, interval, .single(value)),
@@ -86,20 +85,45 @@ struct AutoExportPoint {
 
     // MARK: Time
 
-    /// Returns the day from its midnight for daily data and for a date without a time, else `span`
-    /// seconds.
+    /// Returns the time that a point covers, which must be over.
     private func interval(
-        _ point: JSON, span: Int64 = 0
+        _ point: JSON
     ) throws(RecordRefusal) -> (start: Instant, end: Instant) {
-        let date = try date(point, "date")
-        let end =
-            metric.isDaily || date.isDay
-            ? zone.endOfDay(from: date.instant)
-            : date.instant + .seconds(span)
+        let interval = try bounds(point)
         // More may come for a day that is not over; it is accepted once the file is read after its
         // end.
-        guard end <= now else { throw .inFuture }
-        return (date.instant, end)
+        guard interval.end <= now else { throw .inFuture }
+        return interval
+    }
+
+    /// Returns the time that a point says it covers, else the day from its start for daily data and
+    /// for a date without a time, else what a point of the metric covers. An average of less than a
+    /// day is an instant.
+    private func bounds(
+        _ point: JSON
+    ) throws(RecordRefusal) -> (start: Instant, end: Instant) {
+        var isSum = false
+        if case .quantity(let kind) = metric.field {
+            isSum = DayQuantity(kind)?.hasNoSum == false
+        }
+        if let span = AutoExportPoint.span(of: point, zone) {
+            let isDay = span.end - span.start >= .seconds(43_200)
+            return (span.start, isSum || isDay ? span.end : span.start)
+        }
+        let date = try date(point, "date")
+        if metric.isDaily || date.isDay { return (date.instant, zone.endOfDay(from: date)) }
+        let seconds = isSum ? metric.grouping.length.seconds : 0
+        return (date.instant, date.instant + .seconds(seconds))
+    }
+
+    /// Returns the time that a point of a quantity names by its start and its end; `nil` if it does
+    /// not name both.
+    static func span(of point: JSON, _ zone: Zone) -> (start: Instant, end: Instant)? {
+        guard point["start"] != nil, point["end"] != nil,
+            let start = AutoExportDate(point["start"] ?? .null, zone: zone)?.instant,
+            let end = AutoExportDate(point["end"] ?? .null, zone: zone)?.instant, start <= end
+        else { return nil }
+        return (start, end)
     }
 
     /// Returns when an element of any kind was; `nil` if it does not say so.
@@ -117,14 +141,13 @@ struct AutoExportPoint {
 
     /// Returns when the time that a point covers is over; `nil` without a date.
     func end(of point: JSON) -> Instant? {
-        for key in ["sleepEnd", "endDate", "date"] {
+        for key in ["sleepEnd", "endDate"] {
             guard let json = point[key], let date = AutoExportDate(json, zone: zone) else {
                 continue
             }
-            let isDay = key == "date" && (metric.isDaily || date.isDay)
-            return isDay ? zone.endOfDay(from: date.instant) : date.instant
+            return date.instant
         }
-        return nil
+        do throws(RecordRefusal) { return try bounds(point).end } catch { return nil }
     }
 
     private func date(_ point: JSON, _ key: String) throws(RecordRefusal) -> AutoExportDate {
@@ -147,7 +170,7 @@ struct AutoExportPoint {
         if let average = try self.number(point, "Avg") {
             number = average
             let (least, greatest) = (try self.number(point, "Min"), try self.number(point, "Max"))
-            isReading = least != nil && least == greatest
+            isReading = least != nil && least == greatest && metric.grouping.length != .hour
         } else if let quantity = try self.number(point, "qty") {
             number = quantity
         } else {

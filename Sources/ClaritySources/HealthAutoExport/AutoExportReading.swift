@@ -19,17 +19,24 @@ struct AutoExportReading {
     private let total: Int64
     private let progress: ProgressHandler?
     private let writtenAt: Instant
+    private let survey: AutoExportSurvey
+    private let knowsInstants: InstantsLookup
     private var nights: AutoExportNights
     private var days: AutoExportDays
     private var archiving = ObjectArchiving()
     private var report = SourceReport()
 
-    /// - Parameter writtenAt: when the file was written; what was going on then is not over.
+    /// - Parameters:
+    ///   - writtenAt: when the file was written; what was going on then is not over.
+    ///   - knowsInstants: whether shorter points of a day are known from other files.
     init(
         _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: FoldingRules,
+        knowsInstants: @escaping InstantsLookup = { _, _ in false },
         progress: ProgressHandler? = nil
     ) {
         cursor = JSONParser(bytes)
+        survey = AutoExportSurvey(cursor, rules.zone)
+        self.knowsInstants = knowsInstants
         total = Int64(bytes.count)
         self.now = now
         self.writtenAt = writtenAt
@@ -129,9 +136,9 @@ struct AutoExportReading {
     private mutating func points(
         _ name: String, _ unit: String, _ each: SampleHandler
     ) throws {
-        var metric = AutoExportMetric(name: name, unit: unit, isDaily: false)
+        var metric = AutoExportMetric(name: name, unit: unit)
         guard metric.field != nil else { return try countElements(as: name, unit: unit) }
-        (metric.isDaily, metric.span) = granularity(cursor)
+        metric.grouping = try grouping(of: metric)
         let reader = AutoExportPoint(
             metric: metric, now: now, zone: zone, writtenAt: writtenAt)
         let choice = SumChoice(of: cursor, reader, preferred: preferred)
@@ -155,9 +162,11 @@ struct AutoExportReading {
                 let source = AutoExportPoint.source(point)
                 let refusal = nights.add(stage, from: start, to: end, source: source)
                 fold(stage == .unknown ? refusal ?? .unknownStage : refusal)
-            case .success(.sample(let sample, let nature)):
+            case .success(.sample(var sample, let nature)):
                 if let quantity = DayQuantity(sample.kind) {
-                    let refusal = days.add(sample, quantity)
+                    let isLone =
+                        metric.grouping.isLone && AutoExportPoint.span(of: point, zone) == nil
+                    let refusal = days.add(sample, quantity, isLone: isLone)
                     fold(refusal == .tooLong ? .badValue : refusal)
                     continue
                 }
@@ -169,6 +178,11 @@ struct AutoExportReading {
                     count(.otherSource)
                     continue
                 }
+                // Of meditation, one source was chosen.
+                sample.isOfAllSources =
+                    nature.isAggregate
+                    && (sample.kind == .meditationMinutes
+                        || !metric.grouping.shared.contains(sample.start.secondsSince1970))
                 report.count(sample, nature)
                 try each(sample, nature)
             case .failure(let refusal):
@@ -202,22 +216,18 @@ struct AutoExportReading {
         if let refusal { count(refusal) } else { report.folded += 1 }
     }
 
-    /// Returns whether all dates of the points that follow are midnights, and otherwise the seconds
-    /// that a point covers.
-    private func granularity(_ start: JSONParser) -> (isDaily: Bool, span: Int64) {
-        var (dates, isDaily, span) = (0, true, Int64(3600))
-        var ofHour: Int64?
-        start.eachElement { point in
-            guard let date = AutoExportDate(point["date"] ?? .null, zone: zone) else { return }
-            dates += 1
-            isDaily = isDaily && date.isMidnight
-            let seconds = date.instant.secondsSince1970
-            // Full hours of some zones are half or quarter hours in UTC.
-            ofHour = ofHour ?? seconds % 3600
-            if span == 3600, ofHour != seconds % 3600 || !seconds.isMultiple(of: 900) { span = 60 }
-            if !seconds.isMultiple(of: 60) { span = 0 }
+    /// Returns what the points of a metric cover. A single one at the beginning of a day is a whole
+    /// day unless shorter ones of that day are known. Those of sums are compared when days are
+    /// merged.
+    private func grouping(of metric: AutoExportMetric) throws -> AutoExportGrouping {
+        var grouping = survey.grouping(of: metric.name)
+        guard grouping.isLone, grouping.length == .day, let first = grouping.first,
+            case .quantity(let kind) = metric.field, DayQuantity(kind) == nil
+        else { return grouping }
+        if try knowsInstants(kind, first.instant..<zone.endOfDay(from: first)) {
+            grouping.length = .hour
         }
-        return (dates > 0 && isDaily, span)
+        return grouping
     }
 
     /// Counts elements that CLARITY has no field for, and keeps those that say when they were.

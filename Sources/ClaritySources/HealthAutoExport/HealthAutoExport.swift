@@ -2,6 +2,9 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
+/// Returns whether aggregates of a kind without a length are known in a span of time.
+typealias InstantsLookup = @Sendable (SampleKind, Range<Instant>) throws -> Bool
+
 /// A file of the app Health Auto Export: JSON with metrics, each with its points.
 ///
 /// A file has at most 64 MiB and is read into memory; one point at a time becomes a value. What it
@@ -22,6 +25,8 @@ struct HealthAutoExport: Sendable {
     var since: Instant?
     /// Whether the job file wants the file deleted once all of it is in the outbox.
     var isDeletedWhenRead = false
+    /// Whether shorter points of a day are known from other files.
+    var knowsInstants: InstantsLookup = { _, _ in false }
 
     /// Passes on each point that is a sample, and returns the report of all points.
     ///
@@ -36,7 +41,8 @@ struct HealthAutoExport: Sendable {
             throw SourceError.notAnAutoExport(path: path)
         }
         var reading = AutoExportReading(
-            bytes, now: now, writtenAt: file.writtenAt, rules: rules, progress: progress)
+            bytes, now: now, writtenAt: file.writtenAt, rules: rules,
+            knowsInstants: knowsInstants, progress: progress)
         return try reading.run(each)
     }
 

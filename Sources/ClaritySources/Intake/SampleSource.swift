@@ -34,6 +34,9 @@ package protocol SampleSource: Sendable {
     /// Returns the source with a note of what is known, so that it does not bring it again.
     func noting(_ known: KnownMonths) -> any SampleSource
 
+    /// Returns the source with the outbox, in which it looks up what other files brought.
+    func asking(_ outbox: Outbox) -> any SampleSource
+
     /// Passes on each sample and returns the report of all records; throws the errors of `progress`
     /// and `each`.
     func read(
@@ -54,6 +57,7 @@ extension SampleSource {
     ) throws -> ArchiveCollector? { nil }
 
     package func noting(_ known: KnownMonths) -> any SampleSource { self }
+    package func asking(_ outbox: Outbox) -> any SampleSource { self }
 
     /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
     /// an earlier one, there is more to find.
@@ -79,7 +83,13 @@ extension AppleHealthExport: SampleSource {
 extension HealthAutoExport: SampleSource {
     var entry: String { folder ?? path }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "health-auto-export 4 \(programVersion) \(rules.text)" }
+    var reader: String { "health-auto-export 5 \(programVersion) \(rules.text)" }
+
+    func asking(_ outbox: Outbox) -> any SampleSource {
+        var source = self
+        source.knowsInstants = { try outbox.hasInstants(of: $0, in: $1) }
+        return source
+    }
 }
 
 /// A file of samples that a person names. It stays where it is.

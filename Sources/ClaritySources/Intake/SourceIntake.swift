@@ -242,6 +242,7 @@ package struct SourceIntake: Sendable {
         var known: Int64 = 0
         var refusals = IntakeRefusals()
         let now = clock.now
+        let source = source.asking(store.outbox)
         var (report, counts) = try store.outbox.inBulk {
             try line.run(of: reading) { each in
                 try source.read(progress: progress) { sample, nature in

@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClaritySystem
+import ClarityTestSupport
 import JSON
 import Testing
 
@@ -92,14 +93,34 @@ import Testing
 
     @Test(arguments: [
         // Days on which the clock changes have 23 or 25 hours.
-        ("2024-03-31T00:00:00Z", "2024-03-31T23:00:00Z"),
-        ("2024-10-26T23:00:00Z", "2024-10-28T00:00:00Z"),
-        // A midnight on the clock of another zone.
-        ("2024-03-31T08:00:00Z", "2024-04-01T08:00:00Z"),
+        ("2024-03-31 00:00:00 +0000", "2024-03-31T23:00:00Z"),
+        ("2024-10-27 00:00:00 +0100", "2024-10-28T00:00:00Z"),
+        // A midnight on the clock of another zone, and a day there that began at 01:00.
+        ("2024-03-31 00:00:00 -0800", "2024-04-01T08:00:00Z"),
+        ("2024-09-08 01:00:00 -0300", "2024-09-09T03:00:00Z"),
     ])
     func `a day ends at the next midnight of its own clock`(start: String, end: String) throws {
-        let midnight = try #require(Instant(rfc3339: start))
+        let date = try #require(AutoExportDate(.string(start), zone: london))
 
-        #expect(london.endOfDay(from: midnight) == Instant(rfc3339: end))
+        #expect(london.endOfDay(from: date) == Instant(rfc3339: end))
+    }
+
+    @Test(
+        arguments: [
+            ("2024-09-08 01:00:00 -0300", true, "2024-09-09T03:00:00Z"),
+            ("2024-09-08", true, "2024-09-09T03:00:00Z"),
+            ("2024-09-08 01:00:00", true, "2024-09-09T03:00:00Z"),
+            ("2024-09-08 02:00:00 -0300", false, nil), ("2024-09-09 01:00:00 -0300", false, nil),
+            // The same instant on the clock of another phone.
+            ("2024-09-08 04:00:00 +0000", false, nil),
+        ] as [(String, Bool, String?)])
+    func `a day whose midnight is skipped begins when the clock goes on`(
+        text: String, isMidnight: Bool, end: String?
+    ) throws {
+        let santiago = try testZone("America/Santiago", "<-04>4<-03>,M9.1.6/24,M4.1.6/24")
+        let date = try #require(AutoExportDate(.string(text), zone: santiago))
+
+        #expect(date.isMidnight == isMidnight)
+        if let end { #expect(santiago.endOfDay(from: date) == Instant(rfc3339: end)) }
     }
 }
