@@ -91,6 +91,11 @@ extension APIClient {
         return try AnswerReader(.healthData).healthData(body, after: cursor, paging: paging)
     }
 
+    /// Returns the route whose uploads the backend deletes by their ids; `nil` if it deletes none.
+    package func deletableRoute() async throws(APIError) -> UploadRoute? {
+        try await requests.dialect.routes[.deleteHealthData].map { _ in .metrics }
+    }
+
     /// Deletes at the backend what came with an upload of metrics, for good.
     ///
     /// Success proves nothing: the backend also reports it for an id that never existed.

@@ -10,7 +10,8 @@ import JSON
 
 /// Logs in and logs out.
 enum AuthMode {
-    private static let names = [
+    /// The flags of the modes that talk to the backend for a person.
+    static let names = [
         "email", "password", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait",
         "max-requests-per-second", "max-connections", "limits-folder",
         "data", "output", "first-name", "last-name", "name", "code",

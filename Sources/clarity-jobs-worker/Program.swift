@@ -13,6 +13,7 @@ import ClaritySystem
                clarity-jobs-worker auth register --email E --password stdin|ask [--accept-terms]
                    [--first-name N] [--last-name N] [--name N] BACKEND --state DIR
                clarity-jobs-worker auth verify --email E [--code C] BACKEND --state DIR
+               clarity-jobs-worker erase [--samples IDS] [--yes] BACKEND --state DIR [--output FORM]
                clarity-jobs-worker backend [--output FORM] BACKEND --state DIR
                clarity-jobs-worker import [--report] [--change-time-zone] [--quiet]
                    [--output table|json|ndjson] < ORDER
@@ -49,6 +50,7 @@ import ClaritySystem
         case "attempt" where arguments.count == 1: await AttemptMode.run()
         case "dry-run": await DryRunMode.run(Array(arguments.dropFirst()))
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
+        case "erase": await EraseMode.run(Array(arguments.dropFirst()))
         case "backend": await BackendMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))

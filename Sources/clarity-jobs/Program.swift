@@ -103,6 +103,7 @@ enum Program {
         case ["outbox", "show"]: try OutboxCommand(composition).show()
         case ["outbox", "retry"]: try OutboxCommand(composition).retry()
         case ["outbox", "discard"]: try OutboxCommand(composition).discard()
+        case ["outbox", "erase"]: try OutboxCommand(composition).erase()
         case ["backup"]: try BackupCommand(composition).make()
         case ["backup", "list"]: try BackupCommand(composition).list()
         case ["restore"]: try RestoreCommand(composition).run()

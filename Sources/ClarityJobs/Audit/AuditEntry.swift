@@ -8,6 +8,8 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case sent
     /// Data was removed from this machine.
     case removed
+    /// Data was deleted at the backend.
+    case erased
     /// A person had samples sent again that had not arrived.
     case requeued
     /// Data was exported from the encrypted store.

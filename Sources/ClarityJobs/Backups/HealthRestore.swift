@@ -172,7 +172,7 @@ struct HealthRestore {
             """
             UPDATE outbox SET doubts = doubts + 1
             WHERE id IN (SELECT id FROM samples WHERE state IN (\(waiting))
-                AND \(Outbox.isDiscarded(false)) \(known))
+                AND \(Outbox.isGivenUp(nil)) \(known))
             """)
         let queued = try connection.change(
             """

@@ -15,19 +15,29 @@ extension Outbox {
 
     private static let portion: Int64 = 5000
 
-    static func isDiscarded(_ isWanted: Bool) -> String {
-        "coalesce(reason, '') \(isWanted ? "=" : "<>") '\(discardedReason)'"
+    /// Selects the samples that a person gave up for this reason; without one, those that nobody
+    /// gave up.
+    static func isGivenUp(_ reason: String?) -> String {
+        reason.map { "coalesce(reason, '') = '\($0)'" }
+            ?? "coalesce(reason, '') NOT IN ('\(discardedReason)', '\(erasedReason)')"
     }
 
-    /// Counts the samples that `retry` would put back into the queue. Discarded samples count only
-    /// if the selection names them.
+    /// Selects what a retry means: samples that a person gave up count only if the selection names
+    /// them.
+    private static func isRetried(_ selection: OutboxSelection) -> String {
+        if selection.meansDiscarded { return isGivenUp(discardedReason) }
+        return isGivenUp(selection.meansErased ? erasedReason : nil)
+    }
+
+    /// Counts the samples that `retry` would put back into the queue. Discarded and erased samples
+    /// count only if the selection names them.
     public func retryShares(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> [OutboxShare] {
         try store.access { connection in
             try shares(
                 selection, in: Outbox.retriable,
-                and: Outbox.isDiscarded(selection.meansDiscarded), connection)
+                and: Outbox.isRetried(selection), connection)
         }
     }
 
@@ -45,7 +55,7 @@ extension Outbox {
                     SELECT doubts, state, coalesce(
                         (SELECT sends FROM batches WHERE id = batch_id), 0) AS sends
                     FROM samples WHERE \(sql)
-                        AND \(Outbox.isDiscarded(selection.meansDiscarded))) AS chosen
+                        AND \(Outbox.isRetried(selection))) AS chosen
                 WHERE doubts > 0 OR sends > 0 OR state = 'unconfirmed'
                 """, values
             ) { cost = ($0.integer(0), $0.integer(1)) }
@@ -59,7 +69,7 @@ extension Outbox {
     ) throws(HealthStoreError) -> [OutboxShare] {
         try store.access { connection in
             try shares(
-                selection, in: Outbox.discardable, and: Outbox.isDiscarded(false),
+                selection, in: Outbox.discardable, and: Outbox.isGivenUp(nil),
                 connection)
         }
     }
@@ -68,15 +78,15 @@ extension Outbox {
     /// their failures.
     ///
     /// The backend accepted an `unconfirmed` sample once. If it does not deduplicate, it may then
-    /// store the sample twice. Discarded samples come back only if the selection names them by
-    /// their reason. Their values are gone, so their rows are removed and all sources are read once
+    /// store the sample twice. Discarded and erased samples come back only if the selection names
+    /// them by their reason. The values of discarded ones are gone, so their rows are removed and all sources are read once
     /// more.
     ///
     /// - Returns: how many samples.
     public func retry(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         if selection.meansDiscarded { return try forget(selection) }
         return try inPortions(
-            selection, Outbox.retriable, Outbox.isDiscarded(false), .requeued,
+            selection, Outbox.retriable, Outbox.isRetried(selection), .requeued,
             "sent again by a person"
         ) { connection, ids in
             try connection.run(
@@ -99,7 +109,7 @@ extension Outbox {
     /// - Returns: how many samples.
     public func discard(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         try inPortions(
-            selection, Outbox.discardable, Outbox.isDiscarded(false), .removed,
+            selection, Outbox.discardable, Outbox.isGivenUp(nil), .removed,
             Outbox.discardedReason
         ) { connection, ids in
             let rows = try connection.all(
@@ -122,7 +132,7 @@ extension Outbox {
     /// Removes discarded samples, so that the next reading of their source finds them new.
     private func forget(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         try inPortions(
-            selection, [.rejected], Outbox.isDiscarded(true), .requeued,
+            selection, [.rejected], Outbox.isGivenUp(Outbox.discardedReason), .requeued,
             "a person wants back what was discarded"
         ) { connection, ids in
             // Done in each portion, so that the removed samples are read again even if this ends

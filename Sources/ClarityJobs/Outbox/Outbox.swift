@@ -56,16 +56,20 @@ public struct Outbox: Sendable {
             """)
         counts.merge(batched, uniquingKeysWith: +)
         // Asked apart: the reasons of all rows are in no index.
-        let discarded =
-            try connection.first(
-                """
-                SELECT count(*) FROM outbox
-                WHERE \(Outbox.isAlone(.rejected)) AND \(Outbox.isDiscarded(true))
-                """
-            ) { $0.integer(0) } ?? 0
-        if discarded > 0 {
-            counts[OutboxState.rejected.rawValue, default: 0] -= discarded
-            counts[OutboxCounts.discarded] = discarded
+        for (name, reason) in [
+            (OutboxCounts.discarded, Outbox.discardedReason),
+            (OutboxCounts.erased, Outbox.erasedReason),
+        ] {
+            let count =
+                try connection.first(
+                    """
+                    SELECT count(*) FROM outbox
+                    WHERE \(Outbox.isAlone(.rejected)) AND \(Outbox.isGivenUp(reason))
+                    """
+                ) { $0.integer(0) } ?? 0
+            guard count > 0 else { continue }
+            counts[OutboxState.rejected.rawValue, default: 0] -= count
+            counts[name] = count
         }
         return counts
     }
@@ -97,7 +101,7 @@ public struct Outbox: Sendable {
     public func unsentCount() throws(HealthStoreError) -> Int64 {
         try store.snapshot { connection in
             let ended: [OutboxState] = [.accepted, .confirmed, .stored, .unconfirmed, .rejected]
-            let names = Set(ended.map(\.rawValue) + [OutboxCounts.discarded])
+            let names = Set(ended.map(\.rawValue) + [OutboxCounts.discarded, OutboxCounts.erased])
             return try stateCounts(connection).reduce(0) {
                 names.contains($1.key) ? $0 : $0 + $1.value
             }

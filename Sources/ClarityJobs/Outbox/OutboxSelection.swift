@@ -6,6 +6,9 @@ public struct OutboxSelection: Hashable, Sendable {
     /// The reason that selects discarded samples.
     public static let discarded = "discarded"
 
+    /// The reason that selects samples that were erased at the backend.
+    public static let erased = "erased"
+
     /// Only the samples with these numbers; all without one.
     public var ids: [Int64] = []
     public var state: OutboxState?
@@ -25,6 +28,9 @@ public struct OutboxSelection: Hashable, Sendable {
 
     /// Whether it selects discarded samples, ignoring case.
     public var meansDiscarded: Bool { reason?.lowercased() == OutboxSelection.discarded }
+
+    /// Whether it selects samples that were erased at the backend, ignoring case.
+    public var meansErased: Bool { reason?.lowercased() == OutboxSelection.erased }
 
     /// Returns the SQL condition for the selected rows of the view `samples`, and the values to
     /// bind to it.
@@ -180,7 +186,7 @@ extension Outbox {
         return try connection.all(
             """
             SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM samples
-            WHERE \(sql) AND \(Outbox.isDiscarded(false))
+            WHERE \(sql) AND \(Outbox.isGivenUp(nil))
             GROUP BY kind, state, reason ORDER BY amount DESC, kind, state
             """, with: values
         ) { row in

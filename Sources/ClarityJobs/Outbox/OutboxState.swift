@@ -14,7 +14,8 @@ public enum OutboxState: String, CaseIterable, Sendable {
     case stored
     /// The backend accepted it and never said what became of it.
     case unconfirmed
-    /// The backend refused it or would refuse it by its rules, or a person discarded it.
+    /// The backend refused it or would refuse it by its rules, or a person discarded it here or
+    /// erased it at the backend.
     case rejected
     /// Waits for a person after 5 failures, or if it is possibly sent or damaged; otherwise for
     /// what its `OutboxHold` says.
@@ -38,13 +39,18 @@ public struct OutboxCounts: Hashable, Sendable {
     /// The number of samples in all states, known or not.
     public var total: Int64 { counts.values.reduce(0, +) }
 
-    /// The number of samples in a state. Discarded ones are not among those that are `rejected`.
+    /// The number of samples in a state. Discarded and erased ones are not among those that are
+    /// `rejected`.
     public subscript(state: OutboxState) -> Int64 { counts[state.rawValue] ?? 0 }
 
     /// The samples that a person discarded: nothing more becomes of them.
     public var discarded: Int64 { counts[OutboxCounts.discarded] ?? 0 }
 
+    /// The samples that were erased at the backend: they are not sent again.
+    public var erased: Int64 { counts[OutboxCounts.erased] ?? 0 }
+
     static let discarded = "discarded"
+    static let erased = "erased"
 
     /// Samples that are queued, or in a batch that is being sent.
     public var waiting: Int64 { self[.queued] + self[.sending] }
@@ -52,9 +58,9 @@ public struct OutboxCounts: Hashable, Sendable {
     /// Samples that only a person can move: unconfirmed, rejected or set aside.
     public var forPerson: Int64 { self[.unconfirmed] + self[.rejected] + self[.setAside] }
 
-    /// Whether each sample is counted in exactly one state, or as discarded.
+    /// Whether each sample is counted in exactly one state, or as discarded or erased.
     public var isBalanced: Bool {
-        total == OutboxState.allCases.reduce(discarded) { $0 + self[$1] }
+        total == OutboxState.allCases.reduce(discarded + erased) { $0 + self[$1] }
     }
 }
 
@@ -63,7 +69,9 @@ extension OutboxCounts: CustomStringConvertible {
     public var description: String {
         // Only some dialects have this state.
         let kept = self[.stored] > 0 ? " + \(self[.stored]) stored" : ""
-        let gone = discarded > 0 ? " + \(discarded) discarded" : ""
+        let gone =
+            (discarded > 0 ? " + \(discarded) discarded" : "")
+            + (erased > 0 ? " + \(erased) erased" : "")
         return """
             \(counted(total, "samples")) = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
             \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected\(gone) + \

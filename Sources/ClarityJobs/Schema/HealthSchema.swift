@@ -10,6 +10,7 @@ import Database
 ///             '----------+-----------'  failures + 1; at 5: setAside
 ///           sending -> confirmed (the backend had it) | rejected | setAside (doubt)
 ///           queued <-> setAside (kind, future) | rejected (range)     by our own rules
+///           accepted, confirmed, stored -> unconfirmed -> rejected    by `outbox erase`
 /// batches:  sending -> accepted -> confirmed | stored | unconfirmed, or failed from either
 ///
 /// stored: the backend has it and says no more

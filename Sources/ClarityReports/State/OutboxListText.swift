@@ -119,15 +119,22 @@ public enum OutboxAction: String, Sendable {
 
     /// Returns why the action cannot be done to a sample that a person named; `nil` if it can.
     ///
-    /// - Parameter isForgetting: whether the person means discarded samples.
-    public func refusal(of entry: OutboxEntry, isForgetting: Bool) -> String? {
+    /// - Parameter selection: what the person means, which may be discarded or erased samples.
+    public func refusal(of entry: OutboxEntry, in selection: OutboxSelection) -> String? {
         let isDiscarded = entry.reason == Outbox.discardedReason
+        let isErased = entry.reason == Outbox.erasedReason
         switch self {
-        case .retry where isForgetting:
+        case .retry where selection.meansDiscarded:
             return isDiscarded ? nil : "sample \(entry.id) was not discarded"
         case .retry where isDiscarded:
             return "sample \(entry.id) was discarded; --reason discarded brings it back"
+        case .retry where selection.meansErased:
+            return isErased ? nil : "sample \(entry.id) was not erased"
+        case .retry where isErased:
+            return "sample \(entry.id) was erased at the backend; --reason erased sends it again"
         case .discard where isDiscarded: return "sample \(entry.id) was discarded before"
+        case .discard where isErased:
+            return "sample \(entry.id) was erased at the backend, and is not sent again"
         case .retry where !Outbox.retriable.contains(entry.state):
             return "sample \(entry.id) is \(entry.state.text); only a rejected, set aside or "
                 + "unconfirmed one can be queued again"

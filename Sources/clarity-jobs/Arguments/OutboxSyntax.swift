@@ -37,7 +37,8 @@ extension CommandSyntax {
                 summary: "Queue rejected, unconfirmed and set aside samples again.",
                 details: [
                     "Shows what it would do and asks on the terminal. Discarded samples come back only with",
-                    "--reason discarded; they are then read again from their source.",
+                    "--reason discarded; they are then read again from their source. Samples that were erased",
+                    "at the backend come back only with --reason erased.",
                 ],
                 operands: "[ID...]", options: filters + confirmation),
             CommandSyntax(
@@ -48,6 +49,22 @@ extension CommandSyntax {
                     "at the backend stays there. The minutes of steps that `pat-analysis` sends stay here.",
                 ],
                 operands: "[ID...]", options: filters + confirmation),
+            CommandSyntax(
+                name: "erase",
+                summary: "Delete at the backend what was uploaded.",
+                details: [
+                    "Shows what it would delete and asks on the terminal. Deletes the uploads of the named",
+                    "samples, each as a whole, and checks that the backend no longer knows them. The values",
+                    "on this machine stay. Samples that went by an endpoint without a deletion stay at the",
+                    "backend; their number is shown. Erased samples are not sent again, unless",
+                    "`outbox retry --reason erased` queues them.",
+                ],
+                operands: "[ID...]",
+                options: [
+                    OptionSyntax("all", summary: "all uploads"),
+                    OptionSyntax("yes", summary: "do not ask"),
+                ],
+                examples: ["clarity-jobs outbox erase --all"]),
         ],
         runsAlone: true)
 

@@ -124,7 +124,8 @@ struct AuthCommand {
         return .done
     }
 
-    private func settings(_ file: JobFile) throws(CommandFailure) -> [String] {
+    /// Returns the options of the backend, as every mode of the worker that talks to it takes them.
+    func settings(_ file: JobFile) throws(CommandFailure) -> [String] {
         [
             "--backend", try composition.backendURL(file),
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",

@@ -88,9 +88,26 @@ struct OutboxCommand {
 
     func discard() throws(CommandFailure) -> ExitStatus { try perform(.discard) }
 
+    /// `outbox erase`, which `clarity-jobs-worker` does, because it links the HTTP client.
+    func erase() throws(CommandFailure) -> ExitStatus {
+        var selection = OutboxSelection()
+        selection.ids = try named("erase")
+        guard !selection.isEverything || arguments.has("all") else {
+            throw CommandFailure(.usage, "`outbox erase` wants numbers of samples, or --all")
+        }
+        let file = try composition.jobFile()
+        try check(nil, selection, try store(file))
+        let ids = selection.ids.map { "\($0)" }.joined(separator: ",")
+        try composition.exec(
+            "clarity-jobs-worker",
+            ["erase"] + (ids.isEmpty ? [] : ["--samples", ids])
+                + (arguments.has("yes") ? ["--yes"] : [])
+                + AuthCommand(composition).settings(file), for: file)
+    }
+
     private func perform(_ action: OutboxAction) throws(CommandFailure) -> ExitStatus {
         var selection = try selection()
-        selection.ids = try named(action)
+        selection.ids = try named(action.rawValue)
         guard !selection.isEverything || arguments.has("all") else {
             throw CommandFailure(
                 .usage, "`outbox \(action.rawValue)` wants numbers of samples, a filter, or --all")
@@ -107,22 +124,23 @@ struct OutboxCommand {
     }
 
     /// Returns the numbers of the samples that the person named.
-    private func named(_ action: OutboxAction) throws(CommandFailure) -> [Int64] {
+    private func named(_ action: String) throws(CommandFailure) -> [Int64] {
         var ids: [Int64] = []
         for text in arguments.operands {
             guard let id = Int64(text), id > 0 else {
                 throw CommandFailure(
                     .usage,
-                    "`outbox \(action.rawValue)` wants numbers of samples, got `\(text)`")
+                    "`outbox \(action)` wants numbers of samples, got `\(text)`")
             }
             ids.append(id)
         }
         return ids
     }
 
-    /// Refuses to act unless it can be done to every sample that the person named.
+    /// Refuses to act unless every sample that the person named exists, and the action can be done
+    /// to it.
     private func check(
-        _ action: OutboxAction, _ selection: OutboxSelection, _ store: HealthStore?
+        _ action: OutboxAction?, _ selection: OutboxSelection, _ store: HealthStore?
     ) throws(CommandFailure) {
         var named = OutboxSelection()
         named.ids = selection.ids
@@ -137,7 +155,7 @@ struct OutboxCommand {
             guard let entry = entries.first(where: { $0.id == id }) else {
                 throw CommandFailure(.failed, "the outbox has no sample \(id)")
             }
-            if let refusal = action.refusal(of: entry, isForgetting: selection.meansDiscarded) {
+            if let refusal = action?.refusal(of: entry, in: selection) {
                 throw CommandFailure(.usage, refusal)
             }
         }

@@ -74,6 +74,7 @@ extension ResultSchema {
                 .object([
                     ResultField("discarded", .integer, "number of samples that were given up")
                 ])),
+            CommandResult("outbox erase", .object(outboxErase)),
         ]
         let stateCommands = [
             ofEach("auth login", login),

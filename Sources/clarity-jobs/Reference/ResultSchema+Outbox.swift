@@ -52,6 +52,7 @@ extension ResultSchema {
                     "unconfirmed": "samples that the backend never confirmed",
                     "rejected": "samples that the backend refused",
                     "discarded": "samples that a person discarded",
+                    "erased": "samples that a person erased at the backend",
                     "set_aside": "samples that need a person",
                     "waiting": "samples that wait to be sent",
                 ]), "the samples by state"),
@@ -75,6 +76,25 @@ extension ResultSchema {
                         .init("reason", .text, "why they need a person"),
                         .init("count", .integer, "number of samples"),
                     ])), "the samples that need a person"),
+        ]
+    }
+
+    static var outboxErase: [ResultField] {
+        [
+            .init("uploads_erased", .integer, "uploads that the backend had and no longer has"),
+            .init("erased", .map(.integer), "their samples by type"),
+            .init("uploads_still_there", .integer, "uploads that the backend still has"),
+            .init(
+                "uploads_unproven", .integer,
+                "uploads that the backend did not know before it was told to delete them"),
+            .init("uploads_left", .integer, "uploads that an error left for the next call"),
+            .init(
+                "without_deletion", .map(.integer),
+                "samples by type that went by an endpoint without a deletion"),
+            .init(
+                "untraceable", .integer,
+                "samples that the backend has under an id that is no longer kept here"),
+            .init("in_doubt", .integer, "samples of which an unanswered send may have left copies"),
         ]
     }
 

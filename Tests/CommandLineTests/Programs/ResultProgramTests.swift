@@ -277,6 +277,7 @@ struct ResultProgramTests {
         }
         try await add("outbox retry", ["--all", "--yes"], to: &outputs, playground)
         try await add("outbox discard", ["--all", "--yes"], to: &outputs, playground)
+        try await add("outbox erase", ["--all", "--yes"], to: &outputs, playground)
 
         // The tokens of those who push.
         try await add("receive token add", ["phone"], to: &outputs, playground) {

@@ -1,0 +1,64 @@
+import ClarityClient
+import ClarityContract
+import ClarityJobs
+import ClarityReports
+import ClarityScheduler
+import ClaritySystem
+import ClarityWorkers
+
+/// Deletes at the backend what was uploaded, once a person agrees.
+enum EraseMode {
+    static func run(_ arguments: [String]) async -> ExitStatus {
+        guard let flags = Flags(arguments, values: AuthMode.names + ["samples"], switches: ["yes"])
+        else { return Program.usageError("expected `erase` with a backend") }
+        do {
+            return try await run(flags)
+        } catch let error as Flags.Missing {
+            return Program.usageError("`--\(error.name)` is missing")
+        } catch {
+            return ExitStatus(of: error)
+        }
+    }
+
+    private static func run(_ flags: Flags) async throws -> ExitStatus {
+        let state = try flags.value("state")
+        guard HealthStore.exists(in: state, environment: keyEnvironment()) else {
+            throw APIError.notLoggedIn
+        }
+        let store = announced(
+            try HealthStore(
+                stateDirectory: state, environment: keyEnvironment(),
+                actor: AuditActor(program: "outbox erase")))
+        let erasure = UploadErasure(
+            store, try AuthMode.client(flags, store), clock: SystemClock())
+        let ids = flags["samples"]?.split(separator: ",").compactMap { Int64($0) } ?? []
+        let plan = try await erasure.plan(ids)
+        guard !plan.uploads.isEmpty else {
+            flags.format.print(ErasureText.object(ErasureReceipt(), plan)) {
+                ["nothing to erase at the backend"] + ErasureText.lines(plan)
+            }
+            return ids.isEmpty ? .done : .failed
+        }
+        if !flags.has("yes"), let refusal = unlessAgreed(to: plan) { return refusal }
+        let (receipt, fault) = try await erasure.run(plan)
+        flags.format.print(ErasureText.object(receipt, plan)) {
+            ErasureText.lines(receipt, plan)
+        }
+        if let fault { return ExitStatus(of: fault) }
+        return receipt.isComplete ? .done : .failed
+    }
+
+    /// Returns the exit status if the person does not agree; `nil` if they do.
+    private static func unlessAgreed(to plan: ErasurePlan) -> ExitStatus? {
+        guard let terminal = Terminal() else {
+            ErasureText.lines(plan).forEach { printError("  \($0)") }
+            complain("there is no terminal to ask on; use --yes to erase these")
+            return .usage
+        }
+        guard terminal.agrees(to: ErasureText.question(plan)) else {
+            complain("nothing was done")
+            return .failed
+        }
+        return nil
+    }
+}
