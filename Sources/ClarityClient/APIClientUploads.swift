@@ -71,13 +71,15 @@ extension APIClient {
         let body = try await answer(to: endpoint.statusCall) { requests, token throws(APIError) in
             try requests.processing(id, route: route, token: token)
         }
-        return try AnswerReader(endpoint.statusCall).processing(
-            body, whole: endpoint.wholeProgress, storedWord: endpoint.storedWord)
+        return try AnswerReader(endpoint.statusCall).processing(body, from: endpoint)
     }
 
-    /// Returns whether the backend's status of an upload by `route` can prove that it is stored.
-    package func provesStorage(_ route: UploadRoute) async throws(APIError) -> Bool {
-        try await requests.dialect.endpoints[route]?.storedWord != nil
+    /// Returns what proves that an upload by `route` is stored; `nil` if the backend has no such
+    /// route.
+    package func storageProof(
+        _ route: UploadRoute
+    ) async throws(APIError) -> UploadEndpoint.StorageProof? {
+        try await requests.dialect.endpoints[route]?.storageProof
     }
 
     /// Returns a page of the health data that the backend has; the first one without `cursor`.

@@ -53,14 +53,16 @@ extension Dialect {
                 call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(loopFields),
                 samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
-                takesFuture: true),
-            // The backend reports the same progress for every upload at any time. It reads
-            // `received` from the stored upload, and never reports anything else afterwards.
+                takesFuture: true,
+                // Read from the stored upload; nothing ever changes it.
+                storageProof: .status("received")),
+            // The backend answers after it has stored the upload. Its status is the same for every
+            // id, also for one that never existed.
             .samples: UploadEndpoint(
                 call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
                 samplesPerRequest: 1000,
                 requestBytes: 5 * 1024 * 1024, isIdempotent: false,
-                takesFuture: true, storedWord: "received"),
+                takesFuture: true, storageProof: .acceptance),
         ],
         standardRoute: .samples,
         paging: .offset,
@@ -171,10 +173,7 @@ extension Dialect {
                 [.uploadMetrics], 400,
                 .opening("Health data processing failed: Health data validation failed"), .refusal),
             // An id that is unknown, removed, another user's or expired has no status of its own.
-            Meaning(
-                [.metricsStatus, .samplesStatus], 400, .opening("Processing job "),
-                .error(.notFound)),
-            Meaning([.samplesStatus], 400, .opening("Invalid upload ID"), .error(.notFound)),
+            Meaning([.metricsStatus], 400, .opening("Processing job "), .error(.notFound)),
             // The backend refuses a login in the same words when its user directory is unreachable.
             Meaning([.login], 401, .any, .error(.loginUnclear)),
             Meaning([.login], 403, .code("email_not_verified"), .error(.emailNotVerified)),

@@ -47,6 +47,17 @@ package struct UploadEndpoint: Hashable, Sendable {
         case healthKit
     }
 
+    /// What proves that an upload is stored.
+    package enum StorageProof: Hashable, Sendable {
+        /// The end of its processing, which the backend reports.
+        case processing
+        /// A status with this word, which the backend reads from the stored upload. No other status
+        /// follows.
+        case status(String)
+        /// The answer to the upload itself. No status tells more.
+        case acceptance
+    }
+
     package var call: APICall
     package var statusCall: APICall
     package var format: BodyFormat
@@ -61,9 +72,7 @@ package struct UploadEndpoint: Hashable, Sendable {
     /// The number with which the backend reports that all of its work is done; `nil` if its
     /// progress is not about the upload.
     package var wholeProgress: Double? = nil
-    /// The status that the backend reads from a stored upload, and that no other follows; `nil` if
-    /// the backend processes uploads.
-    package var storedWord: String? = nil
+    package var storageProof = StorageProof.processing
 
     /// The accepted kinds, with the rules for each.
     var kinds: [SampleKind: UploadRules.Kind] {

@@ -259,7 +259,8 @@ struct APIClientWorksTests {
 
         let receipt = try await bench.client.upload(batch)
 
-        #expect(receipt == UploadReceipt(processingID: "u-1", accepted: 2))
+        // This answer is the proof that the deployed backend has them.
+        #expect(receipt == UploadReceipt(processingID: "u-1", accepted: 2, isStored: true))
         #expect(bench.transport.calls == ["POST /healthkit"])
     }
 

@@ -12,9 +12,9 @@ struct MonthBackend: CustomTestStringConvertible {
     let hasEdits: Bool
     /// Whether the backend deduplicates an upload that is repeated because its answer was lost.
     let knowsRepeats: Bool
-    /// Whether the attempt that follows an upload finds it processed. Otherwise the next scheduled
-    /// one does.
-    let isFoundAtOnce: Bool
+    /// Whether the backend says when it has processed an upload. Otherwise its first answer is the
+    /// last one.
+    let tellsEnd: Bool
 
     var testDescription: String { name }
 
@@ -31,12 +31,12 @@ struct MonthBackend: CustomTestStringConvertible {
             name: "blueprint", uploadPath: "/health-data/upload",
             paths: [
                 "/auth/*", "/health-data", "/health-data/*", "/health-data/*/*", "/insights/*/*",
-            ], hasEdits: true, knowsRepeats: true, isFoundAtOnce: true),
+            ], hasEdits: true, knowsRepeats: true, tellsEnd: true),
         MonthBackend(
             name: "loop", uploadPath: "/healthkit",
             paths: [
                 "/auth/*", "/health-data", "/health-data/*/*", "/healthkit", "/healthkit/*/*",
                 "/insights/*/*",
-            ], hasEdits: false, knowsRepeats: false, isFoundAtOnce: false),
+            ], hasEdits: false, knowsRepeats: false, tellsEnd: false),
     ]
 }

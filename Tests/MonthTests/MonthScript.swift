@@ -90,14 +90,18 @@ extension MonthScript {
             on(17, 7, 30),
             #""attempts":{"\#(upload)":"ok","\#(refresh)":"ok","\#(insights)":"ok"}"#)
         // The upload of 8:00 is accepted in several parts, one of which is never processed.
-        script.act(on(17, 8, 0, 5), .stallOldestUpload)
+        if backend.tellsEnd { script.act(on(17, 8, 0, 5), .stallOldestUpload) }
         script.found(afterUploadAt: on(17, 8), backend)
 
-        // The session is revoked remotely. Until somebody logs in, the jobs that need one wait.
+        // The session is revoked remotely. Until somebody logs in, the jobs that need one wait: also
+        // the one that asks about uploads, while one is open.
+        func asks(_ end: String) -> String {
+            backend.tellsEnd ? #","\#(status)":"\#(end)""# : ""
+        }
         script.act(on(18, 13, 20), .expireTokens("all"))
         script.line(
             on(18, 13, 20),
-            #""login":false,"attempts":{"\#(refresh)":"login","\#(insights)":"login","\#(status)":"login"}"#
+            #""login":false,"attempts":{"\#(refresh)":"login","\#(insights)":"login"\#(asks("login"))}"#
         )
         script.act(on(18, 21, 5), .logIn)
         script.line(
@@ -109,7 +113,8 @@ extension MonthScript {
         if backend.hasEdits { script.act(on(19, 10, 15), .editMetric) }
 
         // An hour without network while an upload is open: its status is requested in vain.
-        script.line(on(21, 12, 20), #""connected":false,"attempts":{"\#(status)":"retry"}"#)
+        let isAsked = backend.tellsEnd ? "retry" : "ok"
+        script.line(on(21, 12, 20), #""connected":false,"attempts":{"\#(status)":"\#(isAsked)"}"#)
         script.line(on(21, 13, 25), #""connected":true,"attempts":{"\#(status)":"ok"}"#)
 
         // The last days without network. The open upload has been given up before.
@@ -141,15 +146,10 @@ extension MonthScript {
 
         mutating func act(_ at: Instant, _ act: Act) { acts.append((at, act)) }
 
-        /// Expects the attempt that follows an upload to find it processed, or else the next
-        /// scheduled one.
+        /// Expects the attempt that follows an upload to find it processed.
         mutating func found(afterUploadAt at: Instant, _ backend: MonthBackend) {
-            let quarter: Int64 = 900
-            let now = at.secondsSince1970
-            let at =
-                backend.isFoundAtOnce
-                ? at + MonthScript.attempt
-                : Instant(secondsSince1970: (now / quarter + 1) * quarter)
+            guard backend.tellsEnd else { return }
+            let at = at + MonthScript.attempt
             let tells = #"{"events":["upload-completed"]}"#
             line(
                 at - .seconds(5),

@@ -34,29 +34,30 @@ struct AnswerReader {
         _ body: [UInt8], from endpoint: UploadEndpoint, count: Int
     ) throws(APIError) -> UploadReceipt {
         try read(body) { answer throws(JSONPart.Fault) in
-            switch endpoint.format {
-            case .metrics: try UploadReceipt(metrics: answer, count: count)
-            case .healthKit: try UploadReceipt(samples: answer, count: count)
-            }
+            var receipt =
+                switch endpoint.format {
+                case .metrics: try UploadReceipt(metrics: answer, count: count)
+                case .healthKit: try UploadReceipt(samples: answer, count: count)
+                }
+            receipt.isStored = endpoint.storageProof == .acceptance
+            return receipt
         }
     }
 
-    /// Reads the progress of an upload.
-    ///
-    /// - Parameters:
-    ///   - whole: the number with which the backend reports that all of its work is done; if `nil`,
-    ///     its progress is ignored.
-    ///   - storedWord: the backend's status for an upload that is stored and never reported on
-    ///     again.
+    /// Reads the progress of an upload to an endpoint.
     func processing(
-        _ body: [UInt8], whole: Double?, storedWord: String? = nil
+        _ body: [UInt8], from endpoint: UploadEndpoint
     ) throws(APIError) -> ProcessingStatus {
         try read(body) { answer throws(JSONPart.Fault) in
             let status = try answer.member("status").text()
             let share = try answer["progress"]?.number()
-            if status == storedWord { return ProcessingStatus(state: .stored, progress: nil) }
+            if endpoint.storageProof == .status(status) {
+                return ProcessingStatus(state: .stored, progress: nil)
+            }
             var progress: Double?
-            if let whole, let share { progress = min(max(share / whole, 0), 1) }
+            if let whole = endpoint.wholeProgress, let share {
+                progress = min(max(share / whole, 0), 1)
+            }
             return ProcessingStatus(
                 state: ProcessingStatus.State(wire: status), progress: progress)
         }

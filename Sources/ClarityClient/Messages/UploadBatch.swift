@@ -63,6 +63,8 @@ public struct UploadReceipt: Hashable, Sendable {
     /// The number of metrics that the answer neither counts as accepted nor names. If it is not 0,
     /// nothing shows which they are; sending them again is harmless.
     public var unexplained = 0
+    /// Whether the answer proves that what was accepted is stored.
+    public var isStored = false
 }
 
 // Uploads are health data: their descriptions and dumps show what they are, not what they hold.

@@ -6,9 +6,22 @@ import Database
 extension Outbox {
     /// The reason given for a sample that a person discarded.
     public static var discardedReason: String { "discarded by a person" }
+    /// The entry of the audit log for samples that a person sends again.
+    static let resentReason = "sent again by a person"
+    /// The reason given for samples that the backend accepted and does not have.
+    public static var unknownReason: String {
+        "the backend does not know the upload, or not any more"
+    }
 
-    /// The states from which a person can put samples back into the queue.
+    /// The states of samples that wait for a person, who can put them back into the queue.
     public static var retriable: [OutboxState] { [.rejected, .setAside, .unconfirmed] }
+
+    /// The states from which a selection puts samples back into the queue. Stored samples must be
+    /// named, by their state or their numbers, because the backend has them.
+    static func retriable(_ selection: OutboxSelection) -> [OutboxState] {
+        let meansStored = selection.state == .stored || !selection.ids.isEmpty
+        return retriable + (meansStored ? [.stored] : [])
+    }
     /// The states from which a person can discard samples. Samples that are being sent, and samples
     /// that the backend accepted, cannot be discarded.
     public static var discardable: [OutboxState] { [.queued, .rejected, .setAside] }
@@ -25,8 +38,10 @@ extension Outbox {
     /// Selects what a retry means: samples that a person gave up count only if the selection names
     /// them.
     private static func isRetried(_ selection: OutboxSelection) -> String {
-        if selection.meansDiscarded { return isGivenUp(discardedReason) }
-        return isGivenUp(selection.meansErased ? erasedReason : nil)
+        let reason =
+            selection.meansDiscarded
+            ? discardedReason : selection.meansErased ? erasedReason : nil
+        return "sealed IS NOT NULL AND \(isGivenUp(reason))"
     }
 
     /// Counts the samples that `retry` would put back into the queue. Discarded and erased samples
@@ -36,32 +51,64 @@ extension Outbox {
     ) throws(HealthStoreError) -> [OutboxShare] {
         try store.access { connection in
             try shares(
-                selection, in: Outbox.retriable,
-                and: Outbox.isRetried(selection), connection)
+                selection, in: Outbox.retriable(selection), and: Outbox.isRetried(selection),
+                connection) + packedShares(selection, connection)
         }
     }
 
+    /// Counts the selected samples by state, whatever a person can do with them.
+    public func stateShares(
+        _ selection: OutboxSelection
+    ) throws(HealthStoreError) -> [OutboxShare] {
+        try store.access { connection in
+            try shares(selection, in: OutboxState.allCases, and: "true", connection)
+        }
+    }
+
+    /// What sending samples again may come to at the backend.
+    public struct RetryCost: Hashable, Sendable {
+        /// The samples that the backend has or may have.
+        public var there: Int64 = 0
+        /// Those of which it could then store one more copy.
+        public var doubled: Int64 = 0
+        /// The samples that the backend said it does not have.
+        public var unknown: Int64 = 0
+    }
+
     /// Counts, among the samples that `retry` would put back into the queue, those that the backend
-    /// has or may have, and those of which it could then store one more copy.
+    /// has or may have, and those that it does not have.
     public func retryCost(
         _ selection: OutboxSelection
-    ) throws(HealthStoreError) -> (there: Int64, doubled: Int64) {
+    ) throws(HealthStoreError) -> RetryCost {
         try store.access { connection in
-            let (sql, values) = selection.condition(in: Outbox.retriable)
-            var cost: (there: Int64, doubled: Int64) = (0, 0)
+            let (sql, values) = selection.condition(in: Outbox.retriable(selection))
+            var cost = RetryCost()
             try connection.forEach(
                 """
-                SELECT count(*), coalesce(sum(doubts > 0 OR sends > 0), 0) FROM (
-                    SELECT doubts, state, coalesce(
-                        (SELECT sends FROM batches WHERE id = batch_id), 0) AS sends
-                    FROM samples WHERE \(sql)
-                        AND \(Outbox.isRetried(selection))) AS chosen
-                WHERE doubts > 0 OR sends > 0 OR state = 'unconfirmed'
+                SELECT coalesce(sum(sends > 0 OR state = 'unconfirmed' AND NOT is_unknown), 0),
+                    coalesce(sum(sends > 0), 0), coalesce(sum(is_unknown AND sends = 0), 0)
+                FROM (SELECT state, doubts + \(Outbox.answeredSends) AS sends,
+                        state = 'unconfirmed' AND coalesce(reason, '') = '\(Outbox.unknownReason)'
+                            AS is_unknown
+                    FROM samples WHERE \(sql) AND \(Outbox.isRetried(selection))) AS chosen
                 """, values
-            ) { cost = ($0.integer(0), $0.integer(1)) }
+            ) {
+                cost = RetryCost(
+                    there: $0.integer(0), doubled: $0.integer(1), unknown: $0.integer(2))
+            }
+            let packed = try packedShares(selection, connection).reduce(0) { $0 + $1.count }
+            cost.there += packed
+            cost.doubled += packed
             return cost
         }
     }
+
+    /// The sends of a sample's batch that may be stored, as an SQL expression; 0 if the backend said
+    /// that it does not have the upload.
+    private static let answeredSends = """
+        coalesce((SELECT iif(coalesce(reason, '') = '\(Outbox.unknownReason)', 0, min(sends, 1))
+            FROM batches WHERE id = batch_id), 0)
+        """
 
     /// Counts the samples that `discard` would discard.
     public func discardShares(
@@ -75,29 +122,31 @@ extension Outbox {
     }
 
     /// Puts samples that are `rejected`, `setAside` or `unconfirmed` back into the queue and resets
-    /// their failures.
+    /// their failures; also `stored` ones that the selection names by their state or numbers.
     ///
-    /// The backend accepted an `unconfirmed` sample once. If it does not deduplicate, it may then
-    /// store the sample twice. Discarded and erased samples come back only if the selection names
-    /// them by their reason. The values of discarded ones are gone, so their rows are removed and all sources are read once
+    /// The backend accepted an `unconfirmed` sample once, and has a `stored` one. If it does not
+    /// deduplicate, it may then store the sample twice. Discarded and erased samples come back only
+    /// if the selection names them by their reason. The values of discarded ones are gone, so their
+    /// rows are removed and all sources are read once
     /// more.
     ///
     /// - Returns: how many samples.
     public func retry(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         if selection.meansDiscarded { return try forget(selection) }
-        return try inPortions(
-            selection, Outbox.retriable, Outbox.isRetried(selection), .requeued,
-            "sent again by a person"
-        ) { connection, ids in
-            try connection.run(
-                """
-                UPDATE outbox SET state = 'queued', failures = 0, batch_id = NULL, reason = NULL,
-                    hold = NULL, doubts = doubts + coalesce(
-                        (SELECT min(sends, 1) FROM batches WHERE id = batch_id), 0)
-                WHERE id IN (\(ids))
-                """)
-            try connection.run("DELETE FROM server_words WHERE id IN (\(ids))")
-        }
+        let unpacked = try unpackStored(selection)
+        return try unpacked
+            + inPortions(
+                selection, Outbox.retriable(selection), Outbox.isRetried(selection), .requeued,
+                Outbox.resentReason
+            ) { connection, ids in
+                try connection.run(
+                    """
+                    UPDATE outbox SET state = 'queued', failures = 0, batch_id = NULL, reason = NULL,
+                        hold = NULL, doubts = doubts + \(Outbox.answeredSends)
+                    WHERE id IN (\(ids))
+                    """)
+                try connection.run("DELETE FROM server_words WHERE id IN (\(ids))")
+            }
     }
 
     /// Discards samples that are `queued`, `rejected` or `setAside`. Their values are removed.

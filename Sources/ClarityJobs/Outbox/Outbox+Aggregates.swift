@@ -180,5 +180,5 @@ extension Outbox {
 }
 
 extension OutboxPortion.Row {
-    fileprivate var tagBytes: [UInt8] { withUnsafeBytes(of: tag) { Array($0) } }
+    var tagBytes: [UInt8] { withUnsafeBytes(of: tag) { Array($0) } }
 }

@@ -11,21 +11,33 @@ extension Outbox {
     /// Samples that the backend already had become `confirmed`, unless it said last that it could
     /// not process them. Those go back into the queue with one more failure, and at 5 failures they
     /// are set aside. Samples that it refused become `rejected` with the reason. The others become
-    /// `accepted` until their processing ends, or `unconfirmed` if there is no `processingID` to
-    /// ask about. Indices are those of `batch.samples`; others are ignored.
+    /// `stored` if the answer proves that, else `accepted` until their processing ends, or
+    /// `unconfirmed` if there is no `processingID` to ask about. Indices are those of
+    /// `batch.samples`; others are ignored.
     ///
     /// - Parameter words: what the backend said about samples that it refused.
     /// - Returns: how many rows changed.
     @discardableResult
     public func settle(
-        _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
-        rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
+        _ taken: TakenBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
+        words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
         try store.changeAgain { connection in
             try settle(
-                TakenBatch(batch, processingID: processingID), duplicates: duplicates,
-                rejected: rejected, words: words, connection, at: now)
+                taken, duplicates: duplicates, rejected: rejected, words: words, connection,
+                at: now)
         }
+    }
+
+    /// As above, for an answer that does not prove that the samples are stored.
+    @discardableResult
+    public func settle(
+        _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
+        rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
+    ) throws(HealthStoreError) -> Settlement {
+        try settle(
+            TakenBatch(batch, processingID: processingID), duplicates: duplicates,
+            rejected: rejected, words: words, at: now)
     }
 
     func settle(
@@ -57,6 +69,9 @@ extension Outbox {
                 WHERE id = ?
                 """,
                 .text(processingID), .instant(now), .integer(batch.id))
+            if taken.isStored {
+                try finishBatch(batch.id, as: "stored", reason: nil, at: now, connection)
+            }
         } else {
             try finishBatch(
                 batch.id, as: "unconfirmed", reason: "the backend named no processing", at: now,

@@ -110,10 +110,12 @@ public struct TakenBatch: Sendable {
     public let batch: OutboxBatch
     /// The backend's id of the upload; `nil` if it named none.
     public let processingID: String?
+    /// Whether the answer proves that the samples are stored.
+    public let isStored: Bool
 
     /// Creates the answer to a batch.
-    public init(_ batch: OutboxBatch, processingID: String?) {
-        (self.batch, self.processingID) = (batch, processingID)
+    public init(_ batch: OutboxBatch, processingID: String?, isStored: Bool = false) {
+        (self.batch, self.processingID, self.isStored) = (batch, processingID, isStored)
     }
 }
 

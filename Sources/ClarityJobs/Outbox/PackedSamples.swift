@@ -91,6 +91,22 @@ struct PackedSamples {
         return Int64(count)
     }
 
+    /// Takes samples that have their values out of a month. Those of a damaged month stay.
+    func take(
+        of kind: SampleKind, in month: Int, at now: Instant, where isMeant: (PackedSample) -> Bool
+    ) throws -> [Sample] {
+        let parts = try parts(of: kind, in: month)
+        guard !parts.contains(where: { $0.samples == nil }) else { return [] }
+        let all = parts.flatMap { $0.samples ?? [] }
+        let taken = all.filter(isMeant)
+        guard !taken.isEmpty else { return [] }
+        // An empty month keeps its generation.
+        try write(
+            all.filter { !isMeant($0) }, of: kind, to: month, after: parts, replacing: true,
+            at: now)
+        return taken.compactMap { $0.sample(kind) }
+    }
+
     private func write(
         _ samples: [PackedSample], of kind: SampleKind, to month: Int, after parts: [Part],
         replacing: Bool, at now: Instant?

@@ -123,6 +123,7 @@ public final class HealthStore: @unchecked Sendable {
             let isUpgraded = try FormUpgrade(connection: connection, sealer: sealer).run(
                 actor: actor, at: clock.now)
             self.wasUpgraded = isUpgraded || wasUpgraded
+            try AnsweredUploads.settle(connection)
             try audit.beginNote(connection)
             try audit.noteEnd(connection)
         } catch let error as SealingError where error.table == "canary" {

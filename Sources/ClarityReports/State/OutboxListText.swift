@@ -135,9 +135,12 @@ public enum OutboxAction: String, Sendable {
         case .discard where isDiscarded: return "sample \(entry.id) was discarded before"
         case .discard where isErased:
             return "sample \(entry.id) was erased at the backend, and is not sent again"
+        case .retry where entry.state == .stored:
+            return entry.batch == nil
+                ? "sample \(entry.id) is stored, and its value was removed here" : nil
         case .retry where !Outbox.retriable.contains(entry.state):
-            return "sample \(entry.id) is \(entry.state.text); only a rejected, set aside or "
-                + "unconfirmed one can be queued again"
+            return "sample \(entry.id) is \(entry.state.text); only a rejected, set aside, "
+                + "unconfirmed or stored one can be queued again"
         case .discard where !Outbox.discardable.contains(entry.state):
             return
                 "sample \(entry.id) is \(entry.state.text); only a queued, rejected or set aside "
@@ -146,15 +149,55 @@ public enum OutboxAction: String, Sendable {
         }
     }
 
-    /// Returns a warning before samples are sent again that the backend has or may have; `nil` if
-    /// there are none.
-    public static func retryWarning(there: Int64, doubled: Int64) -> String? {
-        guard there > 0 else { return nil }
-        return doubled == 0
-            ? "the backend has \(there) of these or may have them, and keeps each once: none would be "
-                + "doubled"
-            : "the backend has \(there) of these or may have them, and keeps what comes again: up to "
-                + "\(doubled) would be doubled"
+    /// Returns warnings before samples are sent again that the backend has or may have, and what
+    /// holds for those that it does not have.
+    public static func retryWarnings(_ cost: Outbox.RetryCost) -> [String] {
+        var lines: [String] = []
+        if cost.there > 0 {
+            lines.append(
+                cost.doubled == 0
+                    ? "the backend has \(cost.there) of these or may have them, and keeps each once: "
+                        + "none would be doubled"
+                    : "the backend has \(cost.there) of these or may have them, and keeps what comes "
+                        + "again: up to \(cost.doubled) would be doubled")
+        }
+        if cost.unknown > 0 {
+            lines.append(
+                "the backend does not have \(cost.unknown) of these: none of them would be doubled")
+        }
+        return lines
+    }
+
+    /// Returns why the action applies to no sample, a line for each state.
+    ///
+    /// - Parameters:
+    ///   - shares: the selected samples, whatever their state.
+    ///   - packed: how many selected samples are packed.
+    public func reasons(_ shares: [OutboxShare], packed: Int64) -> [String] {
+        var counts = shares.reduce(into: [OutboxState: Int64]()) {
+            $0[$1.state, default: 0] += $1.count
+        }
+        if packed > 0 { counts[.stored, default: 0] += packed }
+        guard !counts.isEmpty else { return ["no sample matches"] }
+        return OutboxState.allCases.compactMap { state in
+            counts[state].map { "\($0) of these are \(state.text): \(reason(state))" }
+        }
+    }
+
+    private func reason(_ state: OutboxState) -> String {
+        switch state {
+        case .queued: "the next upload sends them"
+        case .sending: "an upload is sending them"
+        case .accepted: "the backend accepted them, and `processing-status` asks about them"
+        case .confirmed: "the backend has processed them"
+        case .stored:
+            self == .retry
+                ? "the backend has them; `--in-state stored` sends again those that have their "
+                    + "values"
+                : "the backend has them"
+        case .unconfirmed: "the backend accepted them"
+        case .rejected, .setAside: "they were discarded; `--reason discarded` brings them back"
+        }
     }
 
     /// Returns the question before the action. It ends where the answer begins.

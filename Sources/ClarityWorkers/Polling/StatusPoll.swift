@@ -83,7 +83,8 @@ struct StatusPoll {
         var uploads: [OpenUpload] = []
         for upload in try context.store.outbox.openUploads() {
             if upload.isGivenUp {
-                guard try await context.client.provesStorage(upload.route) else { continue }
+                let proof = try await context.client.storageProof(upload.route)
+                guard case .status = proof else { continue }
             }
             uploads.append(upload)
         }
@@ -115,6 +116,10 @@ struct StatusPoll {
         do throws(APIError) {
             switch work {
             case .upload(let upload):
+                // Only one that another dialect accepted is open then; its status says nothing.
+                if try await context.client.storageProof(upload.route) == .acceptance {
+                    return .open("none", percent: nil)
+                }
                 answer = StatusAnswer(
                     try await context.client.processing(
                         upload.processingID, route: upload.route))
@@ -170,7 +175,7 @@ struct StatusPoll {
             _ = count(try context.store.outbox.store(upload, at: now), as: "stored")
         // Asks twice: an upload that has only just arrived may not be found at once.
         case .unknown where answers[OpenWork.upload(upload).name] == .unknown:
-            let reason = "the backend does not know the upload, or not any more"
+            let reason = Outbox.unknownReason
             let samples = try context.store.outbox.giveUp(upload, reason: reason, at: now)
             if samples != nil, counts["uploads_unknown"] == 0 {
                 context.note("unknown: \(reason); `clarity-jobs outbox retry` sends it again")

@@ -141,8 +141,7 @@ struct UploadPass {
         taken = nil
         do {
             report(
-                try context.store.outbox.settle(
-                    last.batch, processingID: last.processingID, at: context.clock.now))
+                try context.store.outbox.settle(last, at: context.clock.now))
         } catch {
             failure = failure ?? error
         }
@@ -239,13 +238,15 @@ struct UploadPass {
         refusals = isTaken ? 0 : refusals + 1
         breaks = 0
         counts.add(sent, to: "samples_sent")
+        let answer = TakenBatch(
+            batch, processingID: receipt.processingID, isStored: receipt.isStored)
         if receipt.unexplained == 0, receipt.duplicates.isEmpty, rejected.isEmpty {
-            taken = TakenBatch(batch, processingID: receipt.processingID)
+            taken = answer
         } else if receipt.unexplained == 0 {
             count(
                 try context.store.outbox.settle(
-                    batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
-                    rejected: rejected, words: words, at: context.clock.now))
+                    answer, duplicates: receipt.duplicates, rejected: rejected, words: words,
+                    at: context.clock.now))
         } else if isHeld(batch) {
             try hold(batch)
         } else {

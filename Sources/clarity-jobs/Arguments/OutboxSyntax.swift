@@ -38,7 +38,8 @@ extension CommandSyntax {
                 details: [
                     "Shows what it would do and asks on the terminal. Discarded samples come back only with",
                     "--reason discarded; they are then read again from their source. Samples that were erased",
-                    "at the backend come back only with --reason erased.",
+                    "at the backend come back only with --reason erased. Stored samples are sent again only with",
+                    "--in-state stored or by their numbers; the backend has them, and may then have them twice.",
                 ],
                 operands: "[ID...]", options: filters + confirmation),
             CommandSyntax(

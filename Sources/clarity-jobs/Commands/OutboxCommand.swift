@@ -114,6 +114,7 @@ struct OutboxCommand {
         }
         let store = try store(try composition.jobFile())
         try check(action, selection, store)
+        if store == nil { Console.fault("there is no health data yet") }
         let count =
             try store.map { store throws(CommandFailure) in
                 try perform(action, on: selection, of: store)
@@ -171,12 +172,20 @@ struct OutboxCommand {
             case .discard: try store.outbox.discardShares(selection)
             }
         }
-        guard !shares.isEmpty else { return 0 }
+        guard !shares.isEmpty else {
+            let reasons = try usingHealthData { () throws(HealthStoreError) in
+                action.reasons(
+                    try store.outbox.stateShares(selection),
+                    packed: try store.outbox.packedCount(selection))
+            }
+            reasons.forEach(Console.fault)
+            return 0
+        }
         if case .retry = action {
-            let (there, doubled) = try usingHealthData { () throws(HealthStoreError) in
+            let cost = try usingHealthData { () throws(HealthStoreError) in
                 try store.outbox.retryCost(selection)
             }
-            OutboxAction.retryWarning(there: there, doubled: doubled).map(Console.fault)
+            OutboxAction.retryWarnings(cost).forEach(Console.fault)
         }
         if !arguments.has("yes") {
             guard let terminal = Terminal() else {

@@ -88,7 +88,6 @@ struct LoopMeaningTests {
             .rejected(status: 400)),
         Row(.healthData, 400, detail(#""Invalid cursor""#), .rejected(status: 400)),
         Row(.metricsStatus, 400, detail(#""Processing job 9-b not found""#), .notFound),
-        Row(.samplesStatus, 400, detail(#""Invalid upload ID format""#), .notFound),
         Row(.samplesStatus, 403, detail(#""Access denied to this upload""#), .forbidden),
         Row(
             .uploadSamples, 403, detail(#""Cannot upload data for a different user""#), .forbidden),

@@ -146,11 +146,7 @@ import Testing
         try bench.logIn()
         try bench.enqueue(0..<2)
         let store = try bench.store()
-        let rules = BatchRules(
-            route: .samples, samples: 2, bytes: 1 << 20, isIdempotent: false,
-            types: [.heartRate: "heart_rate"])
-        let batch = try #require(
-            try store.outbox.nextBatch(limit: 2, rules: [rules], at: bench.clock.now).batch)
+        let batch = try #require(try store.outbox.nextBatch(limit: 2, at: bench.clock.now))
         try store.outbox.settle(batch, processingID: "a", at: bench.clock.now)
         let upload = try #require(try store.outbox.openUploads().first)
         try store.noteAsked(about: .upload(upload), "received", at: bench.clock.now)
@@ -283,7 +279,9 @@ import Testing
         (#"{"status":"pondering"}"#, "something else"), (#"{"status":"failed"}"#, "failed"),
     ])
     func `an answer has a word`(json: String, word: String) throws {
-        let status = try AnswerReader(.metricsStatus).processing(Array(json.utf8), whole: 100)
+        let endpoint = try Dialect.blueprint.endpoint(.metrics)
+        let status = try AnswerReader(.metricsStatus).processing(
+            Array(json.utf8), from: endpoint)
 
         #expect(StatusAnswer(status).word == word)
     }
@@ -298,7 +296,9 @@ import Testing
         #expect(reports.tally["uploads_processing"] == 0)
     }
 
-    @Test func `an upload is asked for by the route by which it went`() async throws {
+    @Test func `each route has its own proof, and what has none is not asked for ever`()
+        async throws
+    {
         let bench = WorkBench { request in
             request.path.hasPrefix("/healthkit/status/")
                 ? .ok(#"{"status":"processing","progress":0.75}"#)
@@ -323,11 +323,12 @@ import Testing
         let late = await bench.attempt(
             "processing-status", ["backend.dialect": "loop", "give_up_after": "3600000"])
 
-        // Neither upload ever ends, and neither is polled for ever.
         #expect(early.outcome == .success && late.outcome == .success)
-        #expect(
-            asked == ["GET /health-data/processing/metrics", "GET /healthkit/status/samples"])
-        #expect(late.reports.tally["uploads_unconfirmed"] == 2)
-        #expect(try bench.states() == [.unconfirmed: 2])
+        #expect(asked == ["GET /health-data/processing/metrics"])
+        #expect(bench.backend.calls.allSatisfy { $0 == "GET /health-data/processing/metrics" })
+        #expect(early.reports.tally["uploads_stored"] == 1)
+        // The answer to the samples was another dialect's, which is no proof in this one.
+        #expect(late.reports.tally["uploads_unconfirmed"] == 1)
+        #expect(try bench.states() == [.stored: 1, .unconfirmed: 1])
     }
 }

@@ -276,7 +276,7 @@ import Testing
 
         #expect(first.outcome == APIError.blocked.outcome)
         #expect(second.outcome == .success)
-        #expect(try bench.states() == [.accepted: 20])
+        #expect(try bench.states() == [.stored: 20])
         #expect(try bench.store().outbox.possiblyDoubled() == DoubledSamples())
     }
 

@@ -24,7 +24,7 @@ struct DemoProgramTests {
         let second = try await demo()
 
         let there = 845
-        let place = backend.count < 4 ? "845 confirmed" : "0 confirmed + 845 stored"
+        let place = backend.isEmpty ? "845 confirmed" : "0 confirmed + 845 stored"
         let account =
             "845 samples = \(place) + 0 accepted + 0 unconfirmed + 0 rejected + 0 set aside"
             + " + 0 waiting"

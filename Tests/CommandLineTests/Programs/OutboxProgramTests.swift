@@ -206,8 +206,8 @@ struct OutboxProgramTests {
         #expect(
             queued.isRefusal(
                 64,
-                "clarity-jobs: sample 3 is queued; only a rejected, set aside or unconfirmed one "
-                    + "can be queued again"))
+                "clarity-jobs: sample 3 is queued; only a rejected, set aside, unconfirmed or "
+                    + "stored one can be queued again"))
         #expect(discarded.status == 0 && discarded.output == "2 samples discarded\n")
         #expect(again.isRefusal(64, "clarity-jobs: sample 2 was discarded before"))
         #expect(

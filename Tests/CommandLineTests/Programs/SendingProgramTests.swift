@@ -8,6 +8,7 @@ import Testing
 @Suite("The truth of what is sent", .timeLimit(.minutes(5)))
 struct SendingProgramTests {
     private static let loop = ["--dialect", "loop", "--quirks", "measured"]
+    private static let mended = ["--dialect", "loop", "--quirks", "repaired"]
 
     private func playground(
         _ options: [String], _ jobOptions: String = "batch_size: 100"
@@ -103,62 +104,134 @@ struct SendingProgramTests {
         #expect(audit.samples["setAside"] == nil)
     }
 
-    @Test func `a stored sample waits for nothing`() async throws {
-        let playground = try await playground(Self.loop)
-        try playground.writeExport(heartRates: 3)
-        try await playground.logIn()
-        _ = try await playground.run("run", "upload")
-
-        let status = try await playground.run("run", "status")
-        let sums = try await playground.run("outbox")
-        let retry = try await playground.run("outbox", "retry", "--all", "--yes")
-
-        #expect(status.status == 0, "\(status.errors)")
-        let audit = try StateAudit(statePath: playground.statePath)
-        #expect(audit.samples == ["stored": 3])
-        #expect(sums.output.contains("3 samples = 0 confirmed + 3 stored + "), "\(sums.output)")
-        #expect(!sums.output.contains("waiting for your decision"))
-        #expect(retry.output == "0 samples waiting to be sent again\n")
-    }
-
-    @Test func `an upload that the backend does not know can be resent after a warning`()
+    @Test func `a sample is stored by the answer to its upload, and waits for nothing`()
         async throws
     {
         let playground = try await playground(Self.loop)
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 3)
-        // No status job follows the upload.
-        try playground.write {
-            Playground.standardJobFile(url: $0, folder: $1).replacing(
-                "    then: [status]\n", with: "")
-        }
+        try playground.writeWithoutStatus()
+        try await playground.logIn()
+
+        let upload = try await playground.run("run", "upload")
+        let before = try StateAudit(statePath: playground.statePath)
+        let requests = try await sandbox.count("requests")
+        let status = try await playground.run("run", "status")
+        let sums = try await playground.run("outbox")
+        let retry = try await playground.run("outbox", "retry", "--all", "--yes")
+
+        #expect(upload.status == 0 && status.status == 0, "\(upload.errors)\(status.errors)")
+        #expect(try await sandbox.count("samples") == 3)
+        #expect(before.samples == ["stored": 3])
+        #expect(try await sandbox.count("requests") == requests)
+        #expect(sums.output.contains("3 samples = 0 confirmed + 3 stored + "), "\(sums.output)")
+        #expect(!sums.output.contains("waiting for your decision"))
+        #expect(retry.output == "0 samples waiting to be sent again\n")
+        #expect(
+            retry.errorLines.contains(
+                "3 of these are stored: the backend has them; `--in-state stored` sends again those "
+                    + "that have their values"), "\(retry.errors)")
+    }
+
+    @Test func `stored samples are sent again on purpose, after a warning`() async throws {
+        let playground = try await playground(Self.loop)
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 3)
         try await playground.logIn()
         _ = try await playground.run("run", "upload")
-        try playground.sql(
-            "UPDATE batches SET processing_id = substr(processing_id, 1, length(processing_id) - 32) "
-                + "|| '00000000000000000000000000000000'")
 
-        let status = try await playground.run("run", "status")
-        let summary = try #require(try await playground.history("status").first).summary
-        let unasked = try await playground.run("outbox", "retry", "--in-state", "unconfirmed")
-        let retry = try await playground.run(
-            "outbox", "retry", "--in-state", "unconfirmed", "--yes")
+        let unasked = try await playground.run("outbox", "retry", "--in-state", "stored")
+        let kept = try StateAudit(statePath: playground.statePath)
+        let retry = try await playground.run("outbox", "retry", "--in-state", "stored", "--yes")
         _ = try await playground.run("run", "upload")
 
-        #expect(status.status == 0, "\(status.errors)")
-        #expect(summary.contains("1 upload unknown"), "\(summary)")
-        #expect(summary.contains("3 samples unknown"), "\(summary)")
         let cost =
             "the backend has 3 of these or may have them, and keeps what comes again: up to 3 "
             + "would be doubled"
-        #expect(unasked.errorLines.contains(cost), "\(unasked.errors)")
+        #expect(unasked.status == 64 && unasked.errorLines.contains(cost), "\(unasked.errors)")
+        #expect(kept.samples == ["stored": 3])
         #expect(retry.errorLines.contains(cost), "\(retry.errors)")
+        #expect(retry.output == "3 samples waiting to be sent again\n")
         #expect(try await sandbox.count("doubled") == 3)
         #expect(try playground.copies() == 3)
+    }
+
+    @Test func `nothing is retried without a reason why not`() async throws {
+        let playground = try await playground(Self.mended, "route: metrics")
+        try playground.writeExport(heartRates: 3)
+        let empty = try await playground.run("outbox", "retry", "--in-state", "accepted", "--yes")
+        try playground.writeWithoutStatus(options: "route: metrics")
+        try await playground.logIn()
+        _ = try await playground.run("run", "upload")
+
+        let accepted = try await playground.run(
+            "outbox", "retry", "--in-state", "accepted", "--yes")
+        let none = try await playground.run("outbox", "retry", "--in-state", "stored", "--yes")
+
+        let zero = "0 samples waiting to be sent again\n"
+        #expect([empty.output, accepted.output, none.output] == [zero, zero, zero])
+        #expect(empty.errorLines == ["there is no health data yet"], "\(empty.errors)")
+        #expect(
+            accepted.errorLines == [
+                "3 of these are accepted: the backend accepted them, and `processing-status` asks "
+                    + "about them"
+            ], "\(accepted.errors)")
+        #expect(none.errorLines == ["no sample matches"], "\(none.errors)")
+    }
+
+    @Test func `metrics are stored by their status, and unknown ones are sent without a copy`()
+        async throws
+    {
+        let playground = try await playground(Self.mended, "route: metrics")
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 3)
+        try playground.writeWithoutStatus(options: "route: metrics")
+        try await playground.logIn()
+        _ = try await playground.run("run", "upload")
+        let accepted = try StateAudit(statePath: playground.statePath)
+        // The backend loses one of the three uploads.
+        try FileConnection(
+            path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readWrite
+        ).execute(
+            """
+            DELETE FROM metrics WHERE work_id = (SELECT min(id) FROM work WHERE kind = 'metrics');
+            DELETE FROM work WHERE id = (SELECT min(id) FROM work WHERE kind = 'metrics');
+            """)
+
+        let status = try await playground.run("run", "status")
+        let summary = try #require(try await playground.history("status").first).summary
+        let asked = try StateAudit(statePath: playground.statePath)
+        let retry = try await playground.run(
+            "outbox", "retry", "--in-state", "unconfirmed", "--yes")
+        _ = try await playground.run("run", "upload")
+        _ = try await playground.run("run", "status")
+
+        #expect(accepted.samples == ["accepted": 3])
+        #expect(status.status == 0, "\(status.errors)")
+        #expect(summary.contains("1 upload unknown"), "\(summary)")
+        #expect(asked.samples == ["stored": 2, "unconfirmed": 1])
+        #expect(
+            retry.errorLines == [
+                "the backend does not have 1 of these: none of them would be doubled"
+            ], "\(retry.errors)")
+        #expect(try StateAudit(statePath: playground.statePath).samples == ["stored": 3])
+        #expect(try await sandbox.count("metrics") == 3)
+        #expect(try await sandbox.count("doubled") == 0)
+        #expect(try playground.copies() == 0)
     }
 }
 
 extension Playground {
+    /// Writes a job file in which no status job follows the upload.
+    fileprivate func writeWithoutStatus(options: String = "batch_size: 100") throws {
+        try write {
+            Playground.standardJobFile(url: $0, folder: $1).replacing(
+                "    then: [status]\n", with: ""
+            ).replacing(
+                "kind: bulk-upload", with: "kind: bulk-upload\n    options: { \(options) }")
+        }
+    }
+
     /// Returns the number of extra copies that may exist, according to the outbox.
     fileprivate func copies() throws -> Int {
         try FileConnection(path: "\(statePath)/health.db", access: .readWrite).first(
@@ -171,9 +244,5 @@ extension Playground {
         try FileConnection(path: "\(statePath)/health.db", access: .readWrite).all(
             "SELECT state || ' ' || failures FROM samples"
         ) { $0.text(0) }
-    }
-
-    fileprivate func sql(_ statement: String) throws {
-        try FileConnection(path: "\(statePath)/health.db", access: .readWrite).execute(statement)
     }
 }

@@ -111,8 +111,9 @@ enum AnswerProperties {
                 try require(receipt.unexplained >= 0, "fewer than none are left open")
             }
         case .metricsStatus, .samplesStatus:
-            for whole in [nil, 1, 100] as [Double?] {
-                let status = try reader.processing(body, whole: whole)
+            for route in [UploadRoute.metrics, .samples] {
+                guard let endpoint = dialect.endpointIfAny(route) else { continue }
+                let status = try reader.processing(body, from: endpoint)
                 try require(status.progress.map { (0...1).contains($0) } ?? true, "more than all")
                 _ = StatusAnswer(status)
             }
