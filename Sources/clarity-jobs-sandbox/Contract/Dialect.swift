@@ -55,7 +55,7 @@ enum Operation: Sendable {
     case uploadMetrics, metricsProcessing, listMetrics, deleteMetrics, removedQuery
     case analyzeSteps, analyzeActigraphy, analysis, actigraphyHealth
     case generateInsight, insight, insightHistory, insightStatus
-    case index, health, rootHealth, readiness, authHealth, healthDataHealth
+    case index, socket, health, rootHealth, readiness, authHealth, healthDataHealth
 }
 
 /// A method and a path pattern with their operation.

@@ -34,6 +34,8 @@ extension Dialect {
             .exact(.insightStatus, "GET /insights/status"),
             .exact(.insight, "GET /insights/{id}"),
             Endpoint(.index, "GET /", isOpen: true),
+            // No handshake of a WebSocket succeeds.
+            .exact(.socket, "GET /ws/health-analysis/{user}", isOpen: true),
             .exact(.health, "GET /health", isOpen: true),
             .exact(.readiness, "GET /health/ready", isOpen: true),
         ],

@@ -22,8 +22,11 @@ enum Quirk: String, CaseIterable, Sendable {
     case lastingTokens = "lasting-tokens"
     /// Sleep data, and a metric that is no object, crash the service.
     case validatorCrash = "validator-crash"
-    /// Uploads stay `received`.
+    /// Uploads of metrics stay `received`, which is read from the stored upload.
     case neverProcessed = "never-processed"
+    /// The status of HealthKit samples is always `processing` and 0.75, also for an upload that
+    /// never was.
+    case constantStatus = "constant-status"
     /// The list of health data is empty.
     case emptyList = "empty-list"
     /// Every deletion reports success.
@@ -38,7 +41,8 @@ enum Quirk: String, CaseIterable, Sendable {
     /// No analysis can be fetched again (read in the code).
     case lostAnalyses = "lost-analyses"
     /// Wrong statuses: a missing resource gives 400, another user's upload 500 and a dead refresh
-    /// token 500, and an outage behind the service looks like a client error.
+    /// token 500, and an outage behind the service looks like a client error, or comes after
+    /// HealthKit samples are stored.
     case wrongStatuses = "wrong-statuses"
     /// The rate limiter crashes at each upload of metrics and each step analysis, before anything
     /// is stored.

@@ -32,10 +32,12 @@ final class BlueprintRoutes: RouteSet {
             ])
         // The blueprint has no such operation.
         case .updateMe, .resendConfirmation, .forgotPassword, .resetPassword, .deleteMetrics,
-            .removedQuery, .index, .rootHealth, .readiness, .authHealth, .healthDataHealth:
+            .removedQuery, .index, .socket, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             notFound(call.request)
         }
     }
+
+    func storesInOutage(_ operation: Operation?) -> Bool { false }
 
     func outage(_ operation: Operation?, _ request: Request) -> Response {
         .problem(503, "what stands behind the service is down", instance: request.path)

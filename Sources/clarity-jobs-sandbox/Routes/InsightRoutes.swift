@@ -135,7 +135,9 @@ extension Service {
     static func narration(
         of results: [JSON.Member], isBrief: Bool, advise: Bool
     ) -> JSON {
-        let findings = results.compactMap { member -> (name: String, text: String)? in
+        // A text about the week does not repeat the scores of an illness.
+        let told = results.filter { !$0.name.contains("_risk_") }
+        let findings = told.compactMap { member -> (name: String, text: String)? in
             let name = member.name.split(separator: "_").joined(separator: " ")
             return switch member.value {
             case .integer(let value): (name, "\(name) is \(value)")

@@ -144,8 +144,11 @@ final class Service {
         case .outage:
             let found = endpoints(rest, dialect.endpoints)
             let operation = endpoint(for: request.method, found)?.0.operation
+            let isCarriedOut = routes.storesInOutage(operation)
+            if isCarriedOut { _ = usual() }
             return Reply(
-                delivery: .whole(routes.dressed(routes.outage(operation, request))))
+                delivery: .whole(routes.dressed(routes.outage(operation, request))),
+                isCarriedOut: isCarriedOut)
         case .drop:
             _ = usual()
             return Reply(delivery: .reset, isCarriedOut: true)
@@ -264,6 +267,9 @@ protocol RouteSet: AnyObject {
     ///
     /// - Parameter operation: the operation; `nil` for a path without one.
     func outage(_ operation: Operation?, _ request: Request) -> Response
+
+    /// Whether the operation is carried out before such an answer.
+    func storesInOutage(_ operation: Operation?) -> Bool
 
     /// Returns the bearer token of a request.
     func token(of request: Request) -> String?

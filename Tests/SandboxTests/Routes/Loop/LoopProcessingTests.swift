@@ -160,7 +160,8 @@ import Testing
         arguments: [
             ([], "x", 400), ([], "other-\(String(repeating: "0", count: 32))", 403),
             ([], "\(Seed.user)-\(String(repeating: "0", count: 32))", 404),
-            ([.wrongStatuses], "\(Seed.user)-\(String(repeating: "0", count: 32))", 400),
+            ([.constantStatus], "x", 400),
+            ([.constantStatus], "other-\(String(repeating: "0", count: 32))", 403),
         ] as [(Set<Quirk>, String, Int)])
     func `a HealthKit status goes by the form of its id`(
         _ quirks: Set<Quirk>, _ id: String, _ status: Int
@@ -173,18 +174,37 @@ import Testing
         #expect(answer.status == status)
     }
 
-    @Test func `a HealthKit upload of the deployed backend stays received`() throws {
-        let bench = try Bench.loop([.neverProcessed])
+    @Test func `the status of HealthKit samples is a constant where it is deployed`() throws {
+        let bench = try Bench.loop([.constantStatus])
         let token = try bench.loopToken()
         let id = try bench.call(
             "POST", "/healthkit/", ["user_id": .string(Seed.user)], token: token
         ).body["upload_id"].string
+        let never = "\(Seed.user)-\(String(repeating: "0", count: 32))"
 
-        let polls = try (0..<4).map { _ in
-            try bench.call("GET", "/healthkit/status/\(id)", token: token).body["status"]
+        for id in [id, id, id, never] {
+            let answer = try bench.call("GET", "/healthkit/status/\(id)", token: token)
+            #expect(answer.status == 200 && answer.body["upload_id"] == .string(id))
+            #expect(answer.body["status"] == "processing" && answer.body["progress"] == 0.75)
         }
+    }
 
-        #expect(polls == ["received", "received", "received", "received"])
+    @Test(arguments: [([.wrongStatuses], 500, 1), ([], 503, 0)] as [(Set<Quirk>, Int, Int)])
+    func `HealthKit samples are stored before an outage where it is deployed`(
+        _ quirks: Set<Quirk>, _ status: Int, _ stored: Int
+    ) throws {
+        let bench = try Bench.loop(quirks, faults: ["POST /healthkit: outage"])
+        let sample: JSON = [
+            "identifier": "s1", "type": "steps", "value": 5, "start_date": "x", "end_date": "",
+        ]
+
+        let answer = try bench.call(
+            "POST", "/healthkit",
+            ["user_id": .string(Seed.user), "quantity_samples": [sample]],
+            token: try bench.loopToken())
+
+        #expect(answer.status == status)
+        #expect(try bench.summary("samples") == .count(stored))
     }
 
     @Test(arguments: [400, 500])
