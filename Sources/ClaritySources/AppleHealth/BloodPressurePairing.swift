@@ -7,7 +7,7 @@ import ClarityScheduler
 /// Correlation. The order of the three varies, and two readings in the same minute have the same
 /// dates, so only the Correlation says which halves belong together. The halves therefore wait
 /// until the text has ended. Then each Correlation takes its two, and the others are paired by
-/// source and start in the order of the text. A half that has no partner then is not a blood
+/// source and start, the lowest with the lowest, whatever their order in the text. A half that has no partner then is not a blood
 /// pressure.
 ///
 /// At most `capacity` halves wait, and half as many Correlations. 131,072 halves are 65,536
@@ -82,14 +82,14 @@ struct BloodPressurePairing {
         }
 
         var partners: [Moment: [Reading]] = [:]
-        for (place, reading) in readings.enumerated().reversed()
-        where !isTaken[place] && reading.half == .diastolic {
+        let others = readings.indices.filter { !isTaken[$0] }.map { readings[$0] }
+            .sorted { ($0.start, $0.value, $0.end) < ($1.start, $1.value, $1.end) }
+        for reading in others.reversed() where reading.half == .diastolic {
             partners[Moment(source: reading.source, start: reading.start), default: []]
                 .append(reading)
             counts.unpaired += 1
         }
-        for (place, reading) in readings.enumerated()
-        where !isTaken[place] && reading.half == .systolic {
+        for reading in others where reading.half == .systolic {
             let moment = Moment(source: reading.source, start: reading.start)
             if let partner = partners[moment]?.popLast() {
                 counts.unpaired -= 1

@@ -12,7 +12,24 @@ struct WorkoutMapping {
     private static let distances = "HKQuantityTypeIdentifierDistance"
     private static let energy = "HKQuantityTypeIdentifierActiveEnergyBurned"
 
-    private(set) var samples: [Sample] = []
+    private var found: [Sample] = []
+
+    /// The workouts in an order that is not the text's. Of several of the same source and time, the
+    /// one with the most energy comes last, so that it is the one that stays.
+    var samples: [Sample] {
+        func order(_ sample: Sample) -> [Double] {
+            guard case .values(let values) = sample.value else { return [] }
+            let measures: [Measure] = [.activeEnergy, .distance, .activeMinutes]
+            return [
+                Double(sample.start.secondsSince1970), Double(sample.end.secondsSince1970),
+            ] + measures.map { values.numbers[$0] ?? -1 }
+        }
+        return found.sorted { a, b in
+            let (first, second) = (order(a), order(b))
+            return first == second
+                ? a.canonicalValue < b.canonicalValue : first.lexicographicallyPrecedes(second)
+        }
+    }
 
     /// Adds a workout.
     mutating func add(_ workout: UnplacedRecord, now: Int64) throws(RecordRefusal) {
@@ -20,7 +37,7 @@ struct WorkoutMapping {
         guard start <= end else { throw .endBeforeStart }
         guard start <= now else { throw .inFuture }
         guard let name = workout.value, !name.isEmpty else { throw .noType }
-        guard samples.count < WorkoutMapping.most else { throw .tooManyWorkouts }
+        guard found.count < WorkoutMapping.most else { throw .tooManyWorkouts }
         let type = String(decoding: name.prefix(InternTable<String>.longest), as: UTF8.self)
         var values = MeasuredValues([:], text: type)
         values.numbers[.activeMinutes] =
@@ -32,7 +49,7 @@ struct WorkoutMapping {
         values.numbers[.activeEnergy] =
             workout.number("totalEnergyBurned", in: "totalEnergyBurnedUnit", as: .activeEnergy)
             ?? workout.sum(.activeEnergy) { $0 == WorkoutMapping.energy }
-        samples.append(
+        found.append(
             Sample(
                 kind: .workout, start: Instant(secondsSince1970: start),
                 end: Instant(secondsSince1970: end), value: .values(values),

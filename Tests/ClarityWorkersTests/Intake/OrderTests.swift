@@ -187,4 +187,51 @@ import Testing
 
         try checkOrder(twoSources + nights + stages, kind: .healthAutoExport, file)
     }
+
+    /// A record of 5 October 2026.
+    private func record(
+        _ type: String, _ unit: String, _ value: String, _ start: String, _ end: String,
+        source: String = "Watch"
+    ) -> String {
+        #"<Record type="HKQuantityTypeIdentifier\#(type)" sourceName="\#(source)" unit="\#(unit)" "#
+            + #"startDate="2026-10-05 \#(start):00 +0000" endDate="2026-10-05 \#(end):00 +0000" "#
+            + #"value="\#(value)"/>"#
+    }
+
+    @Test func `the order of records does not count`() throws {
+        var records: [String] = []
+        for source in ["Watch", "Phone", "Band"] {
+            for value in ["10", "20"] {
+                // The same time with other values, overlaps, and moments.
+                for (start, end) in [("08:00", "08:10"), ("08:00", "08:05"), ("08:03", "08:03")] {
+                    records.append(
+                        record("StepCount", "count", value, start, end, source: source))
+                }
+                for type in ["VO2Max", "RestingHeartRate"] {
+                    let unit = type == "VO2Max" ? "mL/min·kg" : "count/min"
+                    records.append(
+                        record(type, unit, value + "0", "09:00", "09:00", source: source))
+                }
+            }
+        }
+        for value in ["120", "130"] {
+            records.append(record("BloodPressureSystolic", "mmHg", value, "10:00", "10:00"))
+            records.append(
+                record(
+                    "BloodPressureDiastolic", "mmHg", value == "120" ? "80" : "90", "10:00", "10:00"
+                ))
+        }
+        for energy in ["100", "200", "150"] {
+            records.append(
+                #"<Workout workoutActivityType="HKWorkoutActivityTypeRunning" sourceName="Watch" "#
+                    + #"duration="60" durationUnit="min" totalEnergyBurned="\#(energy)" "#
+                    + #"totalEnergyBurnedUnit="kcal" startDate="2026-10-05 11:00:00 +0000" "#
+                    + #"endDate="2026-10-05 12:00:00 +0000"/>"#)
+            records.append(
+                #"<ActivitySummary dateComponents="2026-10-05" activeEnergyBurned="\#(energy)" "#
+                    + #"activeEnergyBurnedUnit="kcal"/>"#)
+        }
+
+        try checkOrder(records, kind: .appleHealthExport) { export($0) }
+    }
 }
