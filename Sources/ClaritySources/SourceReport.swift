@@ -32,8 +32,9 @@ public struct SourceReport: Hashable, Sendable {
     /// off, by kind. A later source has them complete.
     public var unfinished: [SampleKind: Int64] = [:]
     /// Whether the records end when they are read, because the source does not say when it was
-    /// made. What is unfinished then may be complete at a later reading of the same source.
-    public var endsNow = false
+    /// made, or names a time to come. What is unfinished then may be complete at a later reading of
+    /// the same source.
+    var endsNow = false
     /// The nights of which only the time in bed is known; they are not made.
     public var nightsWithoutSleep: Int64 = 0
     /// The records at the top level by the name of their source; at most 4,096 names. For the
@@ -52,15 +53,16 @@ public struct SourceReport: Hashable, Sendable {
     /// The records that could not become a sample, by reason, such as `bad date`, `in the future`,
     /// `unknown unit` or `blood pressure without its other half`.
     public var refused: [String: Int64] = [:]
-    /// The instant at which the first record that was refused as in the future is due. A reading of
-    /// the same text from then on finds more.
+    /// The instant from which a reading of the same text finds more: when the first record that was
+    /// refused as in the future is due, when the first day or night that ends now is over, or the
+    /// export's own date if that lies ahead.
     public var dueAt: Instant?
     /// The faults in the text that did not stop the reading, by name.
     public var malformations: [String: Int64] = [:]
     /// The bytes at which each malformation was found: at most the first eight, ascending.
     public var offsets: [String: [Int64]] = [:]
-    /// The elements of the text by name, such as `Workout`. Elements that no export is known to
-    /// have are counted as `(other elements)`.
+    /// The elements of the text by name, such as `Workout`. Of names that no export is known to
+    /// have, 64 plain ones are told apart; all others are counted as `(other elements)`.
     public var elements: [String: Int64] = [:]
     /// The workouts and other elements that the archive cannot keep, because they have no date or more
     /// than 1 MiB of text, by name; also routes that cannot be read and points without a place or time.

@@ -1,11 +1,12 @@
 import Database
 
-/// Where every record that was ever read went, and every row that it left in the outbox.
+/// Where every record that was ever read went, and every row that it left in the outbox. A record
+/// that several readings of its source found counts once.
 ///
 /// Three sums hold at every instant: of the records, of the days and nights made of them, and of
 /// the rows. The ledger of readings and the states each give the number of rows independently.
 public struct OutboxArithmetic: Hashable, Sendable {
-    /// The counts of all readings together.
+    /// The counts of all readings together, with each record once.
     public var counts = ReadingCounts()
     public var reasons = ReadingReasons()
     /// How many readings there were.
@@ -45,13 +46,14 @@ extension Outbox {
     public func arithmetic() throws(HealthStoreError) -> OutboxArithmetic {
         try store.snapshot { connection in
             var sums = OutboxArithmetic()
+            var distinct = DistinctRecords()
             for row in try ledgerRows(connection) {
-                sums.counts += row.counts
-                if let reasons = row.reasons { sums.reasons += reasons }
+                distinct.add(row)
                 sums.readings += row.readings
                 sums.interrupted += row.interrupted
                 if row.state == "open" { sums.open += 1 }
             }
+            (sums.counts, sums.reasons) = (distinct.counts, distinct.reasons)
             sums.account = try counts(connection)
             sums.doubled = try doubled(connection)
             sums.review = try review(connection)

@@ -20,11 +20,16 @@ extension Outbox {
     /// Opens a reading of a source. One that was left open because its process ended is closed as
     /// interrupted: what its portions brought counts as read, and the rest is read again.
     ///
-    /// - Parameter source: a name for the source, such as a path; stored as a keyed hash.
-    public func beginReading(of source: String) throws(HealthStoreError) -> Reading {
+    /// - Parameters:
+    ///   - source: a name for the source, such as a path; stored as a keyed hash.
+    ///   - version: the state of its file, if another state is another source.
+    public func beginReading(
+        of source: String, _ version: SourceStamp? = nil
+    ) throws(HealthStoreError) -> Reading {
         try store.change { connection in
             let now = store.clock.now
-            let tag = sealer.tag(of: source, in: "readings")
+            let name = version.map { "\(source) \($0.inDoubt.text)" } ?? source
+            let tag = sealer.tag(of: name, in: "readings")
             try connection.run(
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?1
@@ -181,9 +186,12 @@ extension Outbox {
     private func merge(_ id: Int64, into sum: Int64, _ connection: Connection) throws {
         let (old, all) = (try ledgerRow(id, connection), try ledgerRow(sum, connection))
         guard let old, let all else { return }
-        _ = try add(old.counts, to: sum, connection)
-        var reasons = all.reasons ?? ReadingReasons()
-        reasons += old.reasons ?? ReadingReasons()
+        var distinct = DistinctRecords()
+        for row in [old, all].sorted(by: { $0.id < $1.id }) { distinct.add(row) }
+        var more = distinct.counts
+        for name in ReadingCounts.Name.allCases { more[name] -= all.counts[name] }
+        _ = try add(more, to: sum, connection)
+        let reasons = distinct.reasons
         try connection.run(
             """
             UPDATE readings SET sealed = ?, readings = readings + ?, interrupted = interrupted + ?,
@@ -198,6 +206,8 @@ extension Outbox {
 /// A row of the ledger, decrypted.
 struct LedgerRow {
     let id: Int64
+    /// The keyed hash of its source's name; `nil` for what is not of one source.
+    let tag: [UInt8]?
     let state: String
     let finishedAt: Int64?
     let readings: Int64
@@ -223,7 +233,7 @@ extension Outbox {
         return try connection.all(
             """
             SELECT id, state, finished_at_ms, readings, interrupted, sealed,
-                \(names.map(\.rawValue).joined(separator: ", "))
+                \(names.map(\.rawValue).joined(separator: ", ")), tag
             FROM readings WHERE id = coalesce(?, id) ORDER BY id
             """, .integer(id)
         ) { found in
@@ -233,8 +243,10 @@ extension Outbox {
                 ? ReadingReasons()
                 : sealer.opened(found.blob(5), for: .reading(id))
                     .flatMap(ReadingReasons.init(sealedForm:))
+            let place = Int32(6 + names.count)
             var row = LedgerRow(
-                id: id, state: found.text(1), finishedAt: found.optionalInteger(2),
+                id: id, tag: found.isNull(place) ? nil : found.blob(place), state: found.text(1),
+                finishedAt: found.optionalInteger(2),
                 readings: found.integer(3), interrupted: found.integer(4), reasons: reasons)
             for (index, name) in names.enumerated() {
                 row.counts[name] = found.integer(Int32(6 + index))

@@ -54,6 +54,11 @@ public struct ReadingCounts: Hashable, Sendable {
         .madeBeforeSince,
     ]
 
+    /// The counts of what came into the outbox, took a place in it, or left it.
+    static let ofRows: [Name] = [
+        .queued, .madeQueued, .madeReplaced, .madeCorrected, .rowsBefore, .rowsRemoved,
+    ]
+
     private var counts: [Name: Int64] = [:]
 
     /// Creates empty counts.

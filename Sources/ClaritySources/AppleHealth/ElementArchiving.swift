@@ -3,7 +3,8 @@ import ClarityScheduler
 import JSON
 
 /// Makes one record for the archive of each workout, correlation, summary of a day, hearing test,
-/// prescription and clinical record, with everything inside it.
+/// prescription and clinical record, and of each element that nobody knows, with everything inside
+/// it.
 ///
 /// What every record has stands in columns. The other attributes and the metadata are its metadata,
 /// and so are the elements inside it: a list of JSON objects for each name, such as `WorkoutEvent`.
@@ -12,6 +13,7 @@ import JSON
 struct ElementArchiving {
     private struct Open {
         let element: ExportElement
+        let name: String
         var attributes: [JSON.Member] = []
         var metadata: [JSON.Member] = []
         /// The elements inside that have ended, by name.
@@ -50,14 +52,21 @@ struct ElementArchiving {
     private var size = 0
     /// Elements that are not kept, because they have no date or are too long, by name.
     private(set) var refused: [String: Int64] = [:]
+    /// How many of those are elements that nobody knows.
+    private(set) var unknownRefused: Int64 = 0
 
     var isOpen: Bool { !open.isEmpty }
 
     /// Begins an element inside the open ones, or one of those that become a record.
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
         guard isOpen || element.isArchived, open.count < ElementArchiving.deepest else { return }
-        var begun = Open(element: element)
-        let columns = isOpen ? self.columns : Columns(element, bytes, attributes)
+        let name =
+            element == .other
+            ? ExportElement.printable(attributes.elementName(in: bytes)) : "\(element.name)"
+        // A file that never closes an element must not fill the memory with empty ones either.
+        if element == .other { size += name.utf8.count + 16 }
+        var begun = Open(element: element, name: name)
+        let columns = isOpen ? self.columns : Columns(element, name, bytes, attributes)
         for (name, value) in attributes.attributes {
             let name = Reference.text(bytes.slice(name))
             if isOpen || columns?.names.contains(name) != true {
@@ -98,17 +107,21 @@ struct ElementArchiving {
 
     private mutating func end(downTo index: Int) -> UnplacedRecord? {
         while open.count > max(index, 1), let inner = open.popLast() {
-            open[open.count - 1].add(inner.object, named: "\(inner.element.name)")
+            guard size <= ElementArchiving.longest else { continue }
+            open[open.count - 1].add(inner.object, named: inner.name)
         }
         guard index == 0, let outermost = open.popLast() else { return nil }
         defer { size = 0 }
         guard let columns, size <= ElementArchiving.longest else {
-            refused["\(outermost.element.name)", default: 0] += 1
+            let limit = ExportElement.allCases.count + ExportElement.mostUnknown
+            refused.add(
+                to: outermost.name, atMost: limit, else: "\(ExportElement.other.name)")
+            unknownRefused += outermost.element == .other ? 1 : 0
             return nil
         }
         return UnplacedRecord(
             type: columns.type, record: columns.record, origin: columns.origin,
-            value: columns.value,
+            value: columns.value, isUnknown: outermost.element == .other,
             members: outermost.attributes + outermost.metadata + outermost.lists)
     }
 
@@ -135,6 +148,8 @@ struct UnplacedRecord {
     var record: ArchivedRecord
     var origin: RecordOrigin
     var value: [UInt8]?
+    /// Whether it is of an element that nobody knows.
+    var isUnknown = false
     /// Its attributes that are in no column, its metadata, and the elements inside it.
     var members: [JSON.Member]
 
@@ -163,7 +178,9 @@ private struct Columns {
     let names: Set<String>
 
     /// Returns `nil` without a date.
-    init?(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+    init?(
+        _ element: ExportElement, _ name: String, _ bytes: Bytes, _ attributes: AttributeList
+    ) {
         func value(_ name: StaticString) -> Bytes? {
             attributes.value(of: name, in: bytes).map { bytes.slice($0) }
         }
@@ -176,7 +193,7 @@ private struct Columns {
                 .map { HealthKitDate(midnightOf: $0) }
         }
         var names: Set = ["sourceName", "sourceVersion", "device", "creationDate"]
-        var type = "\(element.name)"
+        var type = name
         var what: StaticString?
         let start: HealthKitDate?
         switch element {
@@ -190,6 +207,8 @@ private struct Columns {
         case .workout:
             start = date("startDate")
             what = "workoutActivityType"
+        case .other:
+            start = date("startDate") ?? date("date") ?? date("scheduledDate") ?? day("date")
         default:
             start = date("startDate")
             if let name = text("type") {
@@ -222,7 +241,7 @@ extension ExportElement {
     fileprivate var isArchived: Bool {
         switch self {
         case .correlation, .workout, .activitySummary, .clinicalRecord, .audiogram,
-            .visionPrescription:
+            .visionPrescription, .other:
             true
         default: false
         }

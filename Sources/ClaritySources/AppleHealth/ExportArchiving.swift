@@ -68,6 +68,9 @@ struct ExportArchiving: ExportHandler {
 
     mutating func endElements() { _ = endedElements() }
 
+    /// How many elements that nobody knows are not kept.
+    var unknownRefused: Int64 { elements.unknownRefused }
+
     /// Whether an element beside the records is open.
     var isInElement: Bool { elements.isOpen }
 

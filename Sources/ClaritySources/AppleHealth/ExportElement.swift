@@ -63,6 +63,16 @@ enum ExportElement: Int, CaseIterable {
         }
     }
 
+    /// The most unknown names that are told apart.
+    static let mostUnknown = 64
+
+    /// Returns the name in the tag of an unknown element if it is plain, else the one for all others.
+    static func printable(_ name: Bytes) -> String {
+        guard name.count <= 80 else { return "\(ExportElement.other.name)" }
+        let text = String(decoding: name, as: UTF8.self)
+        return text.isPlainName() ? text : "\(ExportElement.other.name)"
+    }
+
     /// Finds the element whose name is the bytes from `start` to `end`.
     init(_ bytes: Bytes, _ start: Int, _ end: Int) {
         self =
@@ -75,9 +85,20 @@ enum ExportElement: Int, CaseIterable {
 /// The number of elements of each name.
 struct ElementTally {
     private var counts = [Int64](repeating: 0, count: ExportElement.allCases.count)
+    /// The elements that no export is known to have, by name.
+    private var unknown: [String: Int64] = [:]
 
     @inline(__always)
     mutating func count(_ element: ExportElement) { counts[element.rawValue] += 1 }
+
+    /// Counts an element by the name in its tag.
+    mutating func count(_ element: ExportElement, named name: Bytes) {
+        guard element == .other else { return count(element) }
+        let name = ExportElement.printable(name)
+        let isRoom = unknown[name] != nil || unknown.count < ExportElement.mostUnknown
+        guard isRoom, name != "\(element.name)" else { return count(element) }
+        unknown[name, default: 0] += 1
+    }
 
     /// The number of elements counted so far.
     subscript(element: ExportElement) -> Int64 { counts[element.rawValue] }
@@ -86,5 +107,6 @@ struct ElementTally {
         for element in ExportElement.allCases where counts[element.rawValue] > 0 {
             report.elements["\(element.name)"] = counts[element.rawValue]
         }
+        report.elements.merge(unknown, uniquingKeysWith: +)
     }
 }

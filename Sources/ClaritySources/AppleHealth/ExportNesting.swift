@@ -23,6 +23,11 @@ struct ExportNesting<Handler: ExportHandler> {
     @inline(__always)
     mutating func count(_ element: ExportElement) { elements.count(element) }
 
+    /// Counts an element by the name in its tag.
+    mutating func count(_ element: ExportElement, named name: Bytes) {
+        elements.count(element, named: name)
+    }
+
     /// Passes on a record whose tag begins at `offset` in the text.
     @inline(__always)
     mutating func record(
@@ -94,6 +99,8 @@ struct ExportNesting<Handler: ExportHandler> {
     mutating func describe(
         _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList, isEmptyElement: Bool
     ) {
+        // Nothing but metadata and beats is known inside a record.
+        if element == .other, inRecord { return }
         handler.begin(element, bytes, attributes)
         if isEmptyElement { handler.end(element) }
         switch element {

@@ -235,7 +235,7 @@ struct ExportScanner<Handler: ExportHandler> {
             return try unclosedTag(bytes, start, element, end, each)
         }
         audit(bytes, start, next)
-        nesting.count(element)
+        nesting.count(element, named: Bytes(rebasing: bytes[(start + 1)..<nameEnd]))
         try nesting.open(
             element, isEmptyElement: isEmptyElement, at: position + Int64(start), each)
         nesting.describe(element, bytes, lexer.attributes, isEmptyElement: isEmptyElement)

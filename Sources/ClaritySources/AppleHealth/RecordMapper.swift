@@ -143,12 +143,18 @@ struct RecordMapper: ExportHandler {
 
     mutating func endElements() { archiving.endedElements().map { note($0) } }
 
-    /// Makes a sample of an element that the archive has taken, if it is a workout.
+    /// Makes a sample of an element that the archive has taken, if it is a workout; counts one that
+    /// nobody knows as a record of a type without a field.
     private mutating func note(_ element: UnplacedRecord) {
-        guard element.type == "\(ExportElement.workout.name)" else { return }
+        let isWorkout = !element.isUnknown && element.type == "\(ExportElement.workout.name)"
+        guard isWorkout || element.isUnknown else { return }
         report.recordsRead += 1
         report.bySource.add(
             to: element.origin.source ?? "(no source)", atMost: 512, else: "(other sources)")
+        guard isWorkout else {
+            return report.unmapped.add(
+                to: element.type, atMost: ExportElement.mostUnknown, else: RecordMapper.otherTypes)
+        }
         do throws(RecordRefusal) {
             try workouts.add(element, now: now)
         } catch {
@@ -216,6 +222,10 @@ struct RecordMapper: ExportHandler {
             report.recordsRead += count
             refused[.unreadableWorkout] = count
         }
+        if archiving.unknownRefused > 0 {
+            report.recordsRead += archiving.unknownRefused
+            refused[.unreadableElement] = archiving.unknownRefused
+        }
         let counts = try pairing.resolve(each)
         report.pairedPartners = counts.pairs
         report.nestedTaken = counts.takenFromCorrelations
@@ -237,6 +247,11 @@ struct RecordMapper: ExportHandler {
         report.unfinished = [SampleKind.sleep: outcome.nights.unfinished].filter { $0.value > 0 }
         report.days = outcome.days
         report.endsNow = folding.endsNow
+        // What is not over yet may be when the file is read again.
+        if isWhole, folding.endsNow {
+            let dues = [outcome.nights.dueAt, folding.exportDateAhead].compactMap { $0 }
+            for due in dues { report.note(due: Instant(secondsSince1970: due)) }
+        }
         report.nightsWithoutSleep = outcome.nights.withoutSleep
         report.stepMinutes = outcome.steps
     }

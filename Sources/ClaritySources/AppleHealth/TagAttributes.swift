@@ -117,8 +117,17 @@ struct AttributeList: TagAttributes {
     static let capacity = 64
 
     private(set) var attributes: [(name: ByteRange, value: ByteRange)] = []
+    /// The byte after the element's name.
+    private let start: Int
 
-    init(start: Int = 0) {}
+    init(start: Int = 0) { self.start = start }
+
+    /// Returns the name of the element in the tag.
+    func elementName(in bytes: Bytes) -> Bytes {
+        var first = start
+        while first > 0, bytes[first - 1] != .lessThan { first -= 1 }
+        return bytes.slice(ByteRange(start: first, end: start))
+    }
 
     mutating func keep(
         _ bytes: Bytes, _ field: RecordFields.Field?, name: ByteRange, value: ByteRange

@@ -44,6 +44,9 @@ struct RecordFolding {
     /// Whether the records end now, because the export names no date or one in the future.
     var endsNow: Bool { exportDate.map { $0 > now } ?? true }
 
+    /// When the export was made by its own word, if that is still to come.
+    var exportDateAhead: Int64? { exportDate.flatMap { $0 > now ? $0 : nil } }
+
     /// Notes when the export was made; the first date counts.
     mutating func setExportDate(_ seconds: Int64) { exportDate = exportDate ?? seconds }
 
@@ -168,6 +171,7 @@ enum RecordRefusal: String, Error {
     case tooLong = "longer than a record of its type can be"
     case tooManyDays = "too many records of days"
     case tooManyStages = "too many stages of sleep"
+    case unreadableElement = "unknown element without a date, or too long"
     case unreadableWorkout = "workout without a date, or too long"
     case tooManyWorkouts = "too many workouts"
     case unknownStage = "unknown stage of sleep"

@@ -14,6 +14,8 @@ struct SleepFolding {
         var made: Int64 = 0
         /// The number of nights that may go on.
         var unfinished: Int64 = 0
+        /// When the first of those cannot go on any more.
+        var dueAt: Int64?
         /// The number of nights with only time in bed.
         var withoutSleep: Int64 = 0
         /// The number of nights of an app that gave way to another source, or to a better one of
@@ -132,6 +134,8 @@ struct SleepFolding {
             }
             guard session.end + SleepFolding.gap <= until else {
                 outcome.unfinished += 1
+                let due = session.end + SleepFolding.gap
+                outcome.dueAt = min(outcome.dueAt ?? due, due)
                 continue
             }
             guard let sleep = SleepTimeline(records[session.records]).night else {

@@ -73,6 +73,10 @@ struct AutoExportReading {
         }
         if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
         if outcome.unfinished > 0 { report.unfinished[.sleep] = outcome.unfinished }
+        // The file's time lies ahead: a later reading knows more nights to be over.
+        if writtenAt > now, report.brokeAt == nil, let due = outcome.dueAt {
+            report.note(due: Instant(secondsSince1970: due))
+        }
         let (records, copies) = days.finish(asOf: asOf)
         report.days = records
         report.folded -= copies

@@ -35,15 +35,15 @@ struct DayIntake {
         _ refuse: (IntakeCheck.Refusal, Sample) -> Void
     ) throws -> EnqueueCounts {
         var (refused, unfinished): (Int64, Int64) = (0, 0)
-        var isOpen = false
+        var open: Int64?
         let counts = try store.outbox.foldContributions(of: reading) { periods, load in
             var merged = Outbox.Merged()
             for day in try DayMerge.days(periods, in: zone, now: now.secondsSince1970, load) {
                 guard day.asOf >= day.bounds.end else {
                     unfinished += 1
-                    if day.bounds.end > now.secondsSince1970, merged.open == nil {
-                        merged.open = DayParts.period(of: day.bounds.start)
-                        isOpen = true
+                    if day.bounds.end > now.secondsSince1970 {
+                        merged.open = merged.open ?? DayParts.period(of: day.bounds.start)
+                        open = min(open ?? day.bounds.end, day.bounds.end)
                     }
                     continue
                 }
@@ -59,9 +59,10 @@ struct DayIntake {
             }
             return merged
         }
-        // An open day makes the next import read the files again: when the day is over, they may be
-        // unchanged.
-        if isOpen, report.days?.isAll == false { report.endsNow = true }
+        // The file is read again when the day is over: it may be unchanged then.
+        if let open, report.endsNow || report.days?.isAll == false {
+            report.note(due: Instant(secondsSince1970: open))
+        }
         let made = counts.metrics + refused
         if made > 0 { report.made[.activity, default: 0] += made }
         if unfinished > 0 { report.unfinished[.activity, default: 0] += unfinished }

@@ -224,7 +224,13 @@ package struct SourceIntake: Sendable {
     private func take(
         _ source: any SampleSource, _ isAnew: Bool, _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
-        let reading = try store.outbox.beginReading(of: source.file)
+        // All exports are one source, because each has the records of those before it. Any other
+        // file that is written anew is another source.
+        let version =
+            source.archiveName == nil
+            ? SourceStamp(path: source.file, reader: source.reader, at: clock.now) : nil
+        let reading = try store.outbox.beginReading(
+            of: source.archiveName ?? source.file, version)
         do {
             return try take(source, isAnew, reading, progress)
         } catch {
@@ -391,11 +397,9 @@ extension IntakeResult {
     /// Whether the file need not be read again while it is unchanged, or only from a known instant
     /// on.
     ///
-    /// That is so if the file did not break off, has no fault that its writer has to fix, and has
-    /// no open day that a later reading completes.
+    /// That is so if the file did not break off and has no fault that its writer has to fix.
     fileprivate var isWhole: Bool {
         report.brokeAt == nil && !report.archived.hasMissed
-            && !(report.endsNow && !report.unfinished.isEmpty)
             && (report.refused["in the future"] == nil || report.dueAt != nil)
             && IntakeResult.faults.allSatisfy { report.refused[$0] == nil }
     }

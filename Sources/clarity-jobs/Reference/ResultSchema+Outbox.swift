@@ -11,7 +11,7 @@ extension ResultSchema {
             .init(
                 "records",
                 integers([
-                    "read": "records that were read",
+                    "read": "records that were read, each once",
                     "queued": "of them queued as samples",
                     "known": "of them known before",
                     "paired": "of them second halves of a blood pressure",

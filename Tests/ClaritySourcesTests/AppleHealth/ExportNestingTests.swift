@@ -84,7 +84,8 @@ import Testing
 
         var counts = Dictionary(uniqueKeysWithValues: elements.map { ("\($0.name)", Int64(2)) })
         counts["HealthData"] = 1
-        counts["(other elements)"] = 3
+        counts["Recorder"] = 1
+        counts["(other elements)"] = 2
         counts["Workout"] = 3
         counts["Record"] = 3
         counts["Correlation"] = 3
