@@ -34,6 +34,8 @@ public actor APIClient {
     let clock: any WallClock
     let retryWait: Duration
     var renewal: Task<Result<Session, APIError>, Never>?
+    /// The access token whose renewal failed while it was still valid: it is used to its end.
+    var unrenewed: Secret?
 
     /// Creates a client of the backend at `base`, such as `https://host/api/v1`.
     ///

@@ -7,16 +7,14 @@ import ClarityTransport
 extension APIClient {
     /// Creates an account, without logging in.
     ///
-    /// - Throws: `APIError.passwordRefused`, with nothing sent if the password breaks the dialect's
-    ///   `passwordRule`; `.accountExists`; `.signupClosed`; `.refused` if the dialect requires a
-    ///   field that is missing.
+    /// - Throws: `APIError.passwordTooWeak`, with nothing sent; `.passwordRefused`;
+    ///   `.accountExists`; `.signupClosed`; `.refused` if the dialect requires a field that is
+    ///   missing.
     public func register(
         _ registration: Registration
     ) async throws(APIError) -> RegistrationResult {
-        guard try await requests.dialect.passwordRule.allows(registration.password) else {
-            throw .passwordRefused
-        }
-        let body = try await answer(to: .register, with: registration.values)
+        let body = try await answer(
+            to: .register, with: registration.values, newPassword: registration.password)
         return try AnswerReader(.register).read(body, RegistrationResult.init)
     }
 
@@ -57,16 +55,34 @@ extension APIClient {
 
     /// Sets a new password with the code that was mailed.
     ///
-    /// - Throws: `APIError.codeRefused`, `.passwordRefused`.
+    /// - Throws: `APIError.passwordTooWeak`, with nothing sent; `.passwordRefused`, `.codeRefused`.
     public func resetPassword(
         _ email: String, code: Secret, newPassword: Secret
     ) async throws(APIError) {
-        guard try await requests.dialect.passwordRule.allows(newPassword) else {
-            throw .passwordRefused
-        }
         _ = try await answer(
             to: .resetPassword,
-            with: [.email: .text(email), .code: .secret(code), .newPassword: .secret(newPassword)])
+            with: [.email: .text(email), .code: .secret(code), .newPassword: .secret(newPassword)],
+            newPassword: newPassword)
+    }
+
+    /// Makes a call that sets a password, unless that breaks the dialect's `passwordRule`.
+    private func answer(
+        to call: APICall, with values: [BodyField: APIRequests.FieldValue], newPassword: Secret
+    ) async throws(APIError) -> [UInt8] {
+        let dialect = try await requests.dialect
+        _ = try dialect.route(call)
+        guard dialect.passwordRule.allows(newPassword) else {
+            throw .passwordTooWeak(dialect.passwordRule.words)
+        }
+        var refusal: [UInt8] = []
+        do throws(APIError) {
+            return try await answer(to: call, refused: { refusal = $0?.body ?? [] }) {
+                requests, token throws(APIError) in
+                try requests.request(call, values, token: token)
+            }
+        } catch .passwordRefused {
+            throw .passwordRefused(FaultReport(refusal).policy(about: newPassword.reveal()))
+        }
     }
 
     /// Makes a call whose body holds those of `values` that the dialect has fields for.

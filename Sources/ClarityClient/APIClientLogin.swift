@@ -9,9 +9,9 @@ extension APIClient {
     /// Logs in and stores the session in place of any earlier one.
     ///
     /// The client sends the login once, whatever its outcome, and counts it before sending: at most
-    /// two in 15 minutes for one address, by all processes together. In one dialect, a refused
-    /// password may mean an outage of the backend, and still counts towards the backend's lock of
-    /// the account.
+    /// two in 15 minutes for one address, by all processes together. An answer that the backend does
+    /// not count towards its lock of the account, such as that of its limiter, takes the count back.
+    /// In one dialect, a refused password may mean an outage of the backend, and still counts.
     ///
     /// Before the login, the client detects the dialect again, unless the job file names it.
     ///
@@ -38,7 +38,9 @@ extension APIClient {
         do throws(APIError) {
             response = try await sendOnce(request, in: requests.dialect)
         } catch {
-            if error.wasNeverSent { try store("keep") { try sessions.withdrawLogin(number) } }
+            if !error.mayCountAsFailedLogin {
+                try store("keep") { try sessions.withdrawLogin(number) }
+            }
             throw error
         }
         let session = try await session(from: response, email: email)
@@ -160,11 +162,15 @@ extension APIError {
         }
     }
 
-    /// Whether no part of a request can have left this machine or reached anyone but a proxy.
-    fileprivate var wasNeverSent: Bool {
+    /// Whether the backend may count the login towards its lock of the account: it refused the
+    /// address or the password, or its answer did not arrive.
+    fileprivate var mayCountAsFailedLogin: Bool {
         switch self {
-        case .unreachable, .tls, .refused, .limitReached, .store: true
-        case .transport(let error): !error.mayHaveSent
+        case .unauthorized, .loginUnclear: true
+        case .interrupted, .timeout, .decoding, .tooLarge, .library, .cancelled: true
+        case .transport(let error): error.mayHaveSent
+        // The answer of a gateway, in place of the backend's.
+        case .server(let status, _): status == 502 || status == 504
         default: false
         }
     }

@@ -21,15 +21,17 @@ extension APIClient {
     public func session() async throws(APIError) -> Session {
         if let session = try storedSession() {
             guard !isFresh(session) else { return session }
+            if session.accessToken == unrenewed, session.expiresAt > clock.now { return session }
             do throws(APIError) {
                 return try await renewed(insteadOf: session)
             } catch {
                 // The session is usable until its access token expires. A session that the backend
                 // has ended is no longer stored.
-                guard error.ruling.isTransient, session.expiresAt > clock.now,
+                guard error.leavesAccess, session.expiresAt > clock.now,
                     let stored = try storedSession(),
                     stored.accessToken == session.accessToken
                 else { throw error }
+                unrenewed = session.accessToken
                 return session
             }
         }
@@ -91,9 +93,9 @@ extension APIClient {
     /// Returns the session to use after `session` could not be renewed.
     ///
     /// A refusal ends the session. An error of the backend does not, because it may be an outage;
-    /// but one dialect also answers so for an expired refresh token. If the error lasts, the user
-    /// is asked to log in, or the client tries one login if the store has credentials. The session
-    /// stays until a login succeeds.
+    /// but one dialect also answers so for an expired refresh token. If the error lasts
+    /// (`SessionRecord.Trouble`), the user is asked to log in, or the client tries one login if the
+    /// store has credentials. The session stays until a login or a renewal succeeds.
     private func afterRefusal(
         of session: Session, _ error: APIError
     ) async throws(APIError) -> Session {
@@ -109,11 +111,14 @@ extension APIClient {
             if error.isRecorded { try note(reason, isTrouble: false) }
             throw error
         }
-        guard try note(reason, isTrouble: true)?.isLasting(at: now) == true else { throw error }
+        guard let trouble = try note(reason, isTrouble: true), trouble.isLasting(at: now) else {
+            throw error
+        }
+        let refused = APIError.renewalRefused(status: status, since: trouble.since)
         do throws(APIError) {
-            return try await logInAgain(orElse: .renewalRefused(status: status))
+            return try await logInAgain(orElse: refused)
         } catch {
-            throw .renewalRefused(status: status)
+            throw refused
         }
     }
 
@@ -218,6 +223,11 @@ extension APIError {
         case .cancelled, .store, .limitReached: false
         default: true
         }
+    }
+
+    /// Whether a renewal that failed so leaves the session as it is.
+    fileprivate var leavesAccess: Bool {
+        if case .renewalRefused = self { true } else { ruling.isTransient }
     }
 
     /// Whether an answer to a renewal says that the refresh token is no longer valid.

@@ -21,9 +21,9 @@ public enum APIError: Error, Hashable, Sendable {
     case secondFactorRequired
     /// The backend refused to renew the session, or refused it right after its renewal.
     case sessionEnded
-    /// For a while, the backend has answered each renewal of the session with an error; the session
-    /// may have ended.
-    case renewalRefused(status: Int)
+    /// Since this time, the backend has answered each renewal of the session with an error; the
+    /// session may have ended.
+    case renewalRefused(status: Int, since: Instant)
     /// Two logins were tried within 15 minutes; carries when the next one is allowed.
     case loginsUsedUp(until: Instant)
     /// The account is not allowed to do this.
@@ -74,8 +74,13 @@ public enum APIError: Error, Hashable, Sendable {
     case signupClosed
     /// An account with this e-mail address already exists.
     case accountExists
-    /// A new password does not meet the backend's requirements.
-    case passwordRefused
+    /// The backend has no account with this e-mail address.
+    case noSuchUser
+    /// A new password was not sent: it breaks the rule that is known beforehand; carries the rule.
+    case passwordTooWeak(String)
+    /// The backend refused a new password; carries its words about that, without what could be
+    /// of the password.
+    case passwordRefused(String?)
     /// A code is not the one that was mailed.
     case codeRefused
     /// A service behind the backend is unreachable, whatever the status says; the content may have

@@ -152,6 +152,14 @@ package struct PasswordRule: Hashable, Sendable {
     /// Whether it needs an upper-case and a lower-case letter, a digit and another character.
     var needsKinds: Bool
 
+    /// The requirements for people, as they follow "it needs".
+    package var words: String {
+        "\(length) characters or more"
+            + (needsKinds
+                ? ", and among them an upper-case letter, a lower-case letter, a digit and another "
+                    + "character" : "")
+    }
+
     /// Whether a password meets the requirements.
     package func allows(_ password: Secret) -> Bool {
         let text = password.reveal()

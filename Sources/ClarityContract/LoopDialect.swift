@@ -186,9 +186,9 @@ extension Dialect {
             Meaning([.register], 409, .any, .error(.accountExists)),
             Meaning(
                 [.register, .resetPassword], 400, .opening("[INVALID_CREDENTIALS]"),
-                .error(.passwordRefused)),
+                .error(.passwordRefused(nil))),
             Meaning(mails, 400, .code("invalid_code"), .error(.codeRefused)),
-            Meaning(mails, 404, .code("user_not_found"), .error(.notFound)),
+            Meaning(mails, 404, .code("user_not_found"), .error(.noSuchUser)),
             // A firewall in front of the backend answers in HTML.
             Meaning(nil, 403, .notJSON, .error(.blocked)),
             Meaning(analyses, 500, .opening("Analysis failed"), .error(.analysisFailed)),

@@ -74,15 +74,24 @@ extension WorkContext {
             error == .notLoggedIn
             ? "waits for a login; run `clarity-jobs auth login`"
             : "waits for a login: \(error.ruling.sentence)"
-        let failure = Failure(.credential, reason)
+        // By this category the planner lets the next occurrence try the renewal again.
+        let failure = Failure(error.mayBeOutage ? .unreachable : .credential, reason)
         do throws(HealthStoreError) {
-            // If somebody has logged in meanwhile, the next attempt has a session.
-            return try store.sessions.awaitLogin()
-                ? .awaits(.login, failure) : .retry(after: nil, failure)
+            return switch try store.sessions.awaitLogin(at: clock.now) {
+            case .begun: .awaits(.login, failure)
+            // The next attempt has a session.
+            case .over: .retry(after: nil, failure)
+            case .unnoticed: .snooze(after: SessionRecord.Trouble.lastingSpan, failure)
+            }
         } catch {
             return outcome(of: error)
         }
     }
+}
+
+extension APIError {
+    /// Whether an outage may be the cause, although the error asks for a login.
+    fileprivate var mayBeOutage: Bool { if case .renewalRefused = self { true } else { false } }
 }
 
 /// Returns what an error means for an attempt, in words that a report can hold. This is the only

@@ -8,7 +8,7 @@ import ClaritySystem
 import ClarityWorkers
 import JSON
 
-/// Logs in and logs out.
+/// Logs in and logs out, and everything that an account needs for that.
 enum AuthMode {
     /// The flags of the modes that talk to the backend for a person.
     static let names = [
@@ -20,13 +20,15 @@ enum AuthMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
         guard let action = arguments.first,
             let flags = Flags(
-                Array(arguments.dropFirst()), values: names, switches: ["accept-terms"])
+                Array(arguments.dropFirst()), values: names, switches: ["accept-terms", "of-table"])
         else { return Program.usageError("expected an action of `auth`") }
         do {
             switch action {
             case "login": return try await login(flags)
             case "register": return try await register(flags)
             case "verify": return try await verify(flags)
+            case "resend-code": return try await resendCode(flags)
+            case "reset-password": return try await resetPassword(flags)
             case "logout": return try await Logout(flags).run()
             default: return Program.usageError("unknown action `auth \(action)`")
             }
@@ -36,14 +38,22 @@ enum AuthMode {
             complain(error.words)
             return .usage
         } catch APIError.rateLimited(let after?) {
+            guard !flags.has("of-table") else {
+                print(LimitedLogin.line(after))
+                return .deferred
+            }
+            let names = ["login": "login", "register": "registration"]
+            let what = names[action] ?? "request"
             complain(
-                "the backend takes no further login for now (429); try again in \(after.text)")
+                "the backend takes no further \(what) for now (429); try again in \(after.text)")
             return .deferred
         } catch let error as APIError {
             let status = ExitStatus(outcome(of: error))
             // A later login may succeed, and nothing was refused.
-            if case .loginsUsedUp = error { return .deferred }
-            return status
+            switch error {
+            case .loginsUsedUp, .emailNotVerified: return .deferred
+            default: return status
+            }
         } catch {
             return ExitStatus(of: error)
         }
@@ -58,9 +68,44 @@ enum AuthMode {
         // Asks before the store is opened: a person may take their time, and may log out meanwhile.
         let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
         let password = try entry.password(of: email)
-        let session = try await client(flags, store(flags)).login(email: email, password: password)
+        let client = try client(flags, store(flags))
+        let session: Session
+        do throws(APIError) {
+            session = try await client.login(email: email, password: password)
+        } catch {
+            let mayAsk = entry.hasPerson && !flags.has("of-table")
+            guard error == .emailNotVerified, mayAsk else { throw error }
+            try await confirm(email, client)
+            session = try await client.login(email: email, password: password)
+        }
         flags.format.print(session.object) { [session.sentence] }
         return .done
+    }
+
+    /// Asks for the code from the mail until the backend takes one; mails another on request.
+    ///
+    /// - Throws: `APIError.emailNotVerified` if the person gives up; the backend's errors.
+    private static func confirm(_ email: String, _ client: APIClient) async throws {
+        complain("the account's e-mail address is not confirmed yet")
+        while true {
+            let code: Secret?
+            do {
+                code = try PasswordEntry.codeOrWish(of: email)
+            } catch is PasswordEntry.Missing {
+                throw APIError.emailNotVerified
+            }
+            do throws(APIError) {
+                if let code {
+                    try await client.verifyEmail(email, code: code)
+                    return printError("confirmed \(email)".printable)
+                }
+                try await client.resendVerification(to: email)
+                printError("the backend has mailed another code")
+            } catch {
+                guard error == .codeRefused else { throw error }
+                complain(error.ruling.sentence)
+            }
+        }
     }
 
     /// Creates an account; whoever has to confirm the address is told so.
@@ -79,8 +124,7 @@ enum AuthMode {
             [
                 "registered \(email)".printable,
                 result.needsVerification
-                    ? "the backend has mailed you a code: `clarity-jobs auth verify --email \(email)`"
-                        .printable
+                    ? "the backend has mailed you a code, for which the first login asks".printable
                     : "log in with `clarity-jobs auth login --email \(email)`".printable,
             ]
         }
@@ -93,6 +137,55 @@ enum AuthMode {
         let code = try flags["code"].map { Secret($0) } ?? PasswordEntry.code(of: email)
         try await client(flags, store(flags)).verifyEmail(email, code: code)
         flags.format.print(["email": .string(email)]) { ["confirmed \(email)".printable] }
+        return .done
+    }
+
+    /// Has another code mailed, for `verify`.
+    private static func resendCode(_ flags: Flags) async throws -> ExitStatus {
+        let email = try flags.value("email")
+        try await client(flags, store(flags)).resendVerification(to: email)
+        flags.format.print(["email": .string(email)]) {
+            [
+                "the backend has mailed another code to \(email)".printable,
+                "confirm the address with `clarity-jobs auth verify --email \(email)`".printable,
+            ]
+        }
+        return .done
+    }
+
+    /// Has a code mailed, and sets a new password with it. Without a person to ask for the code,
+    /// this takes two calls.
+    private static func resetPassword(_ flags: Flags) async throws -> ExitStatus {
+        let email = try flags.value("email")
+        let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
+        let client = try client(flags, store(flags))
+        let code: Secret
+        if let given = flags["code"] {
+            code = Secret(given)
+        } else {
+            try await client.forgotPassword(email)
+            let mailed = "the backend has mailed a code to \(email)".printable
+            guard entry.hasPerson else {
+                flags.format.print(["email": .string(email), "reset": false]) {
+                    [
+                        mailed,
+                        "set the new password with `clarity-jobs auth reset-password --email \(email) --code CODE`"
+                            .printable,
+                    ]
+                }
+                return .done
+            }
+            printError(mailed)
+            code = try PasswordEntry.code(of: email)
+        }
+        let password = try entry.newPassword(of: email)
+        try await client.resetPassword(email, code: code, newPassword: password)
+        flags.format.print(["email": .string(email), "reset": true]) {
+            [
+                "\(email) has a new password".printable,
+                "log in with `clarity-jobs auth login --email \(email)`".printable,
+            ]
+        }
         return .done
     }
 

@@ -41,9 +41,34 @@ enum PasswordEntry: String {
     }
 
     /// Asks for the code that was mailed to `email`.
+    ///
+    /// - Throws: `Missing`.
     static func code(of email: String) throws -> Secret {
-        try PasswordEntry.person.terminal("Code from the mail to \(email.printable): ")
+        guard let code = try code(asking: "Code from the mail to \(email.printable): ") else {
+            throw Missing(words: "no code was typed")
+        }
+        return code
     }
+
+    /// Asks for the code that was mailed to `email`; `nil` if the person wants another mail.
+    ///
+    /// - Throws: `Missing`.
+    static func codeOrWish(of email: String) throws -> Secret? {
+        try code(asking: "Code from the mail to \(email.printable) (Enter: mail another): ")
+    }
+
+    private static func code(asking question: String) throws -> Secret? {
+        guard let terminal = Terminal() else {
+            throw Missing(words: "there is no terminal to ask for the code on; use --code CODE")
+        }
+        guard case .line(let bytes) = terminal.ask(question, isSecret: true) else {
+            throw Missing(words: "no code was typed")
+        }
+        return bytes.isEmpty ? nil : Secret(passwordLine: bytes)
+    }
+
+    /// Whether a person can be asked, and is not replaced by the standard input.
+    var hasPerson: Bool { (self == .person || isTyped) && Terminal() != nil }
 
     /// Whether a person types what the standard input gives.
     private var isTyped: Bool { isatty(STDIN_FILENO) == 1 && Terminal() != nil }

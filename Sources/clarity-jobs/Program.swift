@@ -138,6 +138,8 @@ enum Program {
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "register"]: try AuthCommand(composition).register()
         case ["auth", "verify"]: try AuthCommand(composition).verify()
+        case ["auth", "resend-code"]: try AuthCommand(composition).resendCode()
+        case ["auth", "reset-password"]: try AuthCommand(composition).resetPassword()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["notices", "list"]: try NoticeCommands(composition).list()

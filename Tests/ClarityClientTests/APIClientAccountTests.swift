@@ -65,7 +65,11 @@ struct APIClientAccountTests {
             },
         ]
 
-        #expect(mets == [.passwordRefused, .refused("the registration lacks `last_name`")])
+        let rule =
+            "8 characters or more, and among them an upper-case letter, a lower-case letter, a digit "
+            + "and another character"
+        #expect(
+            mets == [.passwordTooWeak(rule), .refused("the registration lacks `last_name`")])
         #expect(bench.transport.requests.isEmpty)
     }
 
@@ -158,8 +162,34 @@ struct APIClientAccountTests {
                 "a@b.c", code: Secret("1"), newPassword: Secret("short"))
         }
 
-        #expect(met == .passwordRefused)
+        #expect(met == .passwordTooWeak("8 characters or more"))
         #expect(bench.transport.requests.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "[INVALID_CREDENTIALS] Password did not conform with policy: Password not long "
+                    + "enough, use 12 characters",
+                "Password did not conform with policy: Password not long enough, use 12 characters"
+            ),
+            ("[INVALID_CREDENTIALS] `Some-passw0rd` is too common", nil),
+            ("[INVALID_CREDENTIALS] SOME-PASSW0RD is too common", nil),
+            ("[INVALID_CREDENTIALS]", nil),
+            ("[INVALID_CREDENTIALS] not 'Some' and not 20261120", "not ... and not #"),
+        ] as [(String, String?)])
+    func `the backend's words about a password come without the password`(
+        detail: String, words: String?
+    ) async {
+        let bench = ClientBench(
+            .status(400, #"{"detail":"\#(detail)"}"#), dialect: .loop, session: nil)
+
+        let met = await failure { () throws(APIError) in
+            try await bench.client.resetPassword(
+                "a@b.c", code: Secret("1"), newPassword: Secret("Some-passw0rd"))
+        }
+
+        #expect(met == .passwordRefused(words))
     }
 
     @Test func `a login whose tokens nobody owns is no session`() async {

@@ -116,6 +116,25 @@ struct APIClientSessionTests {
         #expect(bench.sessions.kept == testSession("new"))
     }
 
+    @Test func `a renewal that fails in a token's last minute is not tried at each call`()
+        async throws
+    {
+        let bench = ClientBench(
+            FakeTransport { request, _ in
+                request.url.hasSuffix("/auth/refresh")
+                    ? .status(500, #"{"detail":{"type":"refresh_error"}}"#)
+                    : .status(200, APIClientSessionTests.profile)
+            }, dialect: .loop, session: testSession(life: .seconds(50)))
+
+        for _ in 0..<3 { _ = try await bench.client.me() }
+        bench.clock.advance(by: .seconds(50))
+        let met = await failure { () throws(APIError) in try await bench.client.me() }
+
+        let me = "GET /auth/me"
+        #expect(bench.transport.calls == ["POST /auth/refresh", me, me, me, "POST /auth/refresh"])
+        #expect(met == .renewalUnclear)
+    }
+
     @Test func `a refused token is renewed once and the call repeated`() async throws {
         let bench = ClientBench(APIClientSessionTests.backend())
 

@@ -65,7 +65,9 @@ extension APIError {
                 "the backend refused the e-mail address or the password, or could not check them; "
                     + "it locks an account after a few refusals")
         case .emailNotVerified:
-            final(.credential, "the account's e-mail address is not confirmed yet")
+            final(
+                .credential,
+                "the account's e-mail address is not confirmed yet; run `clarity-jobs auth verify`")
         case .accountLocked(let span):
             snooze(
                 .credential, span,
@@ -76,11 +78,10 @@ extension APIError {
                 .unreachable,
                 "the backend did not renew the session, and does not say whether it has ended; if "
                     + "this goes on, run `clarity-jobs auth login`")
-        case .renewalRefused(let status):
-            later(
-                .credential,
-                "the backend has not renewed the session for a while (\(status)): it is out of order, "
-                    + "or the session has ended; run `clarity-jobs auth login`")
+        case .renewalRefused(let status, let since):
+            ended(
+                "the backend has refused to renew the session since \(since) (\(status)): the session "
+                    + "has ended, or the backend is out of order; run `clarity-jobs auth login`")
         case .loginsUsedUp(let instant):
             final(
                 .credential,
@@ -93,8 +94,14 @@ extension APIError {
         case .signupClosed: final(.credential, "the backend takes no registrations")
         case .accountExists:
             final(.credential, "there is an account with this e-mail address already")
-        case .passwordRefused:
-            final(.credential, "the new password lacks what the backend wants of one")
+        case .noSuchUser:
+            final(.credential, "the backend has no account with this e-mail address")
+        case .passwordTooWeak(let rule):
+            final(.credential, "the new password is too weak: it needs \(rule)")
+        case .passwordRefused(let words):
+            final(
+                .credential,
+                "the backend refused the new password" + (words.map { ": \($0)" } ?? ""))
         case .codeRefused: final(.credential, "the backend refused the code, or it has run out")
         case .forbidden: final(.credential, "the backend does not allow this to the account (403)")
         case .notFound: final(.work, "the backend does not know what was asked for (404)")
@@ -256,8 +263,8 @@ extension APIError {
             .noSuchCall,
             .dialectUnknown,
             .dialectChanged, .gone, .blocked, .accountLocked, .loginUnclear,
-            .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
-            .tokenUnclear, .renewalRefused, .loginsUsedUp,
+            .emailNotVerified, .signupClosed, .accountExists, .noSuchUser, .passwordTooWeak,
+            .passwordRefused, .codeRefused, .tokenUnclear, .renewalRefused, .loginsUsedUp,
             .withoutSession:
             false
         }

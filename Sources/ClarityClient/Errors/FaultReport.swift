@@ -76,6 +76,11 @@ struct FaultReport {
     /// Whether the backend's sentence begins with `words`.
     func begins(with words: String) -> Bool { sentence.utf8.starts(with: words.utf8) }
 
+    /// Returns the backend's words about a password that it refused, without what could be of it.
+    func policy(about password: String) -> String? {
+        ServerWords.policy(sentence, about: password)
+    }
+
     /// Reads faults that were read as part of an answer.
     init(_ items: [Item]) {
         faults = items.prefix(FaultReport.mostFaults).compactMap { item in

@@ -1,4 +1,4 @@
-/// Removes from a backend's sentence about a sample everything that could be one of its values.
+/// Removes from a backend's sentence everything that could be a value or a part of a secret.
 enum ServerWords {
     /// The longest text that is returned, in bytes.
     static let longest = 160
@@ -11,6 +11,23 @@ enum ServerWords {
     /// Control characters count as spaces. A quotation or bracket that is not closed hides the
     /// rest.
     static func redacted(_ sentence: String) -> String? {
+        redacted(sentence, keepsShortNumbers: false)
+    }
+
+    /// Returns the backend's sentence about a password that it refused, without the code in brackets
+    /// at its beginning; `nil` if no word is left, or if it repeats the password.
+    ///
+    /// Numbers of up to three digits stay, because the rule may name a length.
+    static func policy(_ sentence: String, about password: String) -> String? {
+        guard !sentence.lowercased().contains(password.lowercased()) else { return nil }
+        var rule = Substring(sentence)
+        if rule.first == "[", let end = rule.firstIndex(of: "]") {
+            rule = rule[rule.index(after: end)...]
+        }
+        return redacted(String(rule), keepsShortNumbers: true)
+    }
+
+    private static func redacted(_ sentence: String, keepsShortNumbers: Bool) -> String? {
         var text = ""
         var rest = Substring(sentence.prefix(mostRead))
         while let character = rest.popFirst() {
@@ -19,8 +36,16 @@ enum ServerWords {
                 rest = inner.map { rest[rest.index(after: $0)...] } ?? ""
                 text += "..."
             } else if isDigit(character) {
-                rest = rest.drop { isDigit($0) || isPartOfNumber($0) }
-                text += text.hasSuffix("#") ? "" : "#"
+                let number = rest.prefix { isDigit($0) || isPartOfNumber($0) }
+                rest = rest[number.endIndex...]
+                let digits = number.prefix(while: isDigit)
+                let isShort =
+                    digits.count < 3 && !number[digits.endIndex...].contains(where: isDigit)
+                if keepsShortNumbers, isShort {
+                    text += "\(character)\(number)"
+                } else {
+                    text += text.hasSuffix("#") ? "" : "#"
+                }
             } else if isSpace(character) {
                 if !text.isEmpty, !text.hasSuffix(" ") { text += " " }
             } else {

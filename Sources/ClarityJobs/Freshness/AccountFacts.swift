@@ -65,7 +65,7 @@ extension HealthStore {
             .waiting: backlog.waiting, .unconfirmed: backlog[.unconfirmed],
             .setAside: backlog[.setAside], .rejected: backlog[.rejected],
         ]
-        facts.isLoggedIn = try sessions.load() != nil
+        facts.isLoggedIn = try sessions.isUsable(at: now)
         facts.lastReading = try outbox.lastSourceReading()
         return facts
     }

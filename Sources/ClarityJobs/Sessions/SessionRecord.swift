@@ -12,7 +12,8 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
     /// Successive renewals that the backend answered with an error of its own (5xx).
     ///
     /// Such an answer may mean an outage. In one dialect it is also the answer to an expired
-    /// refresh token. Only time shows which one it was.
+    /// refresh token. Only time shows which one it was. A session with lasting trouble counts as
+    /// ended: runs wait for a login. Each job's next occurrence still tries to renew it once.
     public struct Trouble: Hashable, Sendable {
         /// The number of failed renewals from which the session may count as ended: 3.
         public static let lastingCount = 3

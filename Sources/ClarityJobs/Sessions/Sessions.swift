@@ -45,19 +45,41 @@ public struct Sessions: Sendable {
         }
     }
 
-    /// Removes the login mark if nobody is logged in, so that the next login is noticed.
+    /// Removes the login mark if nobody is logged in, or if the backend has refused for long to renew
+    /// the session, so that the next login is noticed.
     ///
-    /// - Returns: whether nobody is logged in. A concurrent login commits either before this check
-    ///   or after it.
-    public func awaitLogin() throws(HealthStoreError) -> Bool {
+    /// A concurrent login or renewal commits either before this check or after it.
+    public func awaitLogin(at now: Instant) throws(HealthStoreError) -> LoginWait {
         try store.changeAnyway { connection in
-            guard try session(connection) == nil else { return false }
+            let hasSession = try session(connection) != nil
+            if hasSession, try refusedSince(at: now, connection) == nil { return .over }
             try store.place.unmarkLogin(connection)
-            return true
+            return hasSession && !store.place.marksLogins ? .unnoticed : .begun
         }
     }
 
-    /// Stores `renewed`, the renewal of `old`, in its place.
+    /// Returns since when the backend has refused to renew the stored session; `nil` if it has not,
+    /// or not for long enough to say so, or if nobody is logged in.
+    public func refusedSince(at now: Instant) throws(HealthStoreError) -> Instant? {
+        try store.snapshot { connection in try refusedSince(at: now, connection) }
+    }
+
+    /// Returns whether somebody is logged in with a session that the backend does not refuse to
+    /// renew.
+    public func isUsable(at now: Instant) throws(HealthStoreError) -> Bool {
+        guard try load() != nil else { return false }
+        return try refusedSince(at: now) == nil
+    }
+
+    private func refusedSince(at now: Instant, _ connection: Connection) throws -> Instant? {
+        guard try session(connection) != nil, let trouble = try record(connection)?.trouble,
+            trouble.isLasting(at: now)
+        else { return nil }
+        return trouble.since
+    }
+
+    /// Stores `renewed`, the renewal of `old`, in its place. After renewals that were refused, this
+    /// counts as a login for whatever waits for one.
     ///
     /// - Returns: `false`, with nothing changed, if `old` is no longer the stored session: somebody
     ///   has logged in or out meanwhile, and a renewal must not undo that.
@@ -73,8 +95,10 @@ public struct Sessions: Sendable {
             try connection.write(renewed.sealedForm, to: "session", sealer)
             var record = try record(connection) ?? SessionRecord(old, loggedInAt: nil)
             record.renewedAt = now
+            let wasRefused = record.trouble != nil
             record.trouble = nil
             try write(record, connection)
+            if wasRefused { try store.place.markLogin(connection) }
             return true
         }
     }
@@ -207,6 +231,16 @@ public struct Sessions: Sendable {
     private func write(_ record: SessionRecord, _ connection: Connection) throws {
         try connection.write(record.sealedForm, to: "session_record", sealer)
     }
+}
+
+/// Whether a run that has no usable session waits for a login.
+public enum LoginWait: Sendable {
+    /// The next login is noticed.
+    case begun
+    /// There is a usable session by now.
+    case over
+    /// The stored session is refused, and schedulers would not notice another one.
+    case unnoticed
 }
 
 extension HealthStore {

@@ -35,6 +35,9 @@ protocol HealthPlace: Sendable {
     /// - Returns: `nil` while another process, or another caller in this one, has it.
     func lockSession() throws -> AnyObject?
 
+    /// Whether schedulers go by the mark of a login, and not by whether there is a session.
+    var marksLogins: Bool { get }
+
     /// Tells schedulers that somebody has logged in; called in the transaction that says so.
     func markLogin(_ connection: Connection) throws
 
@@ -81,6 +84,7 @@ struct HealthFilePlace: HealthPlace {
             throw StateDirectoryError(path: folder, errno: error.errno)
         }
     }
+    var marksLogins: Bool { true }
     func markLogin(_ connection: Connection) throws { try StateDirectory.markLogin(in: folder) }
     func unmarkLogin(_ connection: Connection) throws { try StateDirectory.unmarkLogin(in: folder) }
 
@@ -133,6 +137,7 @@ struct HealthCopyPlace: HealthPlace {
     }
 
     func lockSession() throws -> AnyObject? { try original.lockSession() }
+    var marksLogins: Bool { false }
     func markLogin(_ connection: Connection) {}
     func unmarkLogin(_ connection: Connection) {}
 }

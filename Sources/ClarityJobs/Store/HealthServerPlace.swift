@@ -86,6 +86,8 @@ struct HealthServerPlace: HealthPlace {
 
     // The loops ask the server who is logged in.
 
+    var marksLogins: Bool { false }
+
     func markLogin(_ connection: Connection) throws {
         try connection.run("SELECT pg_notify(?, '')", .text(ServerChannel.logins))
     }

@@ -23,7 +23,11 @@ extension Session {
 
 /// The user who is logged in, and the state of the session.
 public struct SessionStatus: Sendable {
+    /// Since when the backend has refused to renew the session; `nil` if the session counts as
+    /// alive.
+    public let refusedSince: Instant?
     private let session: Session
+    private let now: Instant
     private let record: SessionRecord?
     private let allowance: LoginAllowance
 
@@ -31,6 +35,8 @@ public struct SessionStatus: Sendable {
     public init?(_ store: HealthStore, at now: Instant) throws(HealthStoreError) {
         guard let session = try store.sessions.load() else { return nil }
         self.session = session
+        self.now = now
+        refusedSince = try store.sessions.refusedSince(at: now)
         record = try store.sessions.record()
         allowance = try store.sessions.loginAllowance(
             email: record?.email ?? session.email, at: now)
@@ -49,7 +55,7 @@ public struct SessionStatus: Sendable {
     /// Lines for people.
     public var lines: [String] {
         [
-            session.sentence,
+            sentence,
             "backend: \(session.backend)".forReport,
             "renewed: \(renewal)",
             SessionStatus.line(record?.refusal),
@@ -57,17 +63,33 @@ public struct SessionStatus: Sendable {
         ]
     }
 
-    /// The session's object with `logged_in_at`, `renewed_at`, `last_refusal` (`at`, `reason`), `logins_left` and
-    /// `next_login_at`. Values that are unknown or do not exist are null.
+    /// The session's object with `logged_in_at`, `renewed_at`, `renewal_refused_since`, `last_refusal`
+    /// (`at`, `reason`), `logins_left` and `next_login_at`. Values that are unknown or do not exist
+    /// are null.
     public var object: JSON {
         let refusal: JSON? = record?.refusal.map {
             ["at": .text($0.at), "reason": .string($0.reason)]
         }
         return session.object.adding([
             "logged_in_at": .text(record?.loggedInAt), "renewed_at": .text(record?.renewedAt),
+            "renewal_refused_since": .text(refusedSince),
             "last_refusal": refusal ?? .null, "logins_left": .count(allowance.left),
             "next_login_at": .text(allowance.nextAt),
         ])
+    }
+
+    private var sentence: String {
+        let who = "\(session.email) (\(session.userID))"
+        if let refusedSince {
+            let fault = "the backend has refused to renew the session of \(who) since"
+            let remedy = "jobs wait for a login; run `clarity-jobs auth login`"
+            return "\(fault) \(refusedSince): \(remedy)".forReport
+        }
+        guard session.expiresAt <= now else { return session.sentence }
+        let failing = record?.trouble.map { "has not been renewed since \($0.since)" }
+        let next = failing ?? "is renewed by the next job"
+        let end = session.expiresAt
+        return "logged in as \(who); the access token expired at \(end) and \(next)".forReport
     }
 
     private var renewal: String {

@@ -9,6 +9,8 @@ public struct StatusReport: Sendable {
     public let backlog: OutboxCounts
     /// When the access token expires; `nil` if nobody is logged in.
     public let session: Instant?
+    /// Since when the backend has refused to renew the session.
+    private let refusedSince: Instant?
     public let jobs: [BringingJob]
     private let installation: Installation
     private let now: Instant
@@ -29,6 +31,7 @@ public struct StatusReport: Sendable {
         installation: Installation, now: Instant
     ) throws(HealthStoreError) {
         let session = try store?.sessions.load()
+        let refusedSince = try store?.sessions.refusedSince(at: now)
         let others = try store?.arrivedSubjects().filter { subject in
             !named.contains { $0.subject == subject }
         }
@@ -36,10 +39,11 @@ public struct StatusReport: Sendable {
             .map { goal throws(HealthStoreError) in
                 FreshnessRuling(
                     on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
-                    jobs: jobs, isLoggedIn: session != nil, now: now)
+                    jobs: jobs, isLoggedIn: session != nil && refusedSince == nil, now: now)
             }
         backlog = try store?.outbox.backlog() ?? OutboxCounts()
         self.session = session?.expiresAt
+        self.refusedSince = refusedSince
         self.jobs = jobs
         self.installation = installation
         self.now = now
@@ -59,10 +63,19 @@ extension StatusReport {
         let outbox =
             "outbox: \(backlog.waiting) waiting, \(backlog[.accepted]) accepted, "
             + "\(backlog.forPerson) for you to decide"
-        let session =
-            "session: " + (session.map { "logged in, access until \($0)" } ?? "nobody is logged in")
         let head = goals.isEmpty ? ["no goals: the job file has no `fresh`"] : goals
-        return (head + [outbox, session] + jobs.map(line) + installation.lines).map(\.forReport)
+        return (head + [outbox, sessionLine] + jobs.map(line) + installation.lines).map(\.forReport)
+    }
+
+    private var sessionLine: String {
+        if let refusedSince {
+            return "session: the backend has refused to renew it since \(refusedSince); see "
+                + "`clarity-jobs auth login`"
+        }
+        guard let session else { return "session: nobody is logged in" }
+        return session > now
+            ? "session: logged in, access until \(session)"
+            : "session: logged in, the next job renews the access that expired at \(session)"
     }
 
     private func line(_ ruling: FreshnessRuling) -> String {
@@ -83,6 +96,8 @@ extension StatusReport {
         case .backend: "the backend has not confirmed or made anything newer"
         case .person(let place):
             "newer samples are \(place.rawValue) and want a person: see `clarity-jobs outbox`"
+        case .login where refusedSince != nil:
+            "the backend refuses to renew the session: see `clarity-jobs auth login`"
         case .login: "nobody is logged in: see `clarity-jobs auth login`"
         case .noJob: "no job of the job file brings it"
         }
@@ -156,7 +171,10 @@ extension StatusReport {
     }
 
     private var sessionObject: JSON {
-        ["logged_in": .bool(session != nil), "expires_at": .text(session)]
+        [
+            "logged_in": .bool(session != nil && refusedSince == nil), "expires_at": .text(session),
+            "renewal_refused_since": .text(refusedSince),
+        ]
     }
 }
 

@@ -100,7 +100,8 @@ public enum NeededCondition: String, CaseIterable, Sendable {
     case externalPower = "external_power"
     /// The connection is not metered.
     case unmetered = "network_unmetered"
-    /// Somebody is logged in.
+    /// Somebody is logged in. If the worker has failed because the backend is `unreachable`, and not
+    /// because of the `credential`, the job's next occurrence ends this need.
     case login
     /// A source file that the job file names exists. The job's next occurrence ends this need,
     /// because there may be other work.

@@ -252,6 +252,8 @@ extension PlanBuilder {
         run.latestOccurrence = due.latest
         // Other data, such as samples of an import, must not wait for a source file.
         if run.needs == .source { run.needs = nil }
+        // The session may not have ended: an outage looks the same, and no login ends that.
+        if run.needs == .login, run.failure?.category == .unreachable { run.needs = nil }
         put(run)
         recordFate(.coalesced, of: run.job, due, run: run.id)
     }

@@ -101,7 +101,7 @@ public struct NotifyAttempt {
                         ? "1 sample waits for your decision; see `clarity-jobs outbox`"
                         : "\(held) samples wait for your decision; see `clarity-jobs outbox`"))
         }
-        let isLoggedIn = try store.sessions.load() != nil
+        let isLoggedIn = try store.sessions.isUsable(at: clock.now)
         for goal in try FreshnessGoal.all(order.options) {
             let ruling = FreshnessRuling(
                 on: goal, try store.freshness(of: goal, now: clock.now), jobs: [],

@@ -16,6 +16,8 @@ enum Quirk: String, CaseIterable, Sendable {
     case lockout
     /// Nobody can register.
     case noSignup = "no-signup"
+    /// A registration answers 202 without tokens: the address has to be verified first.
+    case verifiedSignup = "verified-signup"
     /// `GET /auth/me` returns no email address.
     case noEmail = "no-email"
     /// A logout revokes nothing.

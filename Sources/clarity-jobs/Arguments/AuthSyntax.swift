@@ -11,13 +11,17 @@ extension CommandSyntax {
                     "$CREDENTIALS_DIRECTORY/clarity-jobs.password; jobs then log in again by themselves when",
                     "the session has ended.",
                     "",
+                    "If the backend has not confirmed your address yet, asks for the code from its mail.",
+                    "",
                     "Tries an address at most twice in 15 minutes, because the backend locks an account after",
-                    "three failures. A third try ends with exit status 75.",
+                    "three failures. A third try ends with exit status 75. Only a refused password counts, or",
+                    "a login without an answer.",
                     "",
                     "--account logs one account of the job file in, with the address that its `login` names.",
                     "--accounts-from logs in every account of a table that nobody has logged in, one after the",
                     "other: a CSV file as of `accounts add`. With --password-stdin a line of the input is an id, a",
-                    "space and its password; otherwise the credential clarity-jobs.password.ID has it.",
+                    "space and its password; otherwise the credential clarity-jobs.password.ID has it. If the",
+                    "backend limits logins, waits out its limit, and says how long the rest takes.",
                 ],
                 options: [
                     OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
@@ -56,6 +60,29 @@ extension CommandSyntax {
                         "code", value: "CODE", summary: "the code; without it you are asked"),
                 ]),
             CommandSyntax(
+                name: "resend-code", summary: "Have the code for `auth verify` mailed again.",
+                options: [
+                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account")
+                ]),
+            CommandSyntax(
+                name: "reset-password", summary: "Set a new password with a code from a mail.",
+                details: [
+                    "Has a code mailed to you, asks for it, and asks for the new password twice. A script",
+                    "takes two calls: without --code the first has the code mailed, and the second gets it",
+                    "by --code and the password from standard input.",
+                ],
+                options: [
+                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+                    OptionSyntax("code", value: "CODE", summary: "the code from the mail"),
+                    OptionSyntax(
+                        "password-stdin", summary: "read the new password from standard input"),
+                ],
+                examples: [
+                    "clarity-jobs auth reset-password --email you@example.com",
+                    "clarity-jobs auth reset-password --email you@example.com --code 123456"
+                        + " --password-stdin < password.txt",
+                ]),
+            CommandSyntax(
                 name: "logout",
                 summary: "End the session, here and at the backend, and delete your data here.",
                 details: [
@@ -74,7 +101,8 @@ extension CommandSyntax {
                 summary: "Show who is logged in, where, and the state of the session.",
                 details: [
                     "Shows when the access token expires, its last renewal, the last refusal, and how many",
-                    "logins may be tried now. The exit status is 77 if nobody is logged in.",
+                    "logins may be tried now. The exit status is 77 if nobody is logged in, or if the backend",
+                    "has refused for 15 minutes to renew the session: then jobs wait for a login.",
                 ]),
         ])
 }

@@ -4,6 +4,7 @@ import ClarityReports
 import ClarityScheduler
 import ClaritySystem
 import JSON
+@preconcurrency import Glibc
 
 /// `auth login --accounts-from`: logs the accounts of a table in, one after the other.
 ///
@@ -29,10 +30,18 @@ struct AccountLogins {
         for login in try logins(table) where try !isLoggedIn(login) { left.append(login) }
         let list = composition.console.partedList()
         defer { list.end() }
-        var status = ExitStatus.done
-        for login in left {
-            let console = composition.console.part(named: login.id.rawValue, of: list)
+        let pace = PacedLogins(
+            count: left.count, wait: { usleep(UInt32(clamping: $0.milliseconds * 1000)) },
+            say: { composition.console.complain($0) })
+        let status = try pace.run { number throws(CommandFailure) in
+            let login = left[number]
             let end = try AuthCommand(composition).logIn(login.email, login.password, login.view)
+            if end.status == ExitStatus.deferred.rawValue,
+                let wait = LimitedLogin.wait(in: end.output)
+            {
+                return .limited(wait)
+            }
+            let console = composition.console.part(named: login.id.rawValue, of: list)
             for line in end.errors.split(separator: "\n") {
                 console.complain(String(line.trimmingPrefix("clarity-jobs: ")))
             }
@@ -41,10 +50,7 @@ struct AccountLogins {
             } else if !end.output.isEmpty {
                 console.results([], try AccountLogins.object(end.output))
             }
-            let one = ExitStatus(rawValue: end.status) ?? .internalFault
-            status = status.joined(with: one)
-            // Whoever interrupts one login wants none of the others.
-            if one == .interrupted || one == .terminated { break }
+            return .ended(ExitStatus(rawValue: end.status) ?? .internalFault)
         }
         if left.isEmpty { composition.console.note("every account of the table is logged in") }
         return status
@@ -128,7 +134,7 @@ struct AccountLogins {
             guard let record = try store.sessions.record(), record.email == login.email else {
                 return false
             }
-            return try SessionStatus(store, at: composition.clock.now) != nil
+            return try store.sessions.isUsable(at: composition.clock.now)
         }
     }
 }

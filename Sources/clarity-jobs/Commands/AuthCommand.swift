@@ -4,9 +4,9 @@ import ClarityReports
 import ClarityScheduler
 import ClaritySystem
 
-/// `auth login`, `auth logout` and `auth status`.
+/// The commands of `auth`.
 ///
-/// Logins and logouts run in `clarity-jobs-worker`, which links the HTTP client.
+/// All but `auth status` run in `clarity-jobs-worker`, which links the HTTP client.
 struct AuthCommand {
     private let composition: Composition
 
@@ -18,42 +18,38 @@ struct AuthCommand {
             return try AccountLogins(composition).run(table)
         }
         let entry = arguments.has("password-stdin") ? "stdin" : "ask"
-        let file = try composition.jobFile()
-        guard let email = arguments["email"] ?? file.account?.login, !email.isEmpty else {
-            throw CommandFailure(.usage, "`auth login` wants --email EMAIL")
-        }
-        try composition.exec(
-            "clarity-jobs-worker",
-            ["auth", "login", "--email", email, "--password", entry] + settings(file), for: file)
+        try exec("login", ["--password", entry])
     }
 
     func register() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        guard let email = arguments["email"], !email.isEmpty else {
-            throw CommandFailure(.usage, "`auth register` wants --email EMAIL")
-        }
-        var words = [
-            "auth", "register", "--email", email,
-            "--password", arguments.has("password-stdin") ? "stdin" : "ask",
-        ]
+        var words = ["--password", arguments.has("password-stdin") ? "stdin" : "ask"]
         for name in ["first-name", "last-name", "name"] {
             if let value = arguments[name] { words += ["--\(name)", value] }
         }
         if arguments.has("accept-terms") { words.append("--accept-terms") }
-        let file = try composition.jobFile()
-        try composition.exec("clarity-jobs-worker", words + settings(file), for: file)
+        try exec("register", words)
     }
 
-    func verify() throws(CommandFailure) -> ExitStatus {
-        let arguments = composition.arguments
-        guard let email = arguments["email"], !email.isEmpty else {
-            throw CommandFailure(.usage, "`auth verify` wants --email EMAIL")
-        }
-        let code = arguments["code"].map { ["--code", $0] } ?? []
+    func verify() throws(CommandFailure) -> ExitStatus { try exec("verify", code) }
+
+    func resendCode() throws(CommandFailure) -> ExitStatus { try exec("resend-code", []) }
+
+    func resetPassword() throws(CommandFailure) -> ExitStatus {
+        let entry = composition.arguments.has("password-stdin") ? "stdin" : "ask"
+        try exec("reset-password", ["--password", entry] + code)
+    }
+
+    private var code: [String] { composition.arguments["code"].map { ["--code", $0] } ?? [] }
+
+    /// Becomes the worker, for an action on the address of `--email` or of the account.
+    private func exec(_ action: String, _ words: [String]) throws(CommandFailure) -> Never {
         let file = try composition.jobFile()
+        guard let email = composition.arguments["email"] ?? file.account?.login, !email.isEmpty
+        else { throw CommandFailure(.usage, "`auth \(action)` wants --email EMAIL") }
         try composition.exec(
-            "clarity-jobs-worker",
-            ["auth", "verify", "--email", email] + code + settings(file), for: file)
+            "clarity-jobs-worker", ["auth", action, "--email", email] + words + settings(file),
+            for: file)
     }
 
     /// `doctor --backend`.
@@ -87,7 +83,8 @@ struct AuthCommand {
             [worker] + words + settings(file), environment: environment)
     }
 
-    /// Logs an account of a job file in, as `auth login` does.
+    /// Logs an account of a job file in, as `auth login` does for an address that is confirmed. If
+    /// the backend's limiter refuses the login, the output is a `LimitedLogin`.
     ///
     /// - Parameter password: the password; without it, the account's credential or a person gives it.
     func logIn(
@@ -96,6 +93,7 @@ struct AuthCommand {
         let worker = try composition.companion("clarity-jobs-worker")
         let words = [
             "auth", "login", "--email", email, "--password", password == nil ? "ask" : "stdin",
+            "--of-table",
         ]
         return try ForegroundProgram.captured(
             [worker] + words + settings(file), input: password.map { Array("\($0)\n".utf8) },
@@ -121,7 +119,7 @@ struct AuthCommand {
             throw failure
         }
         composition.console.results(status.lines, status.object)
-        return .done
+        return status.refusedSince == nil ? .done : .credential
     }
 
     /// Returns the options of the backend, as every mode of the worker that talks to it takes them.

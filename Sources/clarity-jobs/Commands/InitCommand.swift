@@ -5,8 +5,9 @@ import ClaritySystem
 
 /// `init`: asks what it needs to know, checks each answer, and leaves a job file that works.
 ///
-/// Until the last question is answered and the login has succeeded, nothing is written but the
-/// login. The job file then appears whole, and replaces no other.
+/// Until the last question is answered and the backend has admitted the person, nothing is written
+/// but the login. The job file then appears whole, and replaces no other. If only the login has to
+/// wait, for a code from a mail for example, everything else is set up, and the jobs wait for it.
 struct InitCommand {
     private let composition: Composition
     private let path: String
@@ -41,8 +42,12 @@ struct InitCommand {
         try checkBackend(draft)
         let password = arguments.has("password-stdin") ? readPassword() : nil
         try register(answers, draft, password)
-        try logIn(answers, draft, password)
+        let login = try logIn(answers, draft, password)
         try draft.publish(as: path)
+        guard login == .done else {
+            try start(answers)
+            throw unfinished(answers, login)
+        }
         say("wrote \(path)")
         try sync(answers)
         try start(answers)
@@ -187,7 +192,7 @@ struct InitCommand {
         return line
     }
 
-    /// Creates the account of a newcomer, and confirms the address if the backend wants that.
+    /// Creates the account of a newcomer.
     private func register(
         _ answers: SetupAnswers, _ draft: borrowing JobFileDraft, _ password: [UInt8]?
     ) throws(CommandFailure) {
@@ -198,36 +203,60 @@ struct InitCommand {
         ]
         if password != nil { words.append("--password-stdin") }
         guard try run(words, configuration: draft.path, input: password) == 0 else {
-            throw CommandFailure(.credential, "there is no account, so nothing was set up")
-        }
-        guard !isUnattended, let terminal = Terminal(),
-            terminal.agrees(to: "Has the backend mailed you a code? [y/N] ")
-        else { return }
-        guard try program(["auth", "verify", "--email", answers.email], draft) == 0 else {
             throw CommandFailure(
-                .credential, "you are registered, and your address is not confirmed",
-                "help: run `clarity-jobs init` again, and say that you have an account")
+                .credential, "nobody was registered, so nothing was set up",
+                "help: if you have registered before, run `clarity-jobs init` again and say that you "
+                    + "have an account")
         }
     }
 
+    /// Logs in. A terminal is asked for the code too if the backend wants the address confirmed.
+    ///
+    /// - Returns: `done`, or a status of a login that may succeed later.
+    /// - Throws: if the backend refused a person who has an account.
     private func logIn(
         _ answers: SetupAnswers, _ draft: borrowing JobFileDraft, _ password: [UInt8]?
-    ) throws(CommandFailure) {
+    ) throws(CommandFailure) -> ExitStatus {
         var words = ["auth", "login", "--email", answers.email]
         if password != nil { words.append("--password-stdin") }
-        for attempt in 1...3 {
-            let status = try run(words, configuration: draft.path, input: password)
-            if status == 0 { return }
-            guard status == ExitStatus.credential.rawValue, attempt < 3, !isUnattended else {
-                break
-            }
+        var status = ExitStatus.credential
+        for _ in 1...(isUnattended ? 1 : 3) where status == .credential {
+            let end = try run(words, configuration: draft.path, input: password)
+            status = ExitStatus(rawValue: end) ?? .internalFault
         }
-        throw CommandFailure(
-            .credential,
-            answers.newcomer == nil
-                ? "nobody is logged in, so nothing was set up"
-                : "you are registered and not logged in, and nothing else was set up",
-            "help: run `clarity-jobs init` again")
+        let mayComeLater = [.done, .deferred, .unreachable].contains(status)
+        guard mayComeLater || answers.newcomer != nil else {
+            throw CommandFailure(
+                .credential, "nobody is logged in, so nothing was set up",
+                "help: run `clarity-jobs init` again")
+        }
+        return status
+    }
+
+    /// Says what is left to do after a setup without a login.
+    private func unfinished(_ answers: SetupAnswers, _ status: ExitStatus) -> CommandFailure {
+        let isNamed = arguments["config"] != nil && !arguments.fromEnvironment.contains("config")
+        func command(_ words: String) -> String {
+            "clarity-jobs \(words)" + (isNamed ? " --config \(shellQuoted(path))" : "")
+        }
+        let email = "--email \(shellQuoted(answers.email))"
+        var failure = CommandFailure(
+            status, "wrote \(path); nobody is logged in, and the jobs wait for that")
+        if answers.newcomer == nil {
+            failure.lines.append("help: log in later, and then upload:")
+        } else {
+            failure.lines += [
+                "help: once you have the code from the mail, run these commands:",
+                "  \(command("auth verify \(email)"))",
+            ]
+        }
+        failure.lines += [
+            "  \(command("auth login \(email)"))", "  \(command("run \(uploadJob)"))",
+        ]
+        if answers.newcomer != nil {
+            failure.lines.append("without a code: \(command("auth resend-code \(email)"))")
+        }
+        return failure
     }
 
     /// Reads what is there, and sends it.

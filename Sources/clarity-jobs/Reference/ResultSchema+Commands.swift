@@ -84,6 +84,12 @@ extension ResultSchema {
                 .object([
                     ResultField("email", .text, "the address that was confirmed")
                 ])),
+            CommandResult(
+                "auth resend-code",
+                .object([
+                    ResultField("email", .text, "the address to which the code was mailed")
+                ])),
+            CommandResult("auth reset-password", .object(resetPassword)),
             CommandResult("auth status", .object(authStatus)),
             CommandResult("auth logout", .object(logout)),
             CommandResult("accounts list", .list(.object(accountsList))),

@@ -47,6 +47,9 @@ extension ResultSchema {
         [
             .init("logged_in", .boolean, "whether somebody is logged in"),
             .init(maybe: "expires_at", .instant, "when the access token expires"),
+            .init(
+                maybe: "renewal_refused_since", .instant,
+                "since when the backend refuses to renew the session; jobs wait for a login"),
         ]
     }
 

@@ -20,10 +20,22 @@ extension ResultSchema {
         ]
     }
 
+    static var resetPassword: [ResultField] {
+        [
+            .init("email", .text, "address of the account"),
+            .init(
+                "reset", .boolean,
+                "whether there is a new password; otherwise a code for it was mailed"),
+        ]
+    }
+
     static var authStatus: [ResultField] {
         login + [
             .init(maybe: "logged_in_at", .instant, "when the login was made"),
             .init(maybe: "renewed_at", .instant, "when the access token was last renewed"),
+            .init(
+                maybe: "renewal_refused_since", .instant,
+                "since when the backend refuses to renew the session; jobs wait for a login"),
             .init(
                 maybe: "last_refusal",
                 .object([

@@ -122,10 +122,10 @@ struct LoopMeaningTests {
         Row(
             .register, 409, detail(#""[AUTHENTICATION_ERROR] User already exists""#), .accountExists
         ),
-        Row(.register, 400, detail(#""[INVALID_CREDENTIALS] the policy""#), .passwordRefused),
+        Row(.register, 400, detail(#""[INVALID_CREDENTIALS] the policy""#), .passwordRefused(nil)),
         Row(.verifyEmail, 400, problem(400, "invalid_code"), .codeRefused),
         Row(.resetPassword, 400, problem(400, "invalid_code"), .codeRefused),
-        Row(.forgotPassword, 404, problem(404, "user_not_found"), .notFound),
+        Row(.forgotPassword, 404, problem(404, "user_not_found"), .noSuchUser),
         Row(.refresh, 422, problem(422, "missing_refresh_token"), .validation(indices: [])),
         Row(.logout, 401, problem(401, "authentication_required"), .unauthorized),
     ]

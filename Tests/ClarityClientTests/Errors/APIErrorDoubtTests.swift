@@ -21,11 +21,13 @@ struct APIErrorDoubtTests {
         .transport(.proxyRefused(status: 407)),
         .transport(.pinMismatch), .notLoggedIn, .unauthorized, .loginUnclear, .tokenUnclear,
         .secondFactorRequired, .sessionEnded, .emailNotVerified, .accountLocked(for: .seconds(1)),
-        .signupClosed, .accountExists, .passwordRefused, .codeRefused, .forbidden, .notFound,
+        .signupClosed, .accountExists, .noSuchUser, .passwordTooWeak("it"), .passwordRefused(nil),
+        .codeRefused, .forbidden, .notFound,
         .conflict(indices: []), .validation(indices: [1]), .clockRefused, .requestTooLarge,
         .rateLimited(after: nil), .rejected(status: 400), .redirected(status: 307),
         .blocked, .gone, .noSuchCall(status: 404), .notOffered("it"),
-        .renewalRefused(status: 500), .loginsUsedUp(until: morning), .dialectUnknown,
+        .renewalRefused(status: 500, since: morning), .loginsUsedUp(until: morning),
+        .dialectUnknown,
         .dialectChanged, .refused("why"), .store(Failure(.disk, "full")),
     ]
 

@@ -84,7 +84,7 @@ struct APIErrorTests {
                 + "not check them; it locks an account after a few refusals"),
         Row(
             .emailNotVerified, .fail, .credential,
-            "the account's e-mail address is not confirmed yet"),
+            "the account's e-mail address is not confirmed yet; run `clarity-jobs auth verify`"),
         Row(
             .accountLocked(for: .seconds(900)), .snooze, after: .seconds(900), .credential,
             "the account is locked for 15m after too many refused logins"),
@@ -93,9 +93,10 @@ struct APIErrorTests {
             "the backend did not renew the session, and does not say whether "
                 + "it has ended; if this goes on, run `clarity-jobs auth login`"),
         Row(
-            .renewalRefused(status: 500), .retry, .credential,
-            "the backend has not renewed the session for a while (500): it is "
-                + "out of order, or the session has ended; run `clarity-jobs auth login`"),
+            .renewalRefused(status: 500, since: morning), .endSession, .credential,
+            "the backend has refused to renew the session since 2026-11-20T06:00:00Z (500): the "
+                + "session has ended, or the backend is out of order; run `clarity-jobs auth login`"
+        ),
         Row(
             .loginsUsedUp(until: morning), .fail, .credential,
             "a login was tried twice within 15 minutes; the next may be tried "
@@ -111,8 +112,16 @@ struct APIErrorTests {
             .accountExists, .fail, .credential,
             "there is an account with this e-mail address already"),
         Row(
-            .passwordRefused, .fail, .credential,
-            "the new password lacks what the backend wants of one"),
+            .noSuchUser, .fail, .credential,
+            "the backend has no account with this e-mail address"),
+        Row(
+            .passwordTooWeak("8 characters or more"), .fail, .credential,
+            "the new password is too weak: it needs 8 characters or more"),
+        Row(
+            .passwordRefused(nil), .fail, .credential, "the backend refused the new password"),
+        Row(
+            .passwordRefused("no digit"), .fail, .credential,
+            "the backend refused the new password: no digit"),
         Row(
             .codeRefused, .fail, .credential,
             "the backend refused the code, or it has run out"),

@@ -40,7 +40,8 @@ struct SessionTextTests {
             status.object.line == """
                 {"email":"ada@example.com","user_id":"u1","backend":"http://b/api",\
                 "expires_at":"2025-10-09T09:53:20Z","logged_in_at":"2025-10-09T08:53:20Z",\
-                "renewed_at":null,"last_refusal":null,"logins_left":2,"next_login_at":null}
+                "renewed_at":null,"renewal_refused_since":null,"last_refusal":null,"logins_left":2,\
+                "next_login_at":null}
                 """)
     }
 
@@ -74,11 +75,40 @@ struct SessionTextTests {
         #expect(
             status.object.line.hasSuffix(
                 """
-                "renewed_at":"2025-10-09T08:53:21Z","last_refusal":{"at":"2025-10-09T08:53:22Z",\
+                "renewed_at":"2025-10-09T08:53:21Z","renewal_refused_since":null,\
+                "last_refusal":{"at":"2025-10-09T08:53:22Z",\
                 "reason":"out of\\u001b order"},"logins_left":0,\
                 "next_login_at":"2025-10-09T09:08:20Z"}
                 """), "\(status.object.line)")
         #expect(!(status.object.line + status.lines.joined()).contains("MARKER"))
+    }
+
+    @Test(arguments: [
+        (
+            [Int](), 3600,
+            "logged in as ada@example.com (u1); the access token expired at 2025-10-09T09:53:20Z and is renewed by the next job"
+        ),
+        (
+            [3600, 3601], 9000,
+            "logged in as ada@example.com (u1); the access token expired at 2025-10-09T09:53:20Z and has not been renewed since 2025-10-09T09:53:20Z"
+        ),
+        (
+            [3600, 3601, 3602], 4500,
+            "the backend has refused to renew the session of ada@example.com (u1) since 2025-10-09T09:53:20Z: jobs wait for a login; run `clarity-jobs auth login`"
+        ),
+    ])
+    func `a session past its access token says so`(
+        refusals: [Int], seconds: Int, line: String
+    ) throws {
+        let store = try bench.store()
+        try store.sessions.save(session("1"), at: now)
+        for second in refusals {
+            _ = try store.sessions.noteRefusal("no", isTrouble: true, at: now + .seconds(second))
+        }
+
+        let status = try SessionStatus(store, at: now + .seconds(seconds))
+
+        #expect(status?.lines.first == line)
     }
 
     @Test func `nobody is told by why the last session ended`() throws {

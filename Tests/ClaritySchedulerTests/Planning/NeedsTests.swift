@@ -62,6 +62,27 @@ struct NeedsTests {
     }
 
     @Test(arguments: [
+        (NeededCondition.login, Failure.Category.credential, false), (.login, .unreachable, true),
+        (.source, .configuration, true), (.externalPower, .unreachable, false),
+    ])
+    func `the next occurrence ends a need that something else may have met`(
+        need: NeededCondition, category: Failure.Category, isOver: Bool
+    ) throws {
+        var desk = PlanningDesk([try job(attempts: 1)])
+        desk.conditions.login = .unknown("nobody")
+        desk.conditions.source = .unknown("none")
+        desk.conditions.externalPower = .unknown("none")
+        try desk.handle(.tick)
+        let end = AttemptEnd(.reported(.awaits(need, Failure(category, "it"))))
+        try desk.handle(.finished(RunID(1), end))
+
+        desk.pass(.seconds(7 * 86_400))
+        try desk.handle(.tick)
+
+        #expect(try run(desk).attempts == (isOver ? 2 : 1))
+    }
+
+    @Test(arguments: [
         (NeededCondition.externalPower, "external_power", "on external power", "on battery"),
         (.unmetered, "network_unmetered", "unmetered", "metered"),
     ])

@@ -381,4 +381,28 @@ struct AccountsProgramTests {
         #expect(again.status == 77 && !again.output.contains("anna"))
         #expect(again.errors.hasPrefix("ben: ") && !again.errors.contains("wrong"))
     }
+
+    @Test func `logins that the backend limits go on after its window`() async throws {
+        let playground = try await playground()
+        let sandbox = try #require(playground.sandbox)
+        let ids = ["anna", "ben", "kid"]
+        try await logIn(ids, playground)
+        for id in ids { _ = try await run(playground, "--account", id, "auth", "logout", "--yes") }
+        try await sandbox.addFault("POST /auth/login: pass x2, 429 retry-after=1")
+
+        let login = try await run(
+            playground, "auth", "login", "--accounts-from",
+            "\(playground.folder.path)/wearers.csv", "--password-stdin",
+            input: ids.map { "\($0) \(password(of: $0))\n" }.joined())
+
+        #expect(login.status == 0, "\(login.errors)")
+        #expect(
+            login.errors
+                == "clarity-jobs: the backend takes no further login for 1s; 1 of 3 accounts is left, which takes about 1s\n"
+        )
+        #expect(try await sandbox.answers("429") == 1)
+        for id in ids {
+            #expect(try await run(playground, "--account", id, "auth", "status").status == 0)
+        }
+    }
 }

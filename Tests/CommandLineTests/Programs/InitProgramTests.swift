@@ -76,44 +76,6 @@ struct InitProgramTests {
         #expect(access(playground.statePath, F_OK) != 0)
     }
 
-    @Test func `somebody without an account is registered, confirmed and logged in`() async throws {
-        let playground = try await Playground(sandboxOptions: ["--dialect", "loop"])
-        try playground.writeExport(heartRates: 3)
-        try FileManager.default.removeItem(atPath: playground.jobFilePath)
-        let port = try #require(playground.sandbox).port
-        let program = try TerminalProgram(
-            "\(ChildProgram.folder)/clarity-jobs",
-            [
-                "init", "--backend", playground.url, "--path",
-                "\(playground.folder.path)/export.xml", "--time-zone", "Europe/London", "--hours",
-                "always", "--start", "none", "--source", "apple-health-export",
-            ], environment: environment(playground))
-        for (question, answer) in [
-            ("email address of your account: ", "new@example.com\n"), ("[yes]: ", "no\n"),
-            ("first name: ", "New\n"), ("last name: ", "Person\n"), ("policy? [y/N] ", "y\n"),
-            ("assword for new@example.com: ", "Invented-Passw0rd!\n"),
-            ("gain: ", "Invented-Passw0rd!\n"),
-        ] {
-            _ = await program.read(until: question, count: 1)
-            program.type(answer)
-        }
-        _ = await program.read(until: "mailed you a code? [y/N] ", count: 1)
-        let mail = try JSONValue(
-            try await LoopbackRequest.send("GET", "/_sandbox/mail", port: port))["mail"]
-        let code = try #require(
-            mail.elements.first { $0["to"].text == "new@example.com" }?["code"].text)
-        program.type("y\n")
-        _ = await program.read(until: "Code from the mail to new@example.com: ", count: 1)
-        program.type("\(code)\n")
-        _ = await program.read(until: "Password for new@example.com: ", count: 1)
-        program.type("Invented-Passw0rd!\n")
-        let end = await program.finish()
-
-        #expect(end.status == 0, "\(end.screen)")
-        #expect(end.screen.contains("confirmed new@example.com"))
-        #expect(try await playground.sandbox?.sends().samples.count == 3)
-    }
-
     @Test func `a script registers, and nobody is registered without the terms`() async throws {
         let playground = try await Playground(sandboxOptions: ["--dialect", "blueprint"])
         try playground.writeExport(heartRates: 3)

@@ -1,3 +1,6 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
@@ -102,5 +105,82 @@ struct RenewalProgramTests {
         #expect(status["last_refusal"]["reason"] == .string("the backend is out of order (500)"))
         #expect(isInstant(status["last_refusal"]["at"].text))
         #expect(status["renewed_at"] == .null)
+    }
+
+    // MARK: a session that may have ended
+
+    private static let deployed = ["--dialect", "loop", "--quirks", "measured"]
+
+    /// Records two renewals that the backend answered with an error 1,000 s ago, as jobs of that time
+    /// did.
+    private func refuseEarlier(_ playground: Playground) throws -> Instant {
+        let store = try HealthStore(stateDirectory: playground.statePath, environment: [:])
+        let since = SystemClock().now - .seconds(1000)
+        for _ in 0..<2 {
+            _ = try store.sessions.noteRefusal("out of order", isTrouble: true, at: since)
+        }
+        return since
+    }
+
+    @Test func `a session whose renewal is refused for long does not look alive`() async throws {
+        let playground = try await Playground(sandboxOptions: Self.deployed)
+        try await playground.logIn()
+        try await playground.sandbox?.expireAllTokens()
+        let since = try refuseEarlier(playground)
+
+        let run = try await playground.run("run", "refresh")
+        let waiting = try await playground.lastRun(of: "refresh")
+        let auth = try await playground.run("auth", "status")
+        let object = try JSONValue(try await playground.run("auth", "status", "-o", "json").output)
+        let status = try await playground.run("status")
+        let session = try JSONValue(try await playground.run("status", "-o", "json").output)[
+            "session"]
+
+        #expect(run.status == 75, "\(run.errors)")
+        #expect(
+            run.errors.contains(
+                "waits for a login: the backend has refused to renew the session since \(since) (500)"
+            ),
+            "\(run.errors)")
+        #expect(waiting["needs"] == .string("login") && waiting["state"] == .string("enqueued"))
+        #expect(auth.status == 77, "\(auth.output)")
+        #expect(
+            auth.outputLines.first?.hasPrefix(
+                "the backend has refused to renew the session of demo@example.com (") == true
+                && auth.outputLines.first?.hasSuffix(
+                    ") since \(since): jobs wait for a login; run `clarity-jobs auth login`")
+                    == true,
+            "\(auth.output)")
+        #expect(object["renewal_refused_since"] == .string("\(since)"))
+        #expect(
+            status.outputLines.contains(
+                "session: the backend has refused to renew it since \(since); see `clarity-jobs auth login`"
+            ), "\(status.output)")
+        #expect(session["logged_in"] == .bool(false))
+        #expect(session["renewal_refused_since"] == .string("\(since)"))
+        try await playground.logIn()
+        let after = try await playground.run("run", "--due")
+        #expect(after.status == 0, "\(after.errors)")
+        #expect(try await playground.lastRun(of: "refresh")["state"] == .string("succeeded"))
+    }
+
+    @Test func `an outage that looked like an ended session ends without a login`() async throws {
+        let playground = try await Playground(sandboxOptions: Self.deployed)
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try await sandbox.expireTokens()
+        _ = try refuseEarlier(playground)
+        try await sandbox.addFault("POST /auth/refresh: outage x*")
+        let run = try await playground.run("run", "refresh")
+        try await sandbox.clearFaults()
+
+        let other = try await playground.run("run", "insights")
+        let due = try await playground.run("run", "--due")
+
+        #expect(run.status == 75)
+        #expect(other.status == 0, "\(other.errors)")
+        #expect(due.status == 0, "\(due.errors)")
+        #expect(try await playground.lastRun(of: "refresh")["state"] == .string("succeeded"))
+        #expect(try await playground.run("auth", "status").status == 0)
     }
 }

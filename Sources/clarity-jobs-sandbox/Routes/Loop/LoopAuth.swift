@@ -30,6 +30,9 @@ extension LoopRoutes {
             guard try service.store.add(account, hash, code: service.identifiers.code()) else {
                 return .detail(409, "[AUTHENTICATION_ERROR] User already exists")
             }
+            guard !has(.verifiedSignup) else {
+                return .json(202, ["requires_email_verification": true])
+            }
             return .ok(try newTokens(for: account.id, call, service))
         }
     }

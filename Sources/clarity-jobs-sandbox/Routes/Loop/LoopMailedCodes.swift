@@ -13,7 +13,12 @@ extension LoopRoutes {
     }
 
     func resendConfirmation(_ call: Service.Call, _ service: Service) throws -> Response {
-        try withAccount(call, service) { _, _ in .ok(["status": "sent"]) }
+        try withAccount(call, service) { account, _ in
+            if !account.isVerified {
+                try service.store.mail(account.id, code: service.identifiers.code())
+            }
+            return .ok(["status": "sent"])
+        }
     }
 
     /// Sends a code by mail; nothing changes until the code comes back.

@@ -194,6 +194,23 @@ import Testing
         #expect(try bench.call("POST", "/auth/login", login).status == 200)
     }
 
+    @Test func `where addresses are verified, a registration answers 202 and no tokens`() throws {
+        let bench = try Bench.loop([.verifiedSignup])
+        let address: JSON = ["email": "new@example.com"]
+
+        let answer = try bench.call(
+            "POST", "/auth/register", ["email": "new@example.com", "password": "Fresh-Passw0rd"])
+        let first = try bench.call("GET", "/_sandbox/mail").body["mail"].elements
+        let resent = try bench.call("POST", "/auth/resend-confirmation", address)
+        let second = try bench.call("GET", "/_sandbox/mail").body["mail"].elements
+
+        #expect(answer.status == 202)
+        #expect(answer.body == ["requires_email_verification": true])
+        #expect(resent.body == ["status": "sent"])
+        #expect(first[0]["code"] != nil && second.count == 1)
+        #expect(first[0]["code"] != second[0]["code"])
+    }
+
     @Test func `a forgotten password is replaced with the code that came by mail`() throws {
         let bench = try Bench.loop()
         func reset(_ code: JSON) throws -> (status: Int, body: JSON) {
