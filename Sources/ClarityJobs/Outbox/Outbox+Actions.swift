@@ -106,7 +106,7 @@ extension Outbox {
     /// The sends of a sample's batch that may be stored, as an SQL expression; 0 if the backend said
     /// that it does not have the upload.
     private static let answeredSends = """
-        coalesce((SELECT iif(coalesce(reason, '') = '\(Outbox.unknownReason)', 0, min(sends, 1))
+        coalesce((SELECT CASE reason WHEN '\(Outbox.unknownReason)' THEN 0 ELSE min(sends, 1) END
             FROM batches WHERE id = batch_id), 0)
         """
 
