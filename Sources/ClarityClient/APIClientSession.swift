@@ -207,11 +207,10 @@ extension Session {
 
 extension APIError {
     /// The status of an answer to a renewal that may mean an outage or an expired refresh token;
-    /// `nil` for other errors.
+    /// `nil` for other errors. That is 500: a gateway's 502 and 504, and 503, are outages.
     fileprivate var troubleStatus: Int? {
         switch self {
-        case .server(let status, _), .unavailable(let status): status
-        case .renewalUnclear: 500
+        case .server(500, _), .renewalUnclear: 500
         default: nil
         }
     }

@@ -52,8 +52,8 @@ import Testing
         #expect(try world.health().outbox.prove().findings == [], "\(text)")
     }
 
-    /// Checks that every record of the script's exports is counted exactly once, both in the import
-    /// ledger and in the counts of the attempts.
+    /// Checks that the attempts count every record that they read, and the sums of the outbox every
+    /// record once: those of the second export, which has more, and what the first one queued.
     private func checkReadings(
         _ world: MonthWorld, _ sums: OutboxArithmetic, _ text: String
     ) throws {
@@ -62,21 +62,24 @@ import Testing
         let knownDays = first.days.upperBound - second.days.lowerBound
         let heartRates = first.heartRates.count + second.heartRates.count
         let days = first.days.count + second.days.count
-        let expected: [(ReadingCounts.Name, String, Int)] = [
-            (.read, "samples_read", first.records + second.records),
-            (.queued, "samples_queued", heartRates - overlap),
-            (.known, "samples_duplicate", overlap),
-            (.folded, "samples_folded", first.stepRecords + second.stepRecords),
-            (.unmapped, "samples_kept_here", first.unmapped + second.unmapped),
-            (.refused, "samples_refused", 0), (.paired, "samples_paired", 0),
-            (.repeated, "samples_repeated", 0), (.made, "metrics_made", days),
-            (.madeQueued, "metrics_queued", days - knownDays),
-            (.madeKnown, "metrics_known", knownDays),
-            (.madeReplaced, "metrics_replaced", 0), (.madeCorrected, "metrics_corrected", 0),
+        let distinct = heartRates - overlap + second.stepRecords + second.unmapped
+        let expected: [(ReadingCounts.Name, once: Int, String, read: Int)] = [
+            (.read, distinct, "samples_read", first.records + second.records),
+            (.queued, heartRates - overlap, "samples_queued", heartRates - overlap),
+            (.known, 0, "samples_duplicate", overlap),
+            (.folded, second.stepRecords, "samples_folded", first.stepRecords + second.stepRecords),
+            (.unmapped, second.unmapped, "samples_kept_here", first.unmapped + second.unmapped),
+            (.refused, 0, "samples_refused", 0), (.paired, 0, "samples_paired", 0),
+            (.repeated, 0, "samples_repeated", 0),
+            (.made, days - knownDays, "metrics_made", days),
+            (.madeQueued, days - knownDays, "metrics_queued", days - knownDays),
+            (.madeKnown, 0, "metrics_known", knownDays),
+            (.madeReplaced, 0, "metrics_replaced", 0),
+            (.madeCorrected, 0, "metrics_corrected", 0),
         ]
-        for (name, told, count) in expected {
-            #expect(sums.counts[name] == Int64(count), "\(name)\n\(text)")
-            #expect(world.counted[told] == Int64(count), "\(told)\n\(text)")
+        for (name, once, told, read) in expected {
+            #expect(sums.counts[name] == Int64(once), "\(name)\n\(text)")
+            #expect(world.counted[told] == Int64(read), "\(told)\n\(text)")
         }
         #expect(sums.isBalanced, "\(text)")
     }
