@@ -63,7 +63,9 @@ enum Program {
             Console.fault("clarity-jobs: cannot write to standard output: \(problem)")
             return status.joined(with: .disk)
         } catch {
-            let lines = error.lines.map { $0.namingAccount(arguments["account"]) }
+            // The `--account` of `init` asks whether there is an account, and names none.
+            let account = arguments.path == ["init"] ? nil : arguments["account"]
+            let lines = error.lines.map { $0.namingAccount(account) }
             for (index, line) in lines.enumerated() {
                 let isPlace = error.status == .faultyInput
                 Console.fault(index == 0 && !isPlace ? "clarity-jobs: \(line)" : line)

@@ -23,8 +23,8 @@ enum RunText {
     /// Returns what a run did, why it did not do more, and what it waits for; may be empty.
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
         let waits = deferrals.map { "waits: \(line($0))" }
-        // A row of zeros beside a failure says nothing.
-        let counts = run.failure != nil && run.tally.isOfNothing ? "" : run.tally.summary
+        // A row of zeros beside a failure says nothing, and neither do counts that are missing.
+        let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
         return ([counts, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }

@@ -33,7 +33,8 @@ struct FirstDayProgramTests {
         [
             "init", "--backend", playground.url, "--email", Self.address, "--path",
             "\(playground.folder.path)/export.xml", "--time-zone", "Europe/London", "--hours",
-            "always", "--start", "none", "--source", "apple-health-export",
+            "always", "--start", "none", "--source", "apple-health-export", "--config",
+            playground.jobFilePath,
         ] + account
     }
 
