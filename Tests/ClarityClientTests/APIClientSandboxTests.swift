@@ -153,7 +153,11 @@ struct APIClientSandboxTests {
                 }
 
                 #expect(met == (service.isMeasured ? .notFound : nil))
-                #expect(status == (service.isMeasured ? .notFound : nil))
+                if case .knownFault(let fault, status: let number) = status {
+                    #expect(service.isMeasured && fault.subject == "insights" && number == 404)
+                } else {
+                    #expect(!service.isMeasured && status == nil)
+                }
             }
         }
     }

@@ -75,7 +75,7 @@ struct SingleFaultTests {
         let holder = try await scene.takeTurn()
         let isBack = try await scene.startsAgain(within: .seconds(5))
         let status = try await scene.run("status", "--quiet")
-        let notified = try await scene.run("run", "--due")
+        let notified = try await scene.run("run", "notify")
         holder.close()
         let isBackLater = try await scene.startsAgain(within: .seconds(5))
 

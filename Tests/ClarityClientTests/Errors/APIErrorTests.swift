@@ -128,6 +128,9 @@ struct APIErrorTests {
         Row(
             .forbidden, .fail, .credential,
             "the backend does not allow this to the account (403)"),
+        Row(
+            .withoutSession(.sessionEnded), .endSession, .credential,
+            "the session has ended; run `clarity-jobs auth login`"),
     ]
 
     static let answerRows = [
@@ -179,6 +182,10 @@ struct APIErrorTests {
         Row(
             .server(status: 503, after: .seconds(120)), .snooze, after: .seconds(120), .unreachable,
             "the backend is out of order (503)"),
+        Row(
+            .knownFault(KnownFault(subject: "rivers", words: "it has none (500)"), status: 500),
+            .retry, .unreachable,
+            "a known fault of the backend, nothing for you to mend: it has none (500)"),
         Row(
             .unavailable(status: 400), .retry, tries: 3, .unreachable,
             "what the backend keeps its data in is out of order (400)"),
@@ -240,7 +247,8 @@ struct APIErrorTests {
     @Test func `every error is in the table`() {
         let names = APIErrorTests.rows.map { "\($0.error)".prefix { $0 != "(" } }
 
-        #expect(Set(names).count == 44)
+        // All but `limitReached`, which is the only one with an outcome of another kind.
+        #expect(Set(names).count == 48)
     }
 
     static let transportRows: [(TransportError, APIError)] = [

@@ -37,7 +37,6 @@ import Testing
             "<ActivitySummary x='\(heartRate())'></ActivitySummary>" + heartRate(),
             ["raw less-than sign": 1]
         ),
-        (heartRate() + "<Workouts/><Recorder type='x'/><RecordX/>", [:]),
         (heartRate() + "<!DOCTYPE x>", ["malformed document type": 1]),
     ])
     func `a record is read in spite of what is wrong around it`(
@@ -49,6 +48,18 @@ import Testing
         #expect(result.report.malformations == malformations)
         #expect(result.report.recordsRead == 1)
         #expect(result.report.brokeAt == nil)
+    }
+
+    @Test func `an element whose name begins like a record's is an unknown element`() throws {
+        let result = try reading(
+            body: heartRate() + "<Workouts/><Recorder type='x'/><RecordX/>")
+        let report = result.report
+
+        // Each counts as read, and none has a date.
+        #expect(result.samples == [.heartRate(61)])
+        #expect(report.recordsRead == 4 && report.unexplained == 0)
+        #expect(report.refused == ["unknown element without a date, or too long": 3])
+        #expect(report.malformations == [:] && report.brokeAt == nil)
     }
 
     @Test(arguments: [

@@ -19,7 +19,8 @@ import Testing
 
     /// Writes an export with the watch's steps in the 600 seconds from 08:00 on.
     private func export(
-        _ steps: Int, name: String = "export.xml", madeOn date: String = "2024-02-09"
+        _ steps: Int, name: String = "export.xml", madeOn date: String = "2024-02-09",
+        and other: String = ""
     )
         throws -> SourceEntry
     {
@@ -28,7 +29,8 @@ import Testing
             + #"value="\#(steps)" startDate="2024-02-06 08:00:00 +0000" "#
             + #"endDate="2024-02-06 08:10:00 +0000"/>"#
         let text =
-            #"<HealthData><ExportDate value="\#(date) 12:00:00 +0000"/>\#(record)</HealthData>"#
+            #"<HealthData><ExportDate value="\#(date) 12:00:00 +0000"/>\#(record)\#(other)"#
+            + "</HealthData>"
         return try origin(.appleHealthExport, name, text)
     }
 
@@ -197,11 +199,9 @@ import Testing
         let zeros =
             #"<ActivitySummary dateComponents="2024-02-05" activeEnergyBurned="0" "#
             + #"activeEnergyBurnedUnit="kcal" appleExerciseTime="0"/>"#
-        let text =
-            #"<HealthData><ExportDate value="2024-02-09 12:00:00 +0000"/>\#(zeros)</HealthData>"#
         try read(try points(minutes))
         try read(try export(1000))
-        try read(try origin(.appleHealthExport, "zeros.xml", text))
+        try read(try export(1000, name: "zeros.xml", and: zeros))
 
         let proof = try bench.store().outbox.prove()
         let sums = try bench.store().outbox.arithmetic()

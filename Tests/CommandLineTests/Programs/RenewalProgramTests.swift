@@ -109,7 +109,21 @@ struct RenewalProgramTests {
 
     // MARK: a session that may have ended
 
-    private static let deployed = ["--dialect", "loop", "--quirks", "measured"]
+    /// A home with the jobs that need nothing but a session: no other run waits at `run --due`.
+    private func readersOnly() async throws -> Playground {
+        try await Playground(
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured"]
+        ) { url, _ in
+            """
+            version: 1
+            backend: { url: "\(url)", retry_wait: 1ms }
+            jobs:
+              - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: 4h } }
+              - { id: insights, kind: insight-history, schedule: { every: 12h } }
+
+            """
+        }
+    }
 
     /// Records two renewals that the backend answered with an error 1,000 s ago, as jobs of that time
     /// did.
@@ -123,7 +137,7 @@ struct RenewalProgramTests {
     }
 
     @Test func `a session whose renewal is refused for long does not look alive`() async throws {
-        let playground = try await Playground(sandboxOptions: Self.deployed)
+        let playground = try await readersOnly()
         try await playground.logIn()
         try await playground.sandbox?.expireAllTokens()
         let since = try refuseEarlier(playground)
@@ -165,7 +179,7 @@ struct RenewalProgramTests {
     }
 
     @Test func `an outage that looked like an ended session ends without a login`() async throws {
-        let playground = try await Playground(sandboxOptions: Self.deployed)
+        let playground = try await readersOnly()
         let sandbox = try #require(playground.sandbox)
         try await playground.logIn()
         try await sandbox.expireTokens()

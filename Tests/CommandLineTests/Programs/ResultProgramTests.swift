@@ -304,7 +304,7 @@ struct ResultProgramTests {
             try await playground.logIn()
         }
 
-        try await addVerification(to: &outputs)
+        try await addMailedCodes(to: &outputs)
         let found = try await faults(of: outputs, in: playground)
         #expect(found == [])
         let filled = Set(outputs.filter { !["", "[]\n"].contains($0.text) }.map(\.entry))
@@ -319,22 +319,36 @@ struct ResultProgramTests {
             declared.subtracting(filled) == ["audit", "audit.line"])
     }
 
-    /// Runs `auth verify` with the codes that the backend has mailed.
-    private func addVerification(to outputs: inout [Output]) async throws {
+    /// Runs the commands that have codes mailed, or that take them.
+    private func addMailedCodes(to outputs: inout [Output]) async throws {
         let playground = try await Playground(sandboxOptions: ["--dialect", "loop"])
         let port = try #require(playground.sandbox).port
-        for (form, entry) in [("json", "auth-verify"), ("ndjson", "auth-verify.line")] {
+        for (form, ending) in [("json", ""), ("ndjson", ".line")] {
             let email = "\(form)@example.com"
+            func code() async throws -> String {
+                let mail = try JSONValue(
+                    try await LoopbackRequest.send("GET", "/_sandbox/mail", port: port))["mail"]
+                return try #require(mail.elements.first { $0["to"].text == email }?["code"].text)
+            }
+            func output(
+                _ action: String, _ words: [String] = [], input: String = ""
+            ) async throws -> Output {
+                let result = try await playground.start(
+                    ["auth", action, "--email", email, "-o", form] + words
+                ).finish(input: input)
+                #expect(result.status == 0, "\(result.errors)")
+                return Output(entry: "auth-\(action)\(ending)", text: result.output)
+            }
             _ = try await playground.run(
                 "auth", "register", "--email", email, "--first-name", "New", "--last-name",
                 "Person", "--accept-terms", "--password-stdin", input: "Invented-Passw0rd!\n")
-            let mail = try JSONValue(
-                try await LoopbackRequest.send("GET", "/_sandbox/mail", port: port))["mail"]
-            let code = try #require(mail.elements.first { $0["to"].text == email }?["code"].text)
-            let result = try await playground.run(
-                "auth", "verify", "--email", email, "--code", code, "-o", form)
-            #expect(result.status == 0, "\(result.errors)")
-            outputs.append(Output(entry: entry, text: result.output))
+            outputs.append(try await output("resend-code"))
+            outputs.append(try await output("verify", ["--code", try await code()]))
+            outputs.append(try await output("reset-password"))
+            outputs.append(
+                try await output(
+                    "reset-password", ["--code", try await code(), "--password-stdin"],
+                    input: "Another-Passw0rd!\n"))
         }
     }
 
