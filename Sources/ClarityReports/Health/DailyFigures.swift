@@ -40,7 +40,17 @@ struct DayFigure: Hashable {
 /// they overlap by more than half of the shorter one. Only one version counts: the one with the
 /// later `asOf`, else the one with the larger amount. If a record covers the whole activity of a
 /// day, its total is the day's total: single values of the same day are not added to it.
+///
+/// Averages and sums of the same time are versions too: those with the latest `asOf` count.
 struct DailyFigures {
+    /// What versions of a value for a time have in common.
+    private struct Slot: Hashable {
+        var start: Instant
+        var end: Instant
+        var measures: [Measure]
+    }
+
+
     /// The shortest activity that counts as a whole day: 18 hours. The shortest day has 23 hours.
     private static let wholeDay = Duration.seconds(18 * 3600)
     /// Returns how long before a date a record of that date may begin.
@@ -59,6 +69,7 @@ struct DailyFigures {
     private var days: LocalDays
     private var parts: [Measure: [Int: DayFigure]] = [:]
     private var wholes: [MetricRecord] = []
+    private var versions: [Slot: [MetricRecord]] = [:]
 
     init(_ group: MetricGroup, in zone: Zone) {
         self.group = group
@@ -91,6 +102,15 @@ struct DailyFigures {
             wholes.append(record)
             return
         }
+        guard let asOf = record.asOf else { return addPart(record) }
+        let slot = Slot(
+            start: record.start, end: record.end, measures: record.numbers.entries.map(\.measure))
+        let known = versions[slot]?.first?.asOf ?? asOf
+        guard known <= asOf else { return }
+        versions[slot] = (known < asOf ? [] : versions[slot] ?? []) + [record]
+    }
+
+    private mutating func addPart(_ record: MetricRecord) {
         let day = number(at: record.start)
         for entry in record.numbers.entries {
             DailyFigures.add(entry.number, of: entry.measure, on: day, to: &parts)
@@ -99,6 +119,8 @@ struct DailyFigures {
 
     /// Returns the days of each measure in ascending order, without the days that have no value.
     mutating func figures() -> [Measure: [DayFigure]] {
+        for record in versions.values.joined() { addPart(record) }
+        versions = [:]
         var result: [Measure: [Int: DayFigure]] = [:]
         for record in DailyFigures.latest(of: wholes) {
             let day = day(of: record)

@@ -56,6 +56,29 @@ import Testing
         #expect(found[.heartRate]?.last?.value(of: .heartRate) == 85)
     }
 
+    @Test func `of an hour's averages those of the latest file count, in any order`() throws {
+        let (early, late) = (
+            try instant("2026-01-05T09:30:00Z"), try instant("2026-01-05T12:00:00Z")
+        )
+        let records = [
+            try record("2026-01-05T08:00:00Z", asOf: early, [.heartRate: 72]),
+            try record("2026-01-05T08:00:00Z", asOf: late, [.heartRate: 75]),
+            // Another source in the same file, another hour, and a reading.
+            try record("2026-01-05T08:00:00Z", asOf: late, [.heartRate: 77]),
+            try record("2026-01-05T09:00:00Z", asOf: early, [.heartRate: 80]),
+            try record("2026-01-05T08:00:00Z", [.heartRate: 60]),
+            try record("2026-01-05T08:00:00Z", asOf: early, [.restingHeartRate: 50]),
+        ]
+
+        for found in [figures(.heartRate, records), figures(.heartRate, records.reversed())] {
+            #expect(
+                found[.heartRate] == [
+                    DayFigure(day: Self.day, count: 4, least: 60, most: 80, sum: 292)
+                ])
+            #expect(found[.restingHeartRate]?.map(\.sum) == [50])
+        }
+    }
+
     @Test func `parts of a day are added up`() throws {
         let found = figures(
             .activity,
