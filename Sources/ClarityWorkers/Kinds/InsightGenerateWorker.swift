@@ -38,6 +38,8 @@ struct InsightGenerateWorker: KindWorker {
             try await PollSchedule.run(context, waitsFirst: hasBegun) { try await making.round() }
         }
         if let wait = making.wait {
+            // A stop cut the looking short; whoever starts the run next goes on with it.
+            try context.checkTime()
             return .snooze(
                 after: wait,
                 Failure(.work, "an insight was asked for and is not there yet"))
