@@ -18,6 +18,10 @@ public enum SourceError: Error, Hashable, Sendable {
     case notAFolder(path: String)
     /// A folder where one file should be named.
     case notOneFile(path: String)
+    /// A symbolic link where none is followed.
+    case symbolicLink(path: String)
+    /// A file with a second name, which may be in somebody else's folder.
+    case hardLink(path: String)
     /// A file that is larger than the limit for its kind.
     case tooLarge(path: String, limit: Int)
     /// Not a file of Health Auto Export.
@@ -43,6 +47,12 @@ extension SourceError: CustomStringConvertible {
             "`\(path)` has no Apple Health export in it (an xml file whose root is `HealthData`)"
         case .notAFolder(let path): "`\(path)` is no folder"
         case .notOneFile(let path): "`\(path)` is a folder; name a file in it"
+        case .symbolicLink(let path):
+            "`\(path)` is a symbolic link, which could lead to somebody else's data; put what it "
+                + "leads to there, or name that path in the job file"
+        case .hardLink(let path):
+            "`\(path)` has another name (a hard link), so it may be somebody else's; put a copy "
+                + "there"
         case .tooLarge(let path, let limit):
             "`\(path)` has more than \(limit >> 20) MiB; split it"
         case .notAnAutoExport(let path): "`\(path)` is no file of Health Auto Export"

@@ -140,7 +140,8 @@ extension SourceError {
     var failure: Failure {
         switch self {
         case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
-            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge, .otherTimeZone:
+            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge, .otherTimeZone, .symbolicLink,
+            .hardLink:
             Failure(.configuration, description)
         case .empty, .damaged: Failure(.work, description)
         case .unreadable: Failure(.disk, description)

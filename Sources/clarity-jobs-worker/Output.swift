@@ -103,7 +103,7 @@ extension ExitStatus {
             case .otherTimeZone: .configuration
             case .notAFile, .notAFolder, .notOneFile, .empty, .notAnExport, .notAnAutoExport,
                 .noExportInside,
-                .unknownKind, .tooLarge, .damaged:
+                .unknownKind, .tooLarge, .damaged, .symbolicLink, .hardLink:
                 .faultyInput
             }
     }

@@ -62,6 +62,9 @@ struct AccountAssembly {
             }
         }
         for (key, value) in settings where key.hasSuffix(".path") {
+            if key.hasPrefix("sources.") {
+                settings["\(key.dropLast("path".count))beneath"] = AccountAssembly.shared(value)
+            }
             settings[key] = value.replacing(AccountDeclaration.placeholder, with: id.rawValue)
         }
         if let zone = draft.timeZone?.value {
@@ -75,6 +78,16 @@ struct AccountAssembly {
         return AccountDeclaration(
             id: id, login: draft.login?.value, isEnabled: draft.isEnabled, settings: settings,
             jobs: jobs.all, disabled: jobs.disabled)
+    }
+
+    /// Returns the folder above the part of a source's path that belongs to the account, which
+    /// begins with the component that has the placeholder: the worker follows no link below it. A
+    /// path without a placeholder is the account's own from the root on.
+    private static func shared(_ path: String) -> String {
+        guard let own = path.firstRange(of: AccountDeclaration.placeholder),
+            let slash = path[..<own.lowerBound].lastIndex(of: "/"), slash > path.startIndex
+        else { return "/" }
+        return String(path[..<slash])
     }
 
     /// Reports ids, logins and sources that several accounts have. Those of an account that was not

@@ -31,11 +31,16 @@ public struct SourceStamp: Hashable, Sendable {
 
     /// Reads the stamp of the regular file at `path`; `nil` if there is none.
     ///
-    /// - Parameter reader: what else decides what a reading finds, such as the version of the
-    ///   reader.
-    public init?(path: String, reader: String, at now: Instant) {
+    /// - Parameters:
+    ///   - folder: the descriptor of the folder in which `path` is a name that is no link; without
+    ///     one, links are followed.
+    ///   - reader: what else decides what a reading finds, such as the version of the reader.
+    public init?(path: String, in folder: Int32? = nil, reader: String, at now: Instant) {
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let flags = folder == nil ? 0 : AT_SYMLINK_NOFOLLOW
+        guard fstatat(folder ?? AT_FDCWD, path, &status, flags) == 0,
+            status.st_mode & S_IFMT == S_IFREG
+        else { return nil }
         let changedAt = Instant(
             millisecondsSince1970: Int64(status.st_ctim.tv_sec) * 1000
                 + Int64(status.st_ctim.tv_nsec) / 1_000_000)

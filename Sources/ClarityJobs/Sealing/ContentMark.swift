@@ -22,7 +22,7 @@ public struct ContentMark: Hashable, Sendable {
         self.code = code
     }
 
-    /// Computes the mark of the file at `path` from the disk.
+    /// Computes the mark of an open file from its reading position on.
     ///
     /// Returns `nil` if the file cannot be read, or `isStopped` returns true.
     ///
@@ -30,11 +30,9 @@ public struct ContentMark: Hashable, Sendable {
     ///   - other: the mark to compare with, whose key is reused; `nil` for a new key.
     ///   - isStopped: called after each piece of 256 KiB.
     public init?(
-        ofFile path: String, like other: ContentMark?, isStopped: () throws -> Bool
+        of descriptor: Int32, like other: ContentMark?, isStopped: () throws -> Bool
     ) rethrows {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0, sodium_init() >= 0 else { return nil }
-        defer { close(descriptor) }
+        guard sodium_init() >= 0 else { return nil }
         key = other?.key ?? Array(Sealer.nonces(2).prefix(ContentMark.keyCount))
         var state = crypto_onetimeauth_state()
         crypto_onetimeauth_init(&state, key)

@@ -18,11 +18,15 @@ struct AppleHealthExport: Sendable {
     var since: Instant?
     /// The months that an earlier reading brought.
     var known = KnownMonths()
+    /// Where links in `path` are followed.
+    var links = SourcePlace.Links.followed
 
-    /// Returns the file that is read for the export at `path`: the one in the folder there,
-    /// otherwise `path` itself, whatever it is.
-    static func file(at path: String) -> String {
-        do throws(SourceError) { return try ExportSource.file(at: path) } catch { return path }
+    /// The file or folder.
+    private var root: SourcePlace { SourcePlace(path, links) }
+
+    /// The file that is read: the export in the folder, otherwise `path` itself, whatever it is.
+    var place: SourcePlace {
+        do throws(SourceError) { return try ExportSource.file(at: root) } catch { return root }
     }
 
     /// Passes each sample to `each` and returns the report of all records.
@@ -37,7 +41,7 @@ struct AppleHealthExport: Sendable {
     ///   which stop the reading.
     func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
         var reading = ExportReading(
-            source: try ExportSource.open(path: path),
+            source: try ExportSource.open(root),
             mapper: RecordMapper(
                 now: now, rules: rules,
                 collector: ArchiveCollector(key: known.key, known: .months(known.months))),
@@ -54,7 +58,7 @@ struct AppleHealthExport: Sendable {
     /// - Throws: as `read`.
     func lookThrough(_ key: [UInt8], progress: ProgressHandler?) throws -> ArchiveCollector? {
         var reading = ExportReading(
-            source: try ExportSource.open(path: path),
+            source: try ExportSource.open(root),
             mapper: ExportArchiving(ArchiveCollector(key: key, known: .all)), progress: progress)
         var report = try reading.run { _, _ in }
         try addRoutes(to: &report, progress)
@@ -72,7 +76,7 @@ struct AppleHealthExport: Sendable {
         let done = SourceProgress(
             bytesRead: report.bytesRead, bytesTotal: report.bytesRead,
             recordsRead: report.recordsRead)
-        try RouteFiles(path: path).forEach { name, text in
+        try RouteFiles(place: root).forEach { name, text in
             try progress?(done)
             let refused = text.map { text in
                 RoutePoint.forEach(in: text) { point in

@@ -3,12 +3,13 @@
 /// Finds the text of an export: in the zip archive that the phone makes, in the folder in it, or
 /// in a plain file.
 enum ExportSource {
-    /// Opens the file or folder at `path` and checks its first bytes.
+    /// Opens a file or folder and checks its first bytes.
     ///
     /// - Throws: `SourceError` if there is no export.
-    static func open(path: String) throws(SourceError) -> any ByteSource {
-        let file = try OpenFile(path: path)
-        if file.isFolder { return try inFolder(path) }
+    static func open(_ place: SourcePlace) throws(SourceError) -> any ByteSource {
+        let path = place.path
+        let file = try OpenFile(place)
+        if file.isFolder { return try inFolder(place) }
         try file.checkHasContents()
         let head = try file.head(ExportSignature.length)
         if head.withUnsafeBufferPointer(ExportSignature.isZip) {
@@ -20,55 +21,57 @@ enum ExportSource {
         return ReadAheadSource(FileSource(file))
     }
 
-    /// Returns the file at `path`, or the export in the folder there.
+    /// Returns the file at `place`, or the export in the folder there.
     ///
     /// - Throws: `SourceError` for a folder without an export.
-    static func file(at path: String) throws(SourceError) -> String {
-        guard try OpenFile(path: path).isFolder else { return path }
-        return try export(among: try entries(path), in: path).path
+    static func file(at place: SourcePlace) throws(SourceError) -> SourcePlace {
+        guard try OpenFile(place).isFolder else { return place }
+        let folder = try OpenFolder(place)
+        return place.inside(try export(among: try entries(folder), in: folder).name)
     }
 
-    private static func inFolder(_ path: String) throws(SourceError) -> any ByteSource {
-        let names = try entries(path)
-        let found = try export(among: names, in: path)
+    private static func inFolder(_ place: SourcePlace) throws(SourceError) -> any ByteSource {
+        let folder = try OpenFolder(place)
+        let names = try entries(folder)
+        let found = try export(among: names, in: folder)
         return ReadAheadSource(
-            FileSource(found.file, attachments: attachments(path, names, except: found.name)))
+            FileSource(found.file, attachments: attachments(folder, names, except: found.name)))
     }
 
     /// Returns the first export among the xml files of a folder, by name.
+    ///
+    /// A file that cannot be read may be beside a sound export. Without one, a link is named.
     private static func export(
-        among names: [String], in path: String
-    ) throws(SourceError) -> (name: String, path: String, file: OpenFile) {
-        for name in names.sorted() where name.lowercased().hasSuffix(".xml") {
-            if let file = openExport("\(path)/\(name)") { return (name, "\(path)/\(name)", file) }
+        among names: [String], in folder: OpenFolder
+    ) throws(SourceError) -> (name: String, file: OpenFile) {
+        var refused: SourceError?
+        for name in names where name.lowercased().hasSuffix(".xml") {
+            do throws(SourceError) {
+                let file = try OpenFile(name, in: folder)
+                guard file.isRegular, file.size > 0 else { continue }
+                let isExport = try file.head(ExportSignature.length)
+                    .withUnsafeBufferPointer(ExportSignature.isExport)
+                if isExport { return (name, file) }
+            } catch {
+                switch error {
+                case .symbolicLink, .hardLink: refused = refused ?? error
+                default: continue
+                }
+            }
         }
-        throw .noExportInside(path: path)
-    }
-
-    /// Returns the file if it can be read and is an export.
-    private static func openExport(_ path: String) -> OpenFile? {
-        do throws(SourceError) {
-            let file = try OpenFile(path: path)
-            guard file.isRegular, file.size > 0 else { return nil }
-            let isExport = try file.head(ExportSignature.length)
-                .withUnsafeBufferPointer(ExportSignature.isExport)
-            return isExport ? file : nil
-        } catch {
-            // It may be a dangling link beside a sound export.
-            return nil
-        }
+        throw refused ?? .noExportInside(path: folder.path)
     }
 
     /// Counts the files beside the export, in its folder and in that folder's folders. A folder
     /// that cannot be listed counts like a file.
     private static func attachments(
-        _ path: String, _ names: [String], except export: String
+        _ folder: OpenFolder, _ names: [String], except export: String
     ) -> [String: Int64] {
         var counts: [String: Int64] = [:]
         func count(_ name: String) { Attachments.count(Array(name.utf8), in: &counts) }
         for name in names where name != export {
-            do {
-                try entries("\(path)/\(name)").forEach(count)
+            do throws(SourceError) {
+                try entries(try OpenFolder(name, below: folder, O_RDONLY)).forEach(count)
             } catch {
                 count(name)
             }
@@ -76,20 +79,9 @@ enum ExportSource {
         return counts
     }
 
-    /// Returns the names in a folder, without those that begin with a dot.
-    static func entries(_ path: String) throws(SourceError) -> [String] {
-        guard let folder = opendir(path) else {
-            throw .unreadable(path: path, reason: String(cString: strerror(errno)).lowercased())
-        }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if !name.hasPrefix(".") { names.append(name) }
-        }
-        return names
+    /// Returns the names in a folder, without those that begin with a dot, in order.
+    static func entries(_ folder: OpenFolder) throws(SourceError) -> [String] {
+        try folder.names { !$0.hasPrefix(".") }
     }
 }
 

@@ -1,23 +1,24 @@
 import CArchive
+import Glibc
 
 /// The GPX files of workout routes beside the text of an export.
 struct RouteFiles {
     /// The most bytes of one file: 64 MiB, some 300,000 points. A longer file is left out.
     private static let longest: Int64 = 64 << 20
 
-    /// The path of the export: a zip archive or a folder.
-    let path: String
+    /// The export: a zip archive or a folder.
+    let place: SourcePlace
 
     /// Passes the text of each file to `each`, with the name by which a workout refers to it; `nil`
     /// for a file that cannot be read.
     ///
     /// - Throws: `SourceError` if the archive or the folder cannot be opened; the errors of `each`.
     func forEach(_ each: (_ name: String, _ text: [UInt8]?) throws -> Void) throws {
-        let file = try OpenFile(path: path)
+        let file = try OpenFile(place)
         if file.isFolder { return try forEach(inFolder: each) }
         let head = try file.head(ExportSignature.length)
         guard head.withUnsafeBufferPointer(ExportSignature.isZip) else { return }
-        let members = try ArchiveMembers(file, path: path)
+        let members = try ArchiveMembers(file, path: place.path)
         while try advance(members) {
             guard let name = members.name, Attachments(name: name) == .workoutRoutes else {
                 continue
@@ -29,15 +30,18 @@ struct RouteFiles {
     private func forEach(
         inFolder each: (_ name: String, _ text: [UInt8]?) throws -> Void
     ) throws {
-        for folder in try ExportSource.entries(path).sorted() {
+        let root = try OpenFolder(place)
+        for folderName in try ExportSource.entries(root) {
+            let folder: OpenFolder
             let names: [String]
             do throws(SourceError) {
-                names = try ExportSource.entries("\(path)/\(folder)")
+                folder = try OpenFolder(folderName, below: root, O_RDONLY)
+                names = try ExportSource.entries(folder)
             } catch {
                 continue  // A file, or a folder that the reading has counted as one.
             }
-            for name in names.sorted() where Attachments(name: Array(name.utf8)) == .workoutRoutes {
-                try each("/\(folder)/\(name)", text(ofFile: "\(path)/\(folder)/\(name)"))
+            for name in names where Attachments(name: Array(name.utf8)) == .workoutRoutes {
+                try each("/\(folderName)/\(name)", text(ofFile: name, in: folder))
             }
         }
     }
@@ -64,9 +68,10 @@ struct RouteFiles {
         }
     }
 
-    private func text(ofFile path: String) -> [UInt8]? {
+    private func text(ofFile name: String, in folder: OpenFolder) -> [UInt8]? {
         do throws(SourceError) {
-            return try RegularFile(path: path).bytes(atMost: Int(RouteFiles.longest))
+            return try RegularFile(try OpenFile(name, in: folder)).bytes(
+                atMost: Int(RouteFiles.longest))
         } catch {
             return nil
         }

@@ -9,19 +9,32 @@ final class OpenFile {
     let path: String
     let status: stat
 
-    /// Opens `path` for reading, without waiting for a pipe or a device.
+    /// Opens `path` for reading, wherever it leads, without waiting for a pipe or a device.
     ///
     /// - Throws: `SourceError.missing`, `noPermission`, `unreadable`.
-    convenience init(path: String) throws(SourceError) {
-        try self.init(
-            descriptor: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path: path)
+    convenience init(path: String) throws(SourceError) { try self.init(SourcePlace(path)) }
+
+    /// Opens a file for reading; its path is followed as far as the place allows.
+    ///
+    /// - Throws: `SourceError.missing`, `noPermission`, `symbolicLink`, `hardLink`, `unreadable`.
+    convenience init(_ place: SourcePlace) throws(SourceError) {
+        if let (folder, name) = try place.parent() {
+            try self.init(name, in: folder)
+        } else {
+            let descriptor = open(place.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            try self.init(descriptor: descriptor, path: place.path)
+        }
     }
 
-    /// Opens the file `name` of a folder, unless it is a symbolic link.
+    /// Opens the file `name` of a folder, unless it is a symbolic link or may belong to somebody
+    /// else.
     convenience init(_ name: String, in folder: OpenFolder) throws(SourceError) {
+        let path = folder.place.inside(name).path
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
-        try self.init(
-            descriptor: openat(folder.descriptor, name, flags), path: "\(folder.path)/\(name)")
+        let descriptor = openat(folder.descriptor, name, flags)
+        if descriptor < 0, errno == ELOOP { throw .symbolicLink(path: path) }
+        try self.init(descriptor: descriptor, path: path)
+        guard !folder.isForeign(status) else { throw .hardLink(path: path) }
     }
 
     private init(descriptor: Int32, path: String) throws(SourceError) {

@@ -5,15 +5,49 @@ final class OpenFolder {
     /// The most names that are listed; the others wait for the next time.
     static let mostNames = 100_000
 
-    let path: String
+    /// O_PATH of open(2), which Glibc's module leaves out: a folder that may be entered need not be
+    /// readable. The number is that of all machines that Swift runs on.
+    static let passing: Int32 = 0o10_000_000
+
+    let place: SourcePlace
     let descriptor: Int32
 
-    /// Opens the folder at `path`.
+    var path: String { place.path }
+
+    /// Opens a folder; its path is followed as far as the place allows.
     ///
-    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
-    convenience init(path: String) throws(SourceError) {
-        try self.init(
-            descriptor: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path: path)
+    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `symbolicLink`, `unreadable`.
+    convenience init(_ place: SourcePlace) throws(SourceError) {
+        if let (folder, name) = try place.parent() {
+            try self.init(name, below: folder, O_RDONLY)
+        } else {
+            let descriptor = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            try self.init(descriptor: descriptor, place: place)
+        }
+    }
+
+    /// Opens a folder whose whole path may be followed, for reaching what is below it.
+    convenience init(passing place: SourcePlace) throws(SourceError) {
+        let descriptor = open(place.path, OpenFolder.passing | O_DIRECTORY | O_CLOEXEC)
+        try self.init(descriptor: descriptor, place: place)
+    }
+
+    /// Opens the folder `name` of a folder, unless it is a symbolic link.
+    convenience init(
+        _ name: String, below folder: OpenFolder, _ access: Int32
+    ) throws(SourceError) {
+        let place = folder.place.inside(name)
+        let flags = access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = openat(folder.descriptor, name, flags)
+        if descriptor < 0, errno == ENOTDIR || errno == ELOOP {
+            var status = stat()
+            let isKnown = fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            guard isKnown, status.st_mode & S_IFMT == S_IFLNK else {
+                throw .notAFolder(path: place.path)
+            }
+            throw .symbolicLink(path: place.path)
+        }
+        try self.init(descriptor: descriptor, place: place)
     }
 
     /// Opens the folder `name` of a folder, unless it is a symbolic link. With `makes`, creates it
@@ -24,21 +58,30 @@ final class OpenFolder {
             throw SourceError(opening: path, errno)
         }
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-        try self.init(descriptor: openat(folder.descriptor, name, flags), path: path)
+        try self.init(
+            descriptor: openat(folder.descriptor, name, flags), place: folder.place.inside(name))
     }
 
-    private init(descriptor: Int32, path: String) throws(SourceError) {
+    private init(descriptor: Int32, place: SourcePlace) throws(SourceError) {
         guard descriptor >= 0 else {
             switch errno {
-            case ENOTDIR, ELOOP: throw .notAFolder(path: path)
-            case let code: throw SourceError(opening: path, code)
+            case ENOTDIR, ELOOP: throw .notAFolder(path: place.path)
+            case let code: throw SourceError(opening: place.path, code)
             }
         }
         self.descriptor = descriptor
-        self.path = path
+        self.place = place
     }
 
     deinit { close(descriptor) }
+
+    /// Whether a file in the folder may belong to somebody else, because it has another name as
+    /// well: any such file of an account, otherwise one that the folder's owner does not own.
+    func isForeign(_ file: stat) -> Bool {
+        guard file.st_mode & S_IFMT == S_IFREG, file.st_nlink > 1 else { return false }
+        var own = stat()
+        return place.isOfAccount || fstat(descriptor, &own) != 0 || own.st_uid != file.st_uid
+    }
 
     /// Returns the names in the folder that `isWanted` accepts, in the order of their bytes.
     func names(where isWanted: (String) -> Bool) throws(SourceError) -> [String] {
@@ -81,7 +124,8 @@ final class OpenFolder {
 
     /// Writes a file, accessible to its owner alone, over any file of this name.
     func write(_ name: String, _ text: String) throws(SourceError) {
-        let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
+        let file = openat(descriptor, name, flags, 0o600)
         guard file >= 0 else { throw SourceError(opening: "\(path)/\(name)", errno) }
         defer { close(file) }
         var rest = Array(text.utf8)[...]

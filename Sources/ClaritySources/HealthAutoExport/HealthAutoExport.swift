@@ -25,6 +25,8 @@ struct HealthAutoExport: Sendable {
     var since: Instant?
     /// Whether the job file wants the file deleted once all of it is in the outbox.
     var isDeletedWhenRead = false
+    /// Where links in `path` are followed.
+    var links = SourcePlace.Links.followed
     /// Whether shorter points of a day are known from other files.
     var knowsInstants: InstantsLookup = { _, _ in false }
 
@@ -35,7 +37,7 @@ struct HealthAutoExport: Sendable {
     ///
     /// - Throws: `SourceError` if there is nothing to read; the errors of `progress` and `each`.
     func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
-        let file = try RegularFile(path: path)
+        let file = try RegularFile(try OpenFile(place))
         let bytes = try file.bytes(atMost: HealthAutoExport.largestFile)
         guard HealthAutoExport.isOne(bytes) else {
             throw SourceError.notAnAutoExport(path: path)
@@ -46,17 +48,17 @@ struct HealthAutoExport: Sendable {
         return try reading.run(each)
     }
 
-    /// Returns `path` itself or, if it is a folder, its files whose names end in `.json`, in the
+    /// Returns `place` itself or, if it is a folder, its files whose names end in `.json`, in the
     /// order of their names. Names that begin with a dot are left out.
-    static func files(at path: String) throws(SourceError) -> [String] {
+    static func files(at place: SourcePlace) throws(SourceError) -> [SourcePlace] {
         let folder: OpenFolder
         do throws(SourceError) {
-            folder = try OpenFolder(path: path)
+            folder = try OpenFolder(place)
         } catch .notAFolder {
-            return [path]
+            return [place]
         }
         let names = try folder.names { $0.lowercased().hasSuffix(".json") && !$0.hasPrefix(".") }
-        return names.map { "\(path)/\($0)" }
+        return names.map(place.inside)
     }
 
     /// Whether a text that begins with `head` is from this app: an object with an object `data`,

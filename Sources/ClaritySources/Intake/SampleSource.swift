@@ -9,9 +9,9 @@ package protocol SampleSource: Sendable {
     var name: String { get }
     /// The path, as the job file or a person names it.
     var path: String { get }
-    /// The file whose state decides whether reading again finds anything new: `path` itself, or the
-    /// file that is read inside a folder.
-    var file: String { get }
+    /// The file whose state decides whether reading again finds anything new: the one at `path`, or
+    /// the one that is read inside a folder.
+    var place: SourcePlace { get }
     /// The reader's name and version: another reader may find something else in the file.
     var reader: String { get }
     /// The earliest start of a wanted sample; `nil` means any.
@@ -46,7 +46,9 @@ package protocol SampleSource: Sendable {
 
 extension SampleSource {
     package var name: String { SourceEntry.name(of: entry) }
-    package var file: String { path }
+    package var place: SourcePlace { SourcePlace(path) }
+    /// The path of `place`.
+    package var file: String { place.path }
     package var entry: String { path }
     package var archiveName: String? { nil }
     package var dayZone: Zone? { nil }
@@ -62,13 +64,24 @@ extension SampleSource {
     /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
     /// an earlier one, there is more to find.
     var fullReader: String { since.map { "\(reader) since \($0.secondsSince1970)" } ?? reader }
+
+    /// Returns the stamp of its file; `nil` if there is none that may be read.
+    func stamp(_ reader: String, at now: Instant) -> SourceStamp? {
+        do throws(SourceError) {
+            guard let (folder, name) = try place.parent() else {
+                return SourceStamp(path: place.path, reader: reader, at: now)
+            }
+            return SourceStamp(path: name, in: folder.descriptor, reader: reader, at: now)
+        } catch {
+            return nil
+        }
+    }
 }
 
 // The numbers of the readers below change when they make something else of a file, so that files
 // are read again.
 
 extension AppleHealthExport: SampleSource {
-    var file: String { AppleHealthExport.file(at: path) }
     var archiveName: String? { "apple-health-export" }
     var dayZone: Zone? { rules.zone }
     var reader: String { "apple-health-export 7 \(programVersion) \(rules.text)" }
@@ -81,6 +94,7 @@ extension AppleHealthExport: SampleSource {
 }
 
 extension HealthAutoExport: SampleSource {
+    var place: SourcePlace { SourcePlace(path, links) }
     var entry: String { folder ?? path }
     var dayZone: Zone? { rules.zone }
     var reader: String { "health-auto-export 5 \(programVersion) \(rules.text)" }

@@ -21,6 +21,8 @@ package struct SourceEntry: Sendable {
 
     package var kind: Kind
     package var path: String
+    /// Where links in the path are followed.
+    var links = SourcePlace.Links.followed
     /// The time zone that its days follow.
     var zone: Zone
     /// Why the entry is not read; `nil` if it is.
@@ -34,6 +36,8 @@ package struct SourceEntry: Sendable {
     /// Whether each file is deleted once all of it is in the outbox.
     var isDeletedWhenRead = false
 
+    package var place: SourcePlace { SourcePlace(path, links) }
+
     /// The last component of the path.
     var name: String { SourceEntry.name(of: path) }
 
@@ -46,18 +50,20 @@ package struct SourceEntry: Sendable {
             if let refusal { throw refusal }
             switch kind {
             case .appleHealthExport:
-                return [AppleHealthExport(path: path, now: now, rules: rules, since: since)]
+                var export = AppleHealthExport(path: path, now: now, rules: rules, since: since)
+                export.links = links
+                return [export]
             case .healthAutoExport:
-                return try HealthAutoExport.files(at: path).map { file in
+                return try HealthAutoExport.files(at: place).map { file in
                     HealthAutoExport(
-                        path: file, now: now, rules: rules, folder: path, since: since,
-                        isDeletedWhenRead: isDeletedWhenRead)
+                        path: file.path, now: now, rules: rules, folder: path, since: since,
+                        isDeletedWhenRead: isDeletedWhenRead, links: file.links)
                 }
             case .spool:
-                let folder = try SpoolFolder(path: path)
+                let folder = try SpoolFolder(place)
                 return try folder.waiting().map { file in
                     SpoolSource(
-                        folder: path, folderName: name, fileName: file, now: now, since: since)
+                        folder: place, folderName: name, fileName: file, now: now, since: since)
                 }
             }
         } catch {
@@ -131,7 +137,9 @@ extension JobOptions {
         }
         let path = PlainPath.of(try text("\(prefix).path"))
         return SourceEntry(
-            kind: kind, path: path, zone: zone, refusal: refusal(of: zone, at: path),
+            kind: kind, path: path,
+            links: option("\(prefix).beneath").map { .refusedInAccount(below: $0) } ?? .followed,
+            zone: zone, refusal: refusal(of: zone, at: path),
             preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
             since: try since("\(prefix).since", in: zone), zones: zones.zones,
             isDeletedWhenRead: option("\(prefix).delete_after_reading") == "true")
@@ -207,7 +215,9 @@ enum SourceRecognition {
     /// Returns the kind of a folder. An XML file makes it an Apple Health export; else JSON files
     /// make it one of Health Auto Export.
     private static func kind(ofFolder path: String) throws(SourceError) -> SourceEntry.Kind {
-        let names = try OpenFolder(path: path).names { !$0.hasPrefix(".") }.map { $0.lowercased() }
+        let names = try OpenFolder(SourcePlace(path)).names { !$0.hasPrefix(".") }.map {
+            $0.lowercased()
+        }
         if names.contains(where: { $0.hasSuffix(".xml") }) { return .appleHealthExport }
         if names.contains(where: { $0.hasSuffix(".json") }) { return .healthAutoExport }
         throw .unknownKind(path: path)

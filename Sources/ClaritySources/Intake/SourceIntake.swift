@@ -1,7 +1,6 @@
 package import ClarityJobs
 package import ClarityScheduler
 import ClaritySystem
-@preconcurrency import Glibc
 import Synchronization
 
 /// The result of reading a source.
@@ -137,7 +136,7 @@ package struct SourceIntake: Sendable {
         _ source: any SampleSource, isAnew: Bool = false, progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
         let reader = source.fullReader
-        let stamp = isAnew ? nil : SourceStamp(path: source.file, reader: reader, at: clock.now)
+        let stamp = isAnew ? nil : source.stamp(reader, at: clock.now)
         guard let stamp else {
             var result = try takeWhatIsNew(source, isAnew: isAnew, progress)
             try end(result)
@@ -155,22 +154,22 @@ package struct SourceIntake: Sendable {
         let mark: ContentMark?
         // A file of another size has another content.
         if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
-            mark = try self.mark(source.file, like: known, progress)
-            if !isDue, mark == known, isStill(stamp, source.file) {
+            mark = try self.mark(source.place, like: known, progress)
+            if !isDue, mark == known, isStill(stamp, source) {
                 try store.outbox.noteRead(source.path, stamp, last)
                 return IntakeResult(unchangedSince: last.readAt)
             }
             result = try takeWhatIsNew(source, progress)
         } else if stamp.isSettled {
-            (result, mark) = try markedBeside(source.file, like: last?.mark, progress) {
+            (result, mark) = try markedBeside(source.place, like: last?.mark, progress) {
                 try takeWhatIsNew(source, $0)
             }
         } else {
-            mark = try self.mark(source.file, like: last?.mark, progress)
+            mark = try self.mark(source.place, like: last?.mark, progress)
             result = try takeWhatIsNew(source, progress)
         }
         // If the stamp is not settled, only the mark can show a change.
-        let isSure = (stamp.isSettled || mark != nil) && isStill(stamp, source.file)
+        let isSure = (stamp.isSettled || mark != nil) && isStill(stamp, source)
         if var same = result.same {
             (same.bytes, same.mark) = (stamp.bytes, mark)
             if isSure { try store.outbox.noteRead(source.path, stamp, same) }
@@ -228,7 +227,7 @@ package struct SourceIntake: Sendable {
         // file that is written anew is another source.
         let version =
             source.archiveName == nil
-            ? SourceStamp(path: source.file, reader: source.reader, at: clock.now) : nil
+            ? source.stamp(source.reader, at: clock.now) : nil
         let reading = try store.outbox.beginReading(
             of: source.archiveName ?? source.file, version)
         do {
@@ -304,9 +303,10 @@ package struct SourceIntake: Sendable {
 
     /// Computes the file's mark on this thread.
     private func mark(
-        _ path: String, like other: ContentMark?, _ progress: ProgressHandler
+        _ place: SourcePlace, like other: ContentMark?, _ progress: ProgressHandler
     ) throws -> ContentMark? {
-        try ContentMark(ofFile: path, like: other) {
+        guard let file = Marking.open(place) else { return nil }
+        return try ContentMark(of: file.descriptor, like: other) {
             // Called only so that it can throw: nothing of the text has been read yet.
             try progress(SourceProgress(bytesRead: 0, bytesTotal: nil))
             return false
@@ -316,14 +316,14 @@ package struct SourceIntake: Sendable {
     /// Computes the file's mark on another thread during `read`, and calls `progress` while it
     /// waits for the mark.
     private func markedBeside(
-        _ path: String, like other: ContentMark?,
+        _ place: SourcePlace, like other: ContentMark?,
         _ progress: @escaping ProgressHandler,
         _ read: (_ progress: @escaping ProgressHandler) throws -> IntakeResult
     ) throws -> (IntakeResult, ContentMark?) {
         let marking = Marking()
         var last = SourceProgress(bytesRead: 0, bytesTotal: nil)
         let result = try withThreads(
-            [{ marking.run(path, like: other) }], cancel: marking.stop
+            [{ marking.run(place, like: other) }], cancel: marking.stop
         ) {
             do {
                 let result = try read {
@@ -350,20 +350,18 @@ package struct SourceIntake: Sendable {
     /// - Throws: `SourceError` if the system refuses; `HealthStoreError`.
     package func deleteIfDone(_ source: any SampleSource) throws -> Bool {
         guard source.isDeletedWhenRead,
-            let stamp = SourceStamp(path: source.file, reader: source.fullReader, at: clock.now),
+            let stamp = source.stamp(source.fullReader, at: clock.now),
             try store.outbox.wasRead(source.path, stamp) != nil
                 || store.outbox.wasRead(source.path, stamp.inDoubt) != nil,
             try store.outbox.lastReading(of: source.path)?.dueAt == nil
         else { return false }
-        guard unlink(source.file) == 0 || errno == ENOENT else {
-            throw SourceError(opening: source.file, errno)
-        }
+        try source.place.remove()
         try store.outbox.forgetReading(of: source.path)
         return true
     }
 
-    private func isStill(_ stamp: SourceStamp, _ path: String) -> Bool {
-        stamp.inDoubt == SourceStamp(path: path, reader: stamp.reader, at: clock.now)?.inDoubt
+    private func isStill(_ stamp: SourceStamp, _ source: any SampleSource) -> Bool {
+        stamp.inDoubt == source.stamp(stamp.reader, at: clock.now)?.inDoubt
     }
 }
 
@@ -378,10 +376,17 @@ private final class Marking: Sendable {
 
     var found: ContentMark? { mark.withLock { $0 } }
 
-    func run(_ path: String, like other: ContentMark?) {
-        let found = ContentMark(ofFile: path, like: other) { isStopped.load(ordering: .relaxed) }
+    func run(_ place: SourcePlace, like other: ContentMark?) {
+        let found = Marking.open(place).flatMap { file in
+            ContentMark(of: file.descriptor, like: other) { isStopped.load(ordering: .relaxed) }
+        }
         mark.withLock { $0 = found }
         end.open()
+    }
+
+    /// Returns the file at `place`; `nil` if it cannot be read, which the reading reports.
+    static func open(_ place: SourcePlace) -> OpenFile? {
+        do throws(SourceError) { return try OpenFile(place) } catch { return nil }
     }
 
     /// Waits for the end, but no longer than this; returns whether it has come.

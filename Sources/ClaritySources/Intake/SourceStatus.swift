@@ -60,14 +60,14 @@ public struct SourceStatus: Hashable, Sendable {
         (state, files, counts) = (.neverRead, 0, [:])
         do throws(SourceError) {
             if entry.kind == .spool {
-                let folder = try SpoolFolder(path: entry.path)
+                let folder = try SpoolFolder(entry.place)
                 files = try folder.waiting().count
                 rejected = try folder.rejected()
                 state = files > 0 ? .waiting : .empty
                 return
             }
             if let refusal = entry.refusal { throw refusal }
-            let file = try OpenFile(path: entry.path)
+            let file = try OpenFile(entry.place)
             if !file.isFolder { try file.checkHasContents() }
         } catch {
             state = error.state
@@ -95,7 +95,7 @@ public struct SourceStatus: Hashable, Sendable {
                 readAt = max(readAt ?? last.readAt, last.readAt)
                 counts.merge(last.counts, uniquingKeysWith: +)
             }
-            if let stamp = SourceStamp(path: source.file, reader: source.fullReader, at: now),
+            if let stamp = source.stamp(source.fullReader, at: now),
                 try store.outbox.wasRead(source.path, stamp) != nil
                     || store.outbox.wasRead(source.path, stamp.inDoubt) != nil
             {

@@ -9,7 +9,8 @@ import Synchronization
 /// away. If this program ends before that, the file is read again, and its samples are already
 /// known.
 package final class SpoolSource: SampleSource {
-    private let folder: String
+    /// The folder, so that no state is stored: the file moves away, and its name may come again.
+    package let place: SourcePlace
     private let fileName: String
     private let now: Instant
     private let outcome = Mutex<Reading?>(nil)
@@ -23,24 +24,22 @@ package final class SpoolSource: SampleSource {
     }
 
     /// Creates a source for a file of a folder.
-    init(folder: String, folderName: String, fileName: String, now: Instant, since: Instant?) {
-        self.folder = folder
+    init(folder: SourcePlace, folderName: String, fileName: String, now: Instant, since: Instant?) {
+        place = folder
         self.fileName = fileName
         self.now = now
         self.since = since
         name = folderName
     }
 
-    package var path: String { "\(folder)/\(fileName)" }
-    /// The folder, so that no state is stored: the file moves away, and its name may come again.
-    package var file: String { folder }
+    package var path: String { "\(place.path)/\(fileName)" }
     package var reader: String { "spool \(programVersion)" }
 
     package func read(
         progress: ProgressHandler?, _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport {
         outcome.withLock { $0 = nil }
-        let file = try SpoolFolder(path: folder).open(fileName)
+        let file = try SpoolFolder(place).open(fileName)
         var found: SampleFile.Outcome
         do {
             var reading = SampleFile(now: now, progress: progress)
@@ -71,7 +70,7 @@ package final class SpoolSource: SampleSource {
     package func settle() throws(SourceError) -> Fate {
         guard let reading = outcome.withLock({ $0.take() }) else { return .waiting }
         let faults = reading.outcome.faultCount == 0 ? nil : reading.outcome.reasons
-        let isMoved = try SpoolFolder(path: folder).settle(
+        let isMoved = try SpoolFolder(place).settle(
             fileName, reading.stamp, faults: faults)
         guard isMoved else { return .waiting }
         return faults == nil ? .done : .rejected

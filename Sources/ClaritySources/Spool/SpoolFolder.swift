@@ -16,8 +16,9 @@ package struct SpoolFolder {
 
     /// Opens the folder.
     ///
-    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
-    init(path: String) throws(SourceError) { folder = try OpenFolder(path: path) }
+    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `symbolicLink`,
+    ///   `unreadable`.
+    init(_ place: SourcePlace) throws(SourceError) { folder = try OpenFolder(place) }
 
     /// Whether a file of this name is accepted.
     static func takes(_ name: String) -> Bool { isOfSamples(name) && name.utf8.count <= 200 }

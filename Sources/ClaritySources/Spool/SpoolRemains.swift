@@ -20,8 +20,9 @@ package struct SpoolRemains {
 
     /// Opens a spool folder.
     ///
-    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
-    package init(path: String) throws(SourceError) { folder = try OpenFolder(path: path) }
+    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `symbolicLink`,
+    ///   `unreadable`.
+    package init(_ place: SourcePlace) throws(SourceError) { folder = try OpenFolder(place) }
 
     /// Returns the files that were moved before `cutoff`, in the order of their names.
     package func files(before cutoff: Instant) throws(SourceError) -> [File] {

@@ -137,7 +137,7 @@ struct CleanupWorker: KindWorker {
         let options = JobOptions(context.order, zones: context.zones)
         for origin in try options.sourceEntries() where origin.kind == .spool {
             do {
-                let remains = try SpoolRemains(path: origin.path)
+                let remains = try SpoolRemains(origin.place)
                 var rest = try remains.files(before: cutoff)[...]
                 while !rest.isEmpty {
                     let portion = rest.prefix(CleanupWorker.filesAtOnce)

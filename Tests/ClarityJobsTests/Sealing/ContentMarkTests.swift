@@ -1,3 +1,4 @@
+@preconcurrency import Glibc
 import Testing
 
 @testable import ClarityJobs
@@ -67,5 +68,14 @@ import Testing
         #expect(throws: Ended.self) {
             try ContentMark(ofFile: "\(folder.path)/a", like: nil) { throw Ended() }
         }
+    }
+}
+
+extension ContentMark {
+    /// Computes the mark of the file at `path`.
+    init?(ofFile path: String, like other: ContentMark?, isStopped: () throws -> Bool) rethrows {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        try self.init(of: descriptor, like: other, isStopped: isStopped)
     }
 }

@@ -74,7 +74,7 @@ import Testing
     private func read(_ path: String) throws -> (report: SourceReport, files: [String: Int]) {
         let report = try AppleHealthExport(path: path, now: readingTime).read { _, _ in }
         var files: [String: Int] = [:]
-        try RouteFiles(path: path).forEach { name, text in
+        try RouteFiles(place: SourcePlace(path)).forEach { name, text in
             files[name] = text.map { points($0).points.count } ?? -1
         }
         return (report, files)

@@ -424,9 +424,10 @@ import Testing
         }
 
         #expect(
-            try HealthAutoExport.files(at: folder.path)
+            try HealthAutoExport.files(at: SourcePlace(folder.path)).map(\.path)
                 == ["\(folder.path)/a.JSON", "\(folder.path)/b.json"])
         #expect(
-            try HealthAutoExport.files(at: "\(folder.path)/b.json") == ["\(folder.path)/b.json"])
+            try HealthAutoExport.files(at: SourcePlace("\(folder.path)/b.json")).map(\.path)
+                == ["\(folder.path)/b.json"])
     }
 }

@@ -105,7 +105,8 @@ import Testing
         let line = "{\"kind\":\"heart_rate\",\"start\":\"2026-01-02T03:04:05Z\",\"value\":61}\n"
         try folder.write("a.ndjson", Array(line.utf8))
         let source = SpoolSource(
-            folder: folder.path, folderName: "spool", fileName: "a.ndjson", now: now, since: nil)
+            folder: SourcePlace(folder.path), folderName: "spool", fileName: "a.ndjson", now: now,
+            since: nil)
 
         let early = try source.settle()
         #expect(throws: Stop.self) { try source.read(progress: nil) { _, _ in throw Stop() } }
@@ -123,7 +124,8 @@ import Testing
         let path = try folder.write("a.ndjson", [])
         #expect(truncate(path, (64 << 20) + 1) == 0)
         let source = SpoolSource(
-            folder: folder.path, folderName: "spool", fileName: "a.ndjson", now: now, since: nil)
+            folder: SourcePlace(folder.path), folderName: "spool", fileName: "a.ndjson", now: now,
+            since: nil)
 
         let report = try source.read(progress: nil) { _, _ in }
 

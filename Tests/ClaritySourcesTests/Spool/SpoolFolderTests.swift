@@ -27,11 +27,14 @@ import Testing
         mkfifo("\(folder.path)/pipe.json", 0o600)
         mkdir("\(folder.path)/folder.json", 0o700)
 
-        #expect(try SpoolFolder(path: folder.path).waiting() == ["C.NDJSON", "a.ndjson", "b.json"])
+        #expect(
+            try SpoolFolder(SourcePlace(folder.path)).waiting() == [
+                "C.NDJSON", "a.ndjson", "b.json",
+            ])
     }
 
     @Test func `a file that was read goes to done, and one of the same name beside it`() throws {
-        let spool = try SpoolFolder(path: folder.path)
+        let spool = try SpoolFolder(SourcePlace(folder.path))
 
         for text in ["one", "two", "three"] {
             try folder.write("a.json", Array(text.utf8))
@@ -47,7 +50,7 @@ import Testing
     }
 
     @Test func `a file with faults goes to rejected, with the reasons beside it`() throws {
-        let spool = try SpoolFolder(path: folder.path)
+        let spool = try SpoolFolder(SourcePlace(folder.path))
         try folder.write("a.json", Array("bad".utf8))
 
         let isMoved = try spool.settle(
@@ -63,7 +66,7 @@ import Testing
 
     @Test(arguments: ["replaced", "written", "gone"])
     func `a file that is another one by now waits for its own turn`(how: String) throws {
-        let spool = try SpoolFolder(path: folder.path)
+        let spool = try SpoolFolder(SourcePlace(folder.path))
         try folder.write("a.json", Array("one".utf8))
         let stamp = try spool.open("a.json").stamp
         switch how {
@@ -85,7 +88,7 @@ import Testing
         let elsewhere = try TemporaryFolder()
         symlink(elsewhere.path, "\(folder.path)/done")
         try folder.write("a.json", [1])
-        let spool = try SpoolFolder(path: folder.path)
+        let spool = try SpoolFolder(SourcePlace(folder.path))
 
         #expect(throws: SourceError.notAFolder(path: "\(folder.path)/done")) {
             try spool.settle("a.json", try spool.open("a.json").stamp, faults: nil)
@@ -97,11 +100,13 @@ import Testing
         try folder.write("real", [1])
         symlink("\(folder.path)/real", "\(folder.path)/a.json")
 
-        #expect(throws: SourceError.self) { try SpoolFolder(path: folder.path).open("a.json") }
+        #expect(throws: SourceError.self) {
+            try SpoolFolder(SourcePlace(folder.path)).open("a.json")
+        }
     }
 
     @Test func `a move that fails leaves nothing behind`() throws {
-        let spool = try SpoolFolder(path: folder.path)
+        let spool = try SpoolFolder(SourcePlace(folder.path))
         mkdir("\(folder.path)/a.json", 0o700)
         var status = stat()
         stat("\(folder.path)/a.json", &status)

@@ -293,11 +293,12 @@ import Testing
             }
             let files = ["a.ndjson", "b.ndjson"].map {
                 SpoolSource(
-                    folder: path, folderName: "spool", fileName: $0, now: bench.clock.now,
+                    folder: SourcePlace(path), folderName: "spool", fileName: $0,
+                    now: bench.clock.now,
                     since: nil)
             }
             let last = ScriptedSource(path: "/none") { _ in
-                let names = try SpoolFolder(path: path).waiting()
+                let names = try SpoolFolder(SourcePlace(path)).waiting()
                 seen.withLock { $0 = names }
             }
 
