@@ -50,7 +50,6 @@ struct DailyFigures {
         var measures: [Measure]
     }
 
-
     /// The shortest activity that counts as a whole day: 18 hours. The shortest day has 23 hours.
     private static let wholeDay = Duration.seconds(18 * 3600)
     /// Returns how long before a date a record of that date may begin.
