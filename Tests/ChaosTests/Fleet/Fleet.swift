@@ -120,6 +120,22 @@ final class Fleet {
         return Dictionary(uniqueKeysWithValues: counts)
     }
 
+    /// Returns how the uploads of accounts ended that did not succeed, for a finding about them.
+    func endsOfUploads(in findings: [String]) throws -> [String] {
+        let accounts = Set(findings.map { $0.prefix { $0 != ":" } })
+        return try scene.playground.openHistory().all(
+            """
+            SELECT job_id, number, attempts.result, coalesce(attempts.stop_reason, ''),
+                coalesce(attempts.reason, '')
+            FROM attempts JOIN runs ON runs.id = run_id
+            WHERE job_id LIKE '%/upload' AND attempts.result <> 'succeeded'
+            """
+        ) { row in
+            "\(row.text(0)) \(row.integer(1)) \(row.text(2)) \(row.text(3)) \(row.text(4))"
+        }
+        .filter { accounts.contains($0.prefix { $0 != "/" }) }
+    }
+
     private func note(_ result: ProgramResult, signal: Int32) {
         if result.status != 128 + signal { ended.append("\(result.status): \(result.errors)") }
     }
