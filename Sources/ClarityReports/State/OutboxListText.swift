@@ -196,7 +196,9 @@ public enum OutboxAction: String, Sendable {
                     + "values"
                 : "the backend has them"
         case .unconfirmed: "the backend accepted them"
-        case .rejected, .setAside: "they were discarded; `--reason discarded` brings them back"
+        case .rejected, .setAside:
+            "a person discarded or erased them; `--reason discarded` or `--reason erased` brings them "
+                + "back"
         }
     }
 

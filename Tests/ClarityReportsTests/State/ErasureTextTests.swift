@@ -33,4 +33,14 @@ import Testing
 
         #expect(lines == wanted)
     }
+
+    @Test func `a retry that applies to none says how given up samples come back`() {
+        let shares = [OutboxShare(kind: "steps", state: .rejected, count: 2)]
+
+        #expect(
+            OutboxAction.retry.reasons(shares, packed: 0) == [
+                "2 of these are rejected: a person discarded or erased them; `--reason discarded` or "
+                    + "`--reason erased` brings them back"
+            ])
+    }
 }
