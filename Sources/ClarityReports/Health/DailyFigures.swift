@@ -118,7 +118,12 @@ struct DailyFigures {
 
     /// Returns the days of each measure in ascending order, without the days that have no value.
     mutating func figures() -> [Measure: [DayFigure]] {
-        for record in versions.values.joined() { addPart(record) }
+        // In one order, because the sum of the same numbers depends on it.
+        for record in versions.values.joined().sorted(by: {
+            ($0.start, $0.end) < ($1.start, $1.end)
+        }) {
+            addPart(record)
+        }
         versions = [:]
         var result: [Measure: [Int: DayFigure]] = [:]
         for record in DailyFigures.latest(of: wholes) {
