@@ -171,7 +171,7 @@ final class DeployedTrial {
     /// Makes the situation; returns the body of the request.
     private func prepare() throws -> JSON? {
         switch row.situation {
-        case "no more": return nil
+        case "at any time": return nil
         case "a malformed id": id = "x"
         case "an upload that never was":
             if row.path.hasPrefix("/healthkit") {

@@ -225,7 +225,8 @@ public struct MetricRecord: Sendable, PrivateValue {
     /// When it ended; equal to `start` if only an instant is known.
     public var end: Instant
     public var origin: Origin
-    /// The instant as of which a source's day or night is correct; `nil` if that is not known.
+    /// The instant as of which a source's day, night or average is correct; `nil` for a reading, or
+    /// if that is not known.
     public var asOf: Instant?
     public var numbers: MetricNumbers
 

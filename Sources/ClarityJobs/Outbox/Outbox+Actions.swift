@@ -127,8 +127,7 @@ extension Outbox {
     /// The backend accepted an `unconfirmed` sample once, and has a `stored` one. If it does not
     /// deduplicate, it may then store the sample twice. Discarded and erased samples come back only
     /// if the selection names them by their reason. The values of discarded ones are gone, so their
-    /// rows are removed and all sources are read once
-    /// more.
+    /// rows are removed and all sources are read once more.
     ///
     /// - Returns: how many samples.
     public func retry(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {

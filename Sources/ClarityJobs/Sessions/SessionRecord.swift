@@ -9,7 +9,7 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
         public var reason: String
     }
 
-    /// Successive renewals that the backend answered with an error of its own (5xx).
+    /// Successive renewals that the backend answered with 500.
     ///
     /// Such an answer may mean an outage. In one dialect it is also the answer to an expired
     /// refresh token. Only time shows which one it was. A session with lasting trouble counts as

@@ -7,8 +7,8 @@ import ClarityScheduler
 /// Correlation. The order of the three varies, and two readings in the same minute have the same
 /// dates, so only the Correlation says which halves belong together. The halves therefore wait
 /// until the text has ended. Then each Correlation takes its two, and the others are paired by
-/// source and start, the lowest with the lowest, whatever their order in the text. A half that has no partner then is not a blood
-/// pressure.
+/// source and start, the lowest with the lowest, whatever their order in the text. A half that has
+/// no partner then is not a blood pressure.
 ///
 /// At most `capacity` halves wait, and half as many Correlations. 131,072 halves are 65,536
 /// readings, 17 years of ten a day, in some 15 MB.
