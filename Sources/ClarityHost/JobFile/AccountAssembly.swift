@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClaritySystem
+import Database
 
 /// Builds accounts from drafts: gives each its settings and jobs, and checks what accounts must not
 /// share.
@@ -12,6 +13,8 @@ struct AccountAssembly {
     let defaults: DefaultsDraft
     /// The sections of the file, flattened.
     let settings: [String: String]
+    /// The server on which each account has a role.
+    let server: ServerAddress?
     let checks: KnownChecks
     let kinds: [JobKind: JobKindDeclaration]
 
@@ -32,6 +35,7 @@ struct AccountAssembly {
         self.catalogue = catalogue
         self.defaults = defaults
         settings = draft.settings
+        server = draft.store.server
         self.checks = checks
         self.kinds = kinds
     }
@@ -90,8 +94,8 @@ struct AccountAssembly {
         return String(path[..<slash])
     }
 
-    /// Reports ids, logins and sources that several accounts have. Those of an account that was not
-    /// read this time are reported where the file begins.
+    /// Reports ids, logins, sources and roles that several accounts would have. Those of an account
+    /// that was not read this time are reported where the file begins.
     func reportShared(
         _ accounts: [(listed: AccountDraft.Listed?, declaration: AccountDeclaration)],
         _ decoding: inout Decoding
@@ -106,6 +110,14 @@ struct AccountAssembly {
                     listed?.draft.id?.position ?? place,
                     "duplicate account id \(shown(account.id.rawValue))")
                 continue
+            }
+            if let server, let bytes = server.roleBytes(cutOf: account.id) {
+                decoding.report(
+                    listed?.draft.id?.position ?? place,
+                    "account id \(shown(account.id.rawValue)) is too long with `store.url`: the name "
+                        + "of its role has \(bytes) bytes, wanted at most "
+                        + "\(ServerAddress.longestName)",
+                    help: "shorten the id, or the name of the user in `store.url`")
             }
             if let login = account.login {
                 if let other = logins.updateValue(account.id, forKey: login.lowercased()) {

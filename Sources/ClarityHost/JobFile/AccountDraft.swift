@@ -131,7 +131,7 @@ extension ValueSchema where Value == AccountID {
             if let id = AccountID(text) { return id }
             return decoding.fault(
                 node.position, "account id \(shown(text)) is not allowed",
-                help: "an id is 1 to 64 lowercase letters, digits, `_` or `-`")
+                help: AccountID.rule)
         }
     }
 }

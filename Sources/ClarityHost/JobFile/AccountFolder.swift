@@ -78,11 +78,11 @@ struct AccountFolder {
         guard let id = AccountID(name.dropLast(AccountFolder.ending.count)) else {
             decoding.report(
                 start, "the file's name is not an account's id followed by `.yaml`",
-                help: "an id is 1 to 64 lowercase letters, digits, `_` or `-`")
+                help: AccountID.rule)
             return nil
         }
         do throws(JobFileFault) {
-            let bytes = try BoundedFile.read("\(path)/\(name)")
+            let bytes = try BoundedFile.read("\(path)/\(name)", isOrdinary: true)
             // An account may declare nothing but its name.
             guard bytes.contains(where: { $0 > 0x20 }) else {
                 let empty = YAMLNode(position: start, content: .mapping([]))

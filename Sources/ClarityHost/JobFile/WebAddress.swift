@@ -1,3 +1,4 @@
+import ClarityScheduler
 import ClaritySystem
 import Database
 
@@ -67,13 +68,35 @@ extension ValueSchema where Value == ServerAddress {
     static var serverAddress: ValueSchema {
         .scalar(.serverAddress) { text, node, path, decoding in
             do throws(ServerAddressFault) {
-                return try ServerAddress(parsing: text)
+                let server = try ServerAddress(parsing: text)
+                let (bytes, most) = (server.user.utf8.count, ServerAddress.longestUser)
+                guard bytes <= most else {
+                    throw ServerAddressFault(
+                        message: "names a user of \(bytes) bytes, wanted at most \(most)",
+                        help: "the roles of accounts have its name and more; PostgreSQL cuts names "
+                            + "after \(ServerAddress.longestName) bytes")
+                }
+                return server
             } catch {
                 // Do not show the address itself: it may contain a password.
                 return decoding.fault(
                     node.position, "\(path.key) \(error.message)", help: error.help)
             }
         }
+    }
+}
+
+extension ServerAddress {
+    /// The most bytes of a name; PostgreSQL cuts a longer one (its manual, 4.1.1), so that two would
+    /// be one.
+    static let longestName = 63
+    /// The most bytes in the name of the user: the role `USER_accounts` has 9 more.
+    static let longestUser = longestName - 9
+
+    /// Returns the length of the name of an account's role, `USER/ACCOUNT`, if it would be cut.
+    func roleBytes(cutOf account: AccountID) -> Int? {
+        let bytes = user.utf8.count + 1 + account.rawValue.utf8.count
+        return bytes > ServerAddress.longestName ? bytes : nil
     }
 }
 

@@ -1,14 +1,19 @@
-/// The pseudonym of one wearer: 1 to 64 lowercase letters, digits, `_` and `-`.
+/// The pseudonym of one wearer: 1 to 64 lowercase letters, digits, `_` and `-`, not `-` first, because
+/// a command would take it for an option.
 ///
 /// It names files and appears in the history, so it must not be a person's name or address.
 public struct AccountID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The rule above, for messages.
+    public static let rule =
+        "an id is 1 to 64 lowercase letters, digits, `_` or `-`, and does not begin with `-`"
+
     public let rawValue: String
 
     /// Creates an id; returns `nil` if `text` breaks the rule above.
     public init?(_ text: some StringProtocol) {
-        guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(AccountID.allows) else {
-            return nil
-        }
+        guard (1...64).contains(text.utf8.count), text.utf8.first != UInt8(ascii: "-"),
+            text.utf8.allSatisfy(AccountID.allows)
+        else { return nil }
         rawValue = String(text)
     }
 

@@ -80,7 +80,7 @@ enum AccountTable {
         if let id = AccountID(text) { return id }
         throw CommandFailure(
             place.isEmpty ? .usage : .faultyInput, "\(place)account id `\(text)` is not allowed",
-            "help: an id is 1 to 64 lowercase letters, digits, `_` or `-`")
+            "help: \(AccountID.rule)")
     }
 
     /// Returns the records of a CSV text with the line at which each begins, without empty lines.

@@ -169,7 +169,7 @@ struct JobFileReference {
         case .url: "https URL, or http on this machine"
         case .webAddress: "http or https URL"
         case .serverAddress: "`postgresql://USER@HOST/DATABASE`"
-        case .accountID: "1 to 64 lowercase letters, digits, `_`, `-`"
+        case .accountID: "1 to 64 lowercase letters, digits, `_`, `-`; not `-` first"
         case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"
         case .rate: "rate such as `1 per 6h`"
         case .window: "window such as `Mon..Fri 22:00-06:00`"

@@ -106,7 +106,7 @@ struct JobFileSchema {
         case .rate: text(#"^[0-9]+ per [0-9a-z]+$"#)
         case .url, .webAddress: text(#"^https?://"#)
         case .serverAddress: text(#"^postgres(ql)?://"#)
-        case .accountID: text(#"^[a-z0-9_-]{1,64}$"#)
+        case .accountID: text(#"^[a-z0-9_][a-z0-9_-]{0,63}$"#)
         case .jobID: text(#"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"#)
         case .checkName: text(#"^[A-Za-z0-9._-]{1,64}$"#)
         case .cron, .calendar, .timeZone, .path, .window, .interfacePattern: ["type": "string"]

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 import Testing
 
@@ -123,6 +124,94 @@ import Testing
             #expect(
                 files.faults() == "accounts.d/ben.yaml: cannot read it: no such file or directory")
         }
+    }
+
+    @Test(arguments: [true, false])
+    func `a pipe, a device or a folder among the files is told and never waited for`(
+        isRemembered: Bool
+    ) throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, ["anna.yaml": ""])
+            let pipe = "\(folder)/accounts.d/pipe.yaml"
+            try #require(mkfifo(pipe, 0o600) == 0)
+            try #require(mkdir("\(folder)/accounts.d/folder.yaml", 0o700) == 0)
+            try #require(symlink("/dev/null", "\(folder)/accounts.d/null.yaml") == 0)
+            // It ends the wait of whoever opens the pipe to read it.
+            Task.detached { close(open(pipe, O_WRONLY)) }
+            defer {
+                let end = open(pipe, O_RDONLY | O_NONBLOCK)
+                unlink(pipe)
+                close(end)
+            }
+
+            let told = files.faults(isRemembered ? AccountMemory(settlingTime: -1) : nil)
+
+            #expect(
+                told?.split(separator: "\n") == [
+                    "accounts.d/folder.yaml: it is a folder, wanted an ordinary file",
+                    "accounts.d/null.yaml: it is a device, wanted an ordinary file",
+                    "accounts.d/pipe.yaml: it is a pipe, wanted an ordinary file",
+                ])
+        }
+    }
+
+    @Test(arguments: ["-x", "--all", "-"])
+    func `an id that a command would take for an option is refused`(id: String) throws {
+        try SampleFiles.withFolder { folder in
+            let help =
+                "help: an id is 1 to 64 lowercase letters, digits, `_` or `-`, and does not begin "
+                + "with `-`"
+            let files = try Files(folder, ["\(id).yaml": ""])
+
+            let told = files.faults()
+            let listed = JobFileSamples.faults(
+                JobFileSamples.file(job: "", top: "accounts: [{ id: \"\(id)\" }]"))
+
+            #expect(
+                told == "accounts.d/\(id).yaml: the file's name is not an account's id followed by "
+                    + "`.yaml`\n\(help)")
+            #expect(listed == ["jobs.yaml:7:18: account id `\(id)` is not allowed\n\(help)"])
+        }
+    }
+
+    /// PostgreSQL cuts names after 63 bytes (its manual, 4.1.1).
+    @Test(arguments: [("clarity", 55), ("c", 61), ("cl%C3%A9", 58)])
+    func `with a server, an id whose role's name would be cut is refused`(
+        user: String, most: Int
+    ) throws {
+        let start = String(repeating: "a", count: most - 1)
+        func told(_ ids: [String], _ store: String) -> [String] {
+            let list = ids.map { "{ id: \($0) }" }.joined(separator: ", ")
+            return JobFileSamples.faults(
+                JobFileSamples.file(job: "", top: "accounts: [\(list)]\n\(store)"))
+        }
+        let store = "store: { url: \"postgresql://\(user)@db.example/clarity\" }"
+
+        #expect(told([start + "x", start + "y"], store) == [])
+        #expect(told([start + "xx", start + "xy"], "") == [])
+        #expect(
+            told([start + "x", start + "xy"], store) == [
+                "jobs.yaml:7:\(most + 28): account id \(shown(start + "xy")) is too long with `store.url`: "
+                    + "the name of its role has 64 bytes, wanted at most 63\n"
+                    + "help: shorten the id, or the name of the user in `store.url`"
+            ])
+    }
+
+    @Test func `a server's user whose further names would be cut is refused`() {
+        func told(_ length: Int) -> [String] {
+            let user = String(repeating: "u", count: length)
+            return JobFileSamples.faults(
+                JobFileSamples.file(
+                    job: "", top: "store: { url: \"postgresql://\(user)@db.example/clarity\" }"))
+        }
+
+        #expect(told(54) == [])
+        #expect(
+            told(55) == [
+                "jobs.yaml:7:15: url names a user of 55 bytes, wanted at most 54\n"
+                    + "help: the roles of accounts have its name and more; PostgreSQL cuts names "
+                    + "after 63 bytes"
+            ])
     }
 
     // MARK: Memory

@@ -35,19 +35,22 @@ struct IdentifiersTests {
         #expect(id.declared.declared == id.declared)
     }
 
-    @Test(arguments: ["/b", "a/", "a/b/c", "A/b", "a.b/c", "a/.b", "é/b"])
+    @Test(arguments: ["/b", "a/", "a/b/c", "A/b", "a.b/c", "a/.b", "é/b", "-a/b", "a/-b"])
     func `a text with a wrong account or name is no job's id`(text: String) {
         #expect(JobID(text) == nil)
     }
 
-    @Test(arguments: ["", "A", "a.b", "a/b", "a b", "é", String(repeating: "x", count: 65)])
+    @Test(arguments: [
+        "", "A", "a.b", "a/b", "a b", "é", "-", "-x", "--all", String(repeating: "x", count: 65),
+    ])
     func `a text that breaks the rule is no account's id`(text: String) {
         #expect(AccountID(text) == nil)
     }
 
     @Test func `64 characters make an account's id`() {
         #expect(AccountID(String(repeating: "x", count: 64)) != nil)
-        #expect(AccountID("-") != nil)
+        #expect(AccountID("_") != nil)
+        #expect(AccountID("x-") != nil)
     }
 
     @Test func `runs are ordered by number and kinds by name`() {
