@@ -23,17 +23,8 @@ extension ValueSchema where Value == String {
     private static var variable: ValueSchema {
         .scalar(.text) { text, node, path, decoding in
             let name = text.utf8.prefix { $0 != UInt8(ascii: "=") }
-            let isName =
-                (1...100).contains(name.count) && name.count < text.utf8.count
-                && name.first.map { !(0x30...0x39).contains($0) } ?? false
-                && name.allSatisfy { byte in
-                    switch byte {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-                    default: false
-                    }
-                }
             // Do not show the text after the name: it may be a secret that does not belong there.
-            guard isName else {
+            guard isVariableName(name), name.count < text.utf8.count else {
                 return decoding.fault(
                     node.position, "\(path.text) is not a variable",
                     help: "write it as `LANG=C`, the name in letters, digits and `_`")
@@ -95,5 +86,18 @@ extension Decoding {
             return text
         }
         return ValueSchema<String>.path.decode(node, path, &self)
+    }
+}
+
+/// Whether an environment variable can have this name: 1 to 100 letters, digits and `_` of ASCII, no
+/// digit first.
+func isVariableName(_ name: Substring.UTF8View) -> Bool {
+    guard (1...100).contains(name.count), let first = name.first, !(0x30...0x39).contains(first)
+    else { return false }
+    return name.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
+        default: false
+        }
     }
 }

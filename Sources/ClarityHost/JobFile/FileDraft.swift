@@ -179,6 +179,8 @@ extension ValueSchema where Value == String {
     static func option(_ type: OptionDeclaration.ValueType) -> ValueSchema {
         switch type {
         case .text: .text
+        case .line: .line
+        case .variableName: .variableName
         case .texts:
             ValueSchema<[Field<String>]>.list(of: .line).map { fields in
                 fields.compactMap(\.value).joined(separator: "\n")

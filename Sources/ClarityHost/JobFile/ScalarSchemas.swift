@@ -33,12 +33,32 @@ extension ValueSchema where Value == String {
     /// Reads any scalar as written.
     static var text: ValueSchema { .scalar(.text) { text, _, _, _ in text } }
 
-    /// Reads a single line that is not empty.
+    /// Reads a single line without control characters that is not empty.
     static var line: ValueSchema {
         .scalar(.text) { text, node, path, decoding in
-            guard !text.isEmpty, !text.contains(where: \.isNewline) else {
+            let leaves = text.unicodeScalars.contains { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .lineSeparator, .paragraphSeparator: true
+                default: false
+                }
+            }
+            guard !text.isEmpty, !leaves else {
                 return decoding.fault(
-                    node.position, "\(path.text) is empty or has a line break, wanted one line")
+                    node.position,
+                    "\(path.text) is empty or has a line break or another control character, "
+                        + "wanted one line")
+            }
+            return text
+        }
+    }
+
+    /// Reads the name of an environment variable.
+    static var variableName: ValueSchema {
+        .text(.text) { text throws(TextFault) in
+            guard isVariableName(text.utf8[...]) else {
+                throw TextFault(
+                    "is not the name of a variable",
+                    help: "a name is 1 to 100 letters, digits and `_`, with no digit first")
             }
             return text
         }

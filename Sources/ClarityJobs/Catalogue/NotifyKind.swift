@@ -79,7 +79,7 @@ public struct NtfyTarget: DeclaredOptions {
         fields.add(
             required: "url", .url, &url, "address of the topic, such as `https://ntfy.sh/topic`")
         fields.add(
-            "secret", .text, &secret, "name of the variable or credential with the access token")
+            "secret", .line, &secret, "name of the variable or credential with the access token")
     }
 }
 
@@ -93,7 +93,7 @@ public struct WebhookTarget: DeclaredOptions {
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(required: "url", .url, &url, "address to which the JSON is posted")
         fields.add(
-            required: "secret", .text, &secret,
+            required: "secret", .line, &secret,
             "name of the variable or credential with the key that signs each message")
     }
 }
@@ -106,8 +106,8 @@ public struct MailTarget: DeclaredOptions {
     public init() {}
 
     public mutating func declare(in fields: inout OptionFields) {
-        fields.add(required: "to", .text, &recipient, "mail address of the recipient")
-        fields.add("from", .text, &sender, "mail address of the sender; without it sendmail's own")
+        fields.add(required: "to", .line, &recipient, "mail address of the recipient")
+        fields.add("from", .line, &sender, "mail address of the sender; without it sendmail's own")
     }
 }
 
@@ -133,7 +133,7 @@ public struct HealthchecksTarget: DeclaredOptions {
 
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(
-            required: "secret", .text, &secret,
+            required: "secret", .line, &secret,
             "name of the variable or credential with the ping address")
     }
 }

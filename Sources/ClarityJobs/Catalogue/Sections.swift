@@ -11,7 +11,7 @@ extension SectionDeclaration {
         "key",
         .mapping([
             OptionDeclaration(
-                "variable", .text,
+                "variable", .variableName,
                 summary: "environment variable that holds the master key; without it "
                     + "`CLARITY_JOBS_KEY`")
         ]), isOfAccount: true, summary: "where the master key comes from")

@@ -3,7 +3,11 @@ public struct OptionDeclaration: Hashable, Sendable {
     /// The type of an option's value.
     public enum ValueType: Hashable, Sendable {
         case text
-        /// A list of distinct texts without line breaks; passed on with one text on each line.
+        /// A text that is not empty, without line breaks and other control characters.
+        case line
+        /// The name of an environment variable.
+        case variableName
+        /// A list of distinct texts, each a line; passed on with one text on each line.
         case texts
         /// A program with its arguments, as a list of words; passed on with U+0000 between them.
         /// The program is a name without a slash or an absolute path.

@@ -16,6 +16,43 @@ struct ValidateProgramTests {
         #expect(quiet.status == 0 && quiet.output == "")
     }
 
+    @Test func `texts that would leave their line, and names that no variable has, are refused`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            #"""
+            version: 1
+            backend: { url: "https://clarity.example/api/v1" }
+            key: { variable: 1X }
+            notify:
+              - { kind: mail, to: "you@example.com\nBcc: all@example.com" }
+              - { kind: mail, to: "you@example.com", from: "a@example.com\u0085X: y" }
+              - { kind: ntfy, url: "https://ntfy.example/a", secret: "A\tB" }
+            accounts:
+              - { id: anna, login: "anna@example.com\u001b[2J", key: { variable: "A-B" } }
+              - { id: ben, login: "ben@example.com\u2028" }
+            jobs: []
+
+            """#
+        }
+
+        let result = try await playground.run("validate")
+
+        let places = result.errorLines.filter { !$0.hasPrefix("help: ") }
+        let line = "is empty or has a line break or another control character, wanted one line"
+        #expect(result.status == 65)
+        #expect(
+            places.map { String($0.dropFirst("\(playground.folder.path)/".count)) } == [
+                "jobs.yaml:3:18: variable `1X` is not the name of a variable",
+                "jobs.yaml:5:23: `to` of entry 1 of `notify` \(line)",
+                "jobs.yaml:6:48: `from` of entry 2 of `notify` \(line)",
+                "jobs.yaml:7:58: `secret` of entry 3 of `notify` \(line)",
+                "jobs.yaml:9:24: `login` of account `anna` \(line)",
+                "jobs.yaml:9:70: variable `A-B` is not the name of a variable",
+                "jobs.yaml:10:23: `login` of account `ben` \(line)",
+            ])
+    }
+
     @Test func `eight errors are eight messages with line and column, and nothing runs`()
         async throws
     {
