@@ -1,5 +1,6 @@
 /** Explore: any type of records, from all years down to single ones. */
 import {timeChart} from "./charts.js";
+import {csvText} from "./csv.js";
 import {announce, behind, button, noData, h, table} from "./dom.js";
 import {addDays, civilDay, dated, dayOf, dayTime, number, startOfDay} from "./format.js";
 import {attachGestures, panned, within, zoomed} from "./gestures.js";
@@ -263,16 +264,18 @@ function numbers() {
 
 /** Saves what is shown, as the reader sees it and with times in UTC. */
 function saveCSV() {
-    const lines = ["type,resolution,start,least,mean,greatest,records,unit"];
+    const records = [
+        ["type", "resolution", "start", "least", "mean", "greatest", "records", "unit"]
+    ];
     for (const one of view.series) {
         for (const point of shownPoints(one)) {
-            lines.push([
+            records.push([
                 one.kind.type, one.resolution, point.key, point.min, point.mean, point.max,
                 point.count, seriesUnit(one.kind)
-            ].join(","));
+            ]);
         }
     }
-    const url = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], {type: "text/csv"}));
+    const url = URL.createObjectURL(new Blob([csvText(records)], {type: "text/csv"}));
     const days = [dayOf(view.range.from), dayOf(view.range.to - 1)];
     const download = `${[...view.series.map((one) => one.kind.type), ...days].join("-")}.csv`;
     h("a", {href: url, download}).click();

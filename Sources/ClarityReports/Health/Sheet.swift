@@ -143,22 +143,29 @@ func roundedJSON(_ number: Double) -> JSON {
 enum CSVText {
     /// Returns a record without its line end, which is CR LF.
     ///
-    /// A field that contains a comma, a quote or a line end is quoted, and each quote in it is
-    /// doubled. A field may come from elsewhere, so one that a spreadsheet would take for a formula
-    /// gets an apostrophe in front: a field that is not a number and starts with `=`, `+`, `-`,
-    /// `@`, a tab or a carriage return.
+    /// A field that contains a quote, a line end or what separates fields somewhere (comma,
+    /// semicolon, tab) is quoted, and each quote in it is doubled. A field may come from elsewhere, so
+    /// one that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, CSV
+    /// Injection): a field that is not a number and starts with `=`, `+`, `-` or `@`, in full width
+    /// as well, after any blanks, or with a tab or a line end. The pages write by the same rule:
+    /// Sources/CWebPages/assets/csv.js.
     static func record(_ fields: [String]) -> String {
         fields.map(field).joined(separator: ",")
     }
 
     static func field(_ text: String) -> String {
-        var text = text
-        if let first = text.unicodeScalars.first, "=+-@\t\r".unicodeScalars.contains(first),
-            Double(text) == nil
-        {
-            text = "'" + text
-        }
-        let needsQuotes = text.utf8.contains { ",\"\r\n".utf8.contains($0) }
+        let text = isFormula(text) ? "'" + text : text
+        let needsQuotes = text.utf8.contains { ",;\"\t\r\n".utf8.contains($0) }
         return needsQuotes ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
+    }
+
+    private static func isFormula(_ text: String) -> Bool {
+        guard let first = text.unicodeScalars.first else { return false }
+        if "\t\r\n".unicodeScalars.contains(first) { return true }
+        let start = text.unicodeScalars.first { scalar in
+            !scalar.properties.isWhitespace && scalar != "\u{FEFF}"
+        }
+        guard let start, "=+-@＝＋－＠".unicodeScalars.contains(start) else { return false }
+        return Double(text) == nil || !text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) }
     }
 }

@@ -94,6 +94,11 @@ import Testing
         ([], ""), (["a", "1.5", ""], "a,1.5,"), (["a,b"], "\"a,b\""),
         (["say \"no\""], "\"say \"\"no\"\"\""), (["two\nlines"], "\"two\nlines\""),
         (["=1+1", "-5", "+4.5", "-x", "@a"], "'=1+1,-5,+4.5,'-x,'@a"),
+        (["=1;2", "a;=1+1", "a\t=1"], "\"'=1;2\",\"a;=1+1\",\"a\t=1\""),
+        (["\n=1", "\t=1", "\r=1"], "\"'\n=1\",\"'\t=1\",\"'\r=1\""),
+        (["＝1", "＋1", "－1", "＠a"], "'＝1,'＋1,'－1,'＠a"),
+        ([" =1", "\u{FEFF}=1", "\u{A0}@a"], "' =1,'\u{FEFF}=1,'\u{A0}@a"),
+        (["-5e3", "-0.5", "-inf", "+0x1p4", "-"], "-5e3,-0.5,'-inf,'+0x1p4,'-"),
     ])
     func `a record of values is one that a spreadsheet reads`(fields: [String], line: String) {
         #expect(CSVText.record(fields) == line)
