@@ -8,11 +8,15 @@
 
 /* One thread that polls `listener` and every connection, and calls the callbacks; it owns
    `listener` from then on. It serves up to `connections` at the same time, and closes one that is
-   silent for `patience` seconds, 0 for never. With `certificate` and `key`, which are texts in PEM
-   that it copies, it speaks TLS only, 1.2 or newer. NULL on failure. */
+   silent for `patience` seconds, 0 for never. `look`, if any, sees the address of each request as it
+   was sent, before its headers; what it returns is the first state of the request. With
+   `certificate` and `key`, which are texts in PEM that it copies, it speaks TLS only, 1.2 or newer.
+   NULL on failure. */
 static inline struct MHD_Daemon *cmicrohttpd_start(
     int listener, MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed,
-    MHD_NotifyConnectionCallback connected, void *context, unsigned int connections,
+    MHD_NotifyConnectionCallback connected,
+    void *(*look)(void *context, const char *address, struct MHD_Connection *connection),
+    void *context, unsigned int connections,
     unsigned int patience, const char *certificate, const char *key
 ) {
     return MHD_start_daemon(
@@ -22,6 +26,7 @@ static inline struct MHD_Daemon *cmicrohttpd_start(
         MHD_OPTION_LISTEN_SOCKET, listener,
         MHD_OPTION_NOTIFY_COMPLETED, completed, context,
         MHD_OPTION_NOTIFY_CONNECTION, connected, context,
+        MHD_OPTION_URI_LOG_CALLBACK, look, context,
         MHD_OPTION_CONNECTION_LIMIT, connections,
         MHD_OPTION_CONNECTION_TIMEOUT, patience,
         certificate == NULL ? MHD_OPTION_END : MHD_OPTION_HTTPS_MEM_CERT, certificate,

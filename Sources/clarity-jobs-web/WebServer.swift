@@ -170,8 +170,9 @@ final class WebServer {
         address = listener.address
         context = Context(service)
         daemon = cmicrohttpd_start(
-            listener.release(), answer, forget, nil, Unmanaged.passUnretained(context).toOpaque(),
-            connections, patience, identity?.certificate, identity?.key)
+            listener.release(), answer, forget, nil, lookAtAddress,
+            Unmanaged.passUnretained(context).toOpaque(), connections, patience,
+            identity?.certificate, identity?.key)
         if daemon == nil { return nil }
     }
 
@@ -199,8 +200,13 @@ private func answer(
         return .NO
     }
     let server = Unmanaged<WebServer.Context>.fromOpaque(context).takeUnretainedValue()
-    // The first call is for the head of the request. An answer to it would close the connection.
+    // The first call is for the head of the request. An answer to it closes the connection.
+    let isSplit = state.pointee == RequestRefusal.mark
+    if isSplit { state.pointee = nil }
     guard let known = state.pointee else {
+        if isSplit || RequestRefusal.hasTwoMeanings(connection) {
+            return RequestRefusal.answer.queue(on: connection, server.suspensions)
+        }
         let exchange = server.service(
             RequestHead(
                 method: String(cString: method), path: String(cString: url),
@@ -233,18 +239,27 @@ private func finish(
     }
 }
 
+/// Marks a request by its address as it was sent.
+private func lookAtAddress(
+    _ context: UnsafeMutableRawPointer?, _ address: UnsafePointer<CChar>?,
+    _ connection: OpaquePointer?
+) -> UnsafeMutableRawPointer? {
+    guard let address, RequestRefusal.isCut(String(cString: address)) else { return nil }
+    return RequestRefusal.mark
+}
+
 private func forget(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ reason: MHD_RequestTerminationCode
 ) {
-    guard let known = state?.pointee else { return }
+    guard let known = state?.pointee, known != RequestRefusal.mark else { return }
     Unmanaged<Exchange>.fromOpaque(known).release()
     state?.pointee = nil
 }
 
 extension Answer {
-    fileprivate func queue(
+    func queue(
         on connection: OpaquePointer, _ suspensions: Suspensions
     ) -> MHD_Result {
         guard let made = response(on: connection, suspensions) else { return .NO }

@@ -33,7 +33,7 @@ final class HTTPServer {
         context = Context(service)
         let socket = listener.release()
         daemon = cmicrohttpd_start(
-            socket, answer, forget, numberConnection,
+            socket, answer, forget, numberConnection, nil,
             Unmanaged.passUnretained(context).toOpaque(), 512, HTTPServer.patience, nil, nil)
         if daemon == nil { return nil }
     }
