@@ -216,26 +216,34 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Writes as `change` does, and once more over a new session if the server has ended the first
-    /// one, because of a restart for instance: what came of a request is known here alone.
+    /// Writes as `change` does, and again over a new session whenever the server ends the session,
+    /// because of a restart for instance: what came of a request is known here alone. Gives up 30 s
+    /// after the first end.
     ///
     /// - Parameter body: changes nothing where it was committed before.
     func changeAgain<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
-        do throws(HealthStoreError) {
-            return try change(body)
-        } catch {
-            guard case .database(let fault, _) = error, fault.isGone else { throw error }
-            try connectAgain()
-            return try change(body)
+        var deadline: ContinuousClock.Instant?
+        while true {
+            do throws(HealthStoreError) {
+                return try change(body)
+            } catch {
+                let end = deadline ?? .now + .seconds(30)
+                guard case .database(let fault, _) = error, fault.isGone, .now < end else {
+                    throw error
+                }
+                deadline = end
+                try connectAgain(until: end)
+            }
         }
     }
 
-    /// Takes a new session, with the lock of the batches that this store sends. Waits 10 s for a
+    /// Takes a new session, with the lock of the batches that this store sends, and waits for a
     /// server that starts again.
-    private func connectAgain() throws(HealthStoreError) {
-        let deadline = ContinuousClock.now + .seconds(10)
+    private func connectAgain(
+        until deadline: ContinuousClock.Instant
+    ) throws(HealthStoreError) {
         while true {
             do throws(HealthStoreError) {
                 try HealthStore.describing(path) {

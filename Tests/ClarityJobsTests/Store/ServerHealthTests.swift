@@ -90,6 +90,20 @@ struct ServerHealthTests {
         #expect(try reopened.outbox.states() == [.accepted: 5])
     }
 
+    @Test func `an answer is recorded however often the session ends meanwhile`() async throws {
+        let folder = try await folder()
+        let store = try folder.open()
+        var calls = 0
+
+        let recorded = try store.changeAgain { connection in
+            calls += 1
+            if calls < 4 { try connection.execute("SELECT pg_terminate_backend(pg_backend_pid())") }
+            return calls
+        }
+
+        #expect(recorded == 4)
+    }
+
     @Test func `a move that ended before the login had left is completed by the next`()
         async throws
     {
