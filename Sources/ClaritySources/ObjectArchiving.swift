@@ -24,12 +24,7 @@ struct ObjectArchiving {
                 value = number
                 continue
             }
-            metadata += member.name.utf8.filter { $0 != 0 } + [0]
-            if case .string(let text) = member.value {
-                metadata += text.utf8.filter { $0 != 0 } + [0]
-            } else {
-                metadata += Array(member.value.line.utf8) + [0]
-            }
+            metadata += member.archived
         }
         let number = type.isPlainName() ? collector.type(type) : nil
         let origin = RecordOrigin(source: source, unit: unit, type: number == nil ? type : nil)
@@ -52,5 +47,13 @@ struct ObjectArchiving {
             return .number(mantissa: number.mantissa, decimals: number.decimals)
         }
         return .text(collector.texts.index(of: text))
+    }
+}
+
+extension JSON.Member {
+    /// The member as the metadata of a record has it: name and value, each with a byte 0 behind it.
+    var archived: [UInt8] {
+        let text = if case .string(let text) = value { text } else { value.line }
+        return name.utf8.filter { $0 != 0 } + [0] + text.utf8.filter { $0 != 0 } + [0]
     }
 }

@@ -103,6 +103,17 @@ extension String {
     /// The same, but with its line ends.
     public var printableLines: String { replacingSteering { $0 == "\n" } }
 
+    /// The text with a blank in place of each control character (category Cc of Unicode).
+    public var withoutControls: String {
+        func isControl(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+        }
+        guard unicodeScalars.contains(where: isControl) else { return self }
+        var kept = UnicodeScalarView()
+        for scalar in unicodeScalars { kept.append(isControl(scalar) ? " " : scalar) }
+        return String(kept)
+    }
+
     /// The printable text in a form that an attempt's report can hold.
     ///
     /// It has at most 900 bytes, which remain below `AttemptReport.longestLine` if each is escaped.

@@ -308,6 +308,36 @@ class Doing(PagesCase):
             )
         browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
+    def test_no_saved_text_is_a_formula_and_numbers_stay_numbers(self):
+        self.open("explore")
+        # The rule is also that of CSVText; PageTextTests has the same table.
+        cases = {
+            "=1+1": "'=1+1", "-x": "'-x", "@a": "'@a", "-5": "-5", "+4.5": "+4.5",
+            "-5e3": "-5e3", "-0.5": "-0.5", "-inf": "'-inf", "+0x1p4": "'+0x1p4", "-": "'-",
+            "=1;2": "\"'=1;2\"", "a;=1+1": '"a;=1+1"', "a\t=1": '"a\t=1"',
+            "\n=1": "\"'\n=1\"", "\t=1": "\"'\t=1\"", "\r=1": "\"'\r=1\"",
+            "＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠a": "'＠a",
+            " =1": "' =1", "\ufeff=1": "'\ufeff=1", "\u00a0@a": "'\u00a0@a",
+            'say "no"': '"say ""no"""', "a,b": '"a,b"', "count/min": "count/min",
+        }
+        fields = browser.execute_async_script(
+            "const [texts, done] = arguments;"
+            "import('/assets/csv.js').then(({csvField}) => done(texts.map(csvField)));",
+            list(cases),
+        )
+        self.assertEqual(fields, list(cases.values()))
+
+    def test_an_answer_steers_neither_terminal_nor_direction(self):
+        self.open("today")
+        shown = browser.execute_async_script(
+            "const [text, done] = arguments; const fetched = window.fetch;"
+            "window.fetch = async () => new Response(JSON.stringify({lines: [text]}));"
+            "import('/assets/api.js').then(({get}) => get('machine')).then(done)"
+            ".finally(() => { window.fetch = fetched; });",
+            "a\u202eb\x1b[2J\u0085\u2028c\td\ne\u200df",
+        )
+        self.assertEqual(shown, {"lines": ["a\ufffdb\ufffd[2J\ufffd\ufffdc\td\ne\u200df"]})
+
     def test_the_view_is_saved_as_csv(self):
         with tempfile.TemporaryDirectory() as folder:
             browser.execute_cdp_cmd(

@@ -82,6 +82,14 @@ export async function act(name, fields) {
     });
 }
 
+/**
+ * Replaces what steers a terminal or turns the direction of text by U+FFFD in a text of an answer,
+ * as the command line does (`printableLines` in ClaritySystem/Wording.swift). U+200C and U+200D are
+ * parts of words and of emoji.
+ */
+const printable = (_name, value) => typeof value === "string"
+    ? value.replace(/(?![\t\n\u200C\u200D])[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD") : value;
+
 /** How often a request that met a busy server is made again. */
 const patience = 4;
 
@@ -100,7 +108,7 @@ async function request(url, options, tries = patience) {
     }
     let body;
     try {
-        body = await answer.json();
+        body = JSON.parse(await answer.text(), printable);
     } catch (error) {
         if (error instanceof DOMException && error.name === "AbortError") throw error;
         throw new RequestError(

@@ -152,11 +152,12 @@ package struct RecordOrigin: Hashable, Sendable {
         self.type = type
     }
 
-    /// The parts, each with a byte 0 behind it; a part that is missing is a byte 2, which no XML can
-    /// contain.
+    /// The parts, each with a byte 0 behind it; a part that is missing is a byte 2. No part has one
+    /// of these bytes: control characters of ASCII, which XML does not allow but JSON does, become
+    /// blanks.
     package var bytes: [UInt8] {
         [source, version, device, unit, type].flatMap { part in
-            (part.map { Array($0.utf8) } ?? [2]) + [0]
+            (part.map { $0.utf8.map { $0 < 0x20 ? 0x20 : $0 } } ?? [2]) + [0]
         }
     }
 

@@ -154,18 +154,7 @@ struct UnplacedRecord {
     var members: [JSON.Member]
 
     /// The names and values of `members`, each with a byte 0 behind it.
-    var metadata: [UInt8] {
-        var metadata: [UInt8] = []
-        for member in members {
-            metadata += member.name.utf8.filter { $0 != 0 } + [0]
-            if case .string(let text) = member.value {
-                metadata += Array(text.utf8) + [0]
-            } else {
-                metadata += Array(member.value.line.utf8) + [0]
-            }
-        }
-        return metadata
-    }
+    var metadata: [UInt8] { members.flatMap(\.archived) }
 }
 
 /// What stands in columns of the record that an element becomes.

@@ -1,6 +1,7 @@
 // Unoptimised builds round with a function of the C library.
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 import JSON
 
@@ -79,8 +80,8 @@ struct AutoExportPoint {
         }
     }
 
-    private static func cut(_ name: String) -> String? {
-        name.isEmpty ? nil : String(name.prefix(120))
+    fileprivate static func cut(_ name: String) -> String? {
+        name.isEmpty ? nil : String(name.prefix(120)).withoutControls
     }
 
     // MARK: Time
@@ -255,11 +256,9 @@ struct AutoExportPoint {
             deepMinutes: Int(deep.rounded()), remMinutes: Int(rem.rounded()),
             minutesToSleep: lying)
         let names = ["source", "sleepSource", "inBedSource"].lazy.compactMap { key -> String? in
-            if case .string(let name)? = point[key], !name.isEmpty { return name }
-            return nil
+            if case .string(let name)? = point[key] { AutoExportPoint.cut(name) } else { nil }
         }
         return Sample(
-            kind: .sleep, start: start, end: end, value: .sleep(night),
-            source: names.first.map { String($0.prefix(120)) })
+            kind: .sleep, start: start, end: end, value: .sleep(night), source: names.first)
     }
 }

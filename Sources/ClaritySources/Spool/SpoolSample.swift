@@ -61,7 +61,7 @@ struct SpoolSample: Hashable {
         let isAggregate = try object.boolean("aggregate") ?? isWhole
         sample = Sample(
             kind: kind, start: start, end: end, value: value,
-            source: try object.text("source").map { String($0.prefix(120)) })
+            source: try object.text("source").map { String($0.prefix(120)).withoutControls })
         nature = isAggregate ? .aggregate(asOf: asOf) : .measurement
     }
 

@@ -146,4 +146,14 @@ struct SegmentTests {
             #expect(RecordOrigin(origin.bytes) == origin)
         }
     }
+
+    @Test(arguments: ["\u{0}", "\u{2}", "a\u{0}b", "\n"])
+    func `a control character in one part shifts no other part`(text: String) {
+        let origin = RecordOrigin(source: text, device: text, unit: "m", type: "e")
+
+        let read = RecordOrigin(origin.bytes)
+
+        let blank = text.count == 1 ? " " : "a b"
+        #expect(read == RecordOrigin(source: blank, device: blank, unit: "m", type: "e"))
+    }
 }

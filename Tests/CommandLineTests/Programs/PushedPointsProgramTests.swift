@@ -62,6 +62,33 @@ struct PushedPointsProgramTests {
         ]
     }
 
+    @Test func `control characters in a name shift no column and steer no terminal`() async throws {
+        let playground = try await playground("Europe/Berlin")
+        let source = #""source":"Anna\u0000x\u001b[2J\u0085\u202ewatch""#
+        let points: [Point] = [("2024-11-25 08:00:00 +0100", "\"qty\":7,\(source)")]
+        try push("1", [metric("step_count", "count", points)], to: playground)
+        _ = try await upload(playground)
+        let folder = "\(playground.folder.path)/records"
+
+        let exported = try await playground.run("export-data", "--out", folder)
+        let python = try ChildProgram(
+            "/usr/bin/python3",
+            [
+                "-c",
+                """
+                import csv, glob, json, sys
+                print(json.dumps([[row['source'], row['unit'], row['value']]
+                    for name in sorted(glob.glob(sys.argv[1] + '/**/*.csv', recursive=True))
+                    for row in csv.DictReader(open(name, newline='', encoding='utf-8'))]), end='')
+                """,
+                folder,
+            ], environment: ["PATH": "/usr/bin:/bin"])
+        let columns = await python.finish().output
+
+        #expect(exported.status == 0, "\(exported.errors)")
+        #expect(columns == #"[["Anna x [2J \u202ewatch", "count", "7"]]"#)
+    }
+
     @Test func `a later push replaces a point, whatever names its source has`() async throws {
         let playground = try await playground("Europe/Berlin")
         let pushes = [
