@@ -164,7 +164,11 @@ struct DeliveryJudge {
         let sends = blamedSends()
         let copies = record.samples.reduce(0) { $0 + $1.copies - 1 }
         let ids = Set(sends.map(\.id)).sorted().prefix(3)
-        find(sends.count, "sends of samples that had been answered as accepted: \(ids)")
+        let own = record.sends.filter { send in send.samples.contains { ids.contains($0.id) } }
+            .map { "\($0.send)\($0.accepted ? "+" : "-")\($0.last ? "." : "")" }
+        find(
+            sends.count,
+            "sends of samples that had been answered as accepted: \(ids) in sends \(own)")
         switch policy {
         case .deduplicates: verdict.doubled = sends.count + copies
         case .resend: verdict.doubled = max(sends.count, copies - claims.possibleCopies)
@@ -188,18 +192,25 @@ struct DeliveryJudge {
     }
 
     /// The numbers of the sends whose samples may be sent again although they were accepted. The
-    /// allowance `unnamedCuts` goes to the repetitions that arrived first.
+    /// allowance `unnamedCuts` goes to the repetitions that arrived first. An attempt had several
+    /// requests under way where the backend deduplicates: all of them came before the repetition.
     private var excused: Set<Int> {
         var isAccepted: [String: SendRecord.Send] = [:]
         var excused = Set(record.sends.filter(cutShort.covers).map(\.send))
         var left = unnamedCuts
+        var sameAttempt = (end: 0, left: 0)
         for send in record.sends {
             for sample in send.samples {
-                if let first = isAccepted[sample.id], first.last, left > 0,
-                    !excused.contains(first.send)
-                {
-                    excused.insert(first.send)
-                    left -= 1
+                if let first = isAccepted[sample.id], first.last, !excused.contains(first.send) {
+                    if first.send < sameAttempt.end, sameAttempt.left > 0 {
+                        sameAttempt.left -= 1
+                        excused.insert(first.send)
+                    } else if left > 0 {
+                        left -= 1
+                        let atOnce = policy == .deduplicates ? Self.mostAtOnce : 1
+                        sameAttempt = (send.send, atOnce - 1)
+                        excused.insert(first.send)
+                    }
                 }
                 if send.accepted { isAccepted[sample.id] = send }
             }

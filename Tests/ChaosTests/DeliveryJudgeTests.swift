@@ -83,6 +83,20 @@ struct DeliveryJudgeTests {
             ], doubled: 5, findings: 1
         ) { $0.cutShort.attempts = 1 },
         Case(
+            testDescription: "two requests of one killed attempt, repeated by the next",
+            sends: [
+                Send(samples: 0...7, isLast: true), Send(samples: 8...9, isLast: true, port: 2),
+                Send(samples: 0...9, port: 3),
+            ]
+        ) { $0.cutShort.attempts = 1 },
+        Case(
+            testDescription: "two requests, where one is made at a time", policy: .resend,
+            sends: [
+                Send(samples: 0...7, isLast: true), Send(samples: 8...9, isLast: true, port: 2),
+                Send(samples: 0...9, port: 3),
+            ], doubled: 2, findings: 1
+        ) { ($0.cutShort.attempts, $0.claims.possibleCopies) = (1, 10) },
+        Case(
             testDescription: "a killed process whose connection had ended", policy: .resend,
             sends: [Send(samples: 0...9, isLast: true), Send(samples: 0...9)]
         ) { ($0.cutShort.killed, $0.claims.possibleCopies) = (1, 10) },

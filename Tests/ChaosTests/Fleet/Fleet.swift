@@ -106,13 +106,15 @@ final class Fleet {
     }
 
     /// Returns how many uploads of each account were cut short: a loop that has lost its session
-    /// kills its workers, and the next one records that.
+    /// kills its workers, and the next one records that. A worker whose own session ends, and that
+    /// reaches the server no more, ends by itself.
     func uploadsCutShort() throws -> [String: Int] {
         let counts = try scene.playground.openHistory().all(
             """
             SELECT job_id, count(*) FROM attempts JOIN runs ON runs.id = run_id
             WHERE job_id LIKE '%/upload' AND (attempts.result = 'interrupted'
                 OR attempts.reason LIKE '%was ended by signal%'
+                OR attempts.reason LIKE 'cannot use `postgresql://%'
                 OR attempts.stop_reason IS NOT NULL)
             GROUP BY job_id
             """
