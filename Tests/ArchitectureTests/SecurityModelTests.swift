@@ -7,11 +7,14 @@ import Testing
 struct SecurityModelTests {
     private static let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
 
+    private static func lines() throws -> [Substring] {
+        String(decoding: try TemporaryFolder.read("\(root)/docs/security.md"), as: UTF8.self)
+            .split(separator: "\n")
+    }
+
     /// Counts the attackers and the tables, and returns the rows without heads and rules.
     private static func attacks() throws -> (attackers: Int, tables: Int, rows: [Substring]) {
-        let text = String(
-            decoding: try TemporaryFolder.read("\(root)/docs/security.md"), as: UTF8.self)
-        let lines = text.split(separator: "\n")
+        let lines = try lines()
             .drop { $0 != "## Who attacks, and what stands in the way" }.dropFirst()
             .prefix { !$0.hasPrefix("## ") }
         let table = lines.filter { $0.hasPrefix("|") }
@@ -21,13 +24,21 @@ struct SecurityModelTests {
         )
     }
 
+    /// Returns the rows of the table of promises.
+    private static func promises() throws -> [Substring] {
+        let head = "| asset | attacker | promise | how it is tested | what is not promised |"
+        return try lines().drop { $0 != head }.dropFirst(2).prefix { $0.hasPrefix("|") }.map { $0 }
+    }
+
     private static let head = "| attack | what is defended | shown by |"
 
-    /// Returns the paths in a row's last cell, or `nil` unless the row has three cells.
-    private static func proofs(_ row: Substring) -> [Substring]? {
+    /// Returns the paths in one cell of a row, or `nil` unless the row has `count` cells.
+    private static func proofs(_ row: Substring, cell: Int, of count: Int) -> [Substring]? {
         let cells = row.split(separator: "|", omittingEmptySubsequences: false)
-        guard cells.count == 5, cells[0].isEmpty, cells[4].isEmpty else { return nil }
-        return cells[3].split(separator: ",").map { cell in
+        guard cells.count == count + 2, cells[0].isEmpty, cells[count + 1].isEmpty else {
+            return nil
+        }
+        return cells[cell].split(separator: ",").map { cell in
             let path = cell.drop { $0 == " " }
             return path.hasSuffix(" ") ? path.dropLast() : path
         }
@@ -40,12 +51,16 @@ struct SecurityModelTests {
         #expect(tables == attackers)
     }
 
-    @Test func `what shows a defence exists, and no row goes without`() throws {
+    @Test func `what shows a defence or a promise exists, and no row goes without`() throws {
         let (_, _, rows) = try SecurityModelTests.attacks()
+        let promises = try SecurityModelTests.promises()
 
-        #expect(!rows.isEmpty)
-        for row in rows {
-            let proofs = SecurityModelTests.proofs(row) ?? []
+        #expect(!rows.isEmpty && !promises.isEmpty)
+        let all =
+            rows.map { ($0, SecurityModelTests.proofs($0, cell: 3, of: 3)) }
+            + promises.map { ($0, SecurityModelTests.proofs($0, cell: 4, of: 5)) }
+        for (row, found) in all {
+            let proofs = found ?? []
             #expect(!proofs.isEmpty, "\(row)")
             for path in proofs {
                 // An empty path must not pass: the repository's root exists.
