@@ -51,6 +51,20 @@ import Testing
         #expect(none.uploads.isEmpty && none.withoutDeletion == ["heart_rate": 14])
     }
 
+    @Test func `samples that wait to be sent again may have left copies`() throws {
+        let store = try folder.open()
+        _ = try store.outbox.enqueue(heartRates(0..<3))
+        let rules = testRules(.samples, isIdempotent: false)
+        let draw = try store.outbox.nextBatch(limit: 100, rules: [rules], at: noon)
+        try store.outbox.settle(
+            TakenBatch(try #require(draw.batch), processingID: "one", isStored: true), at: noon)
+        let retried = try store.outbox.retry(OutboxSelection(state: .stored))
+
+        let plan = try store.outbox.erasurePlan([], of: .metrics)
+
+        #expect(retried == 3 && plan.inDoubt == 3)
+    }
+
     @Test func `an erased upload leaves its samples here, and its entry in the audit log`() throws {
         let store = try folder.open()
         try send(0..<3, as: "one", store)
