@@ -38,7 +38,7 @@ struct LoopTurns {
         self.steering = steering
         self.events = events
         self.observer = observer
-        pulse = LoopPulse(number: .random(in: .min ... .max), of: events)
+        pulse = LoopPulse(of: events)
     }
 
     /// Opens the history, after a look at what else the first turn needs.

@@ -131,7 +131,11 @@ struct EngineTests {
             engine == .postgreSQL ? try await PostgresServer.shared().makeDatabase() : nil
         let open = { @Sendable () throws -> Connection in
             guard let address else { return try FileConnection(path: "\(folder.path)/t.db") }
-            return try ServerConnection(address)
+            return try ServerConnection(
+                address,
+                owner: .init(
+                    column: "account", value: "ada",
+                    writeLock: "LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE"))
         }
         try open().execute("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (0)")
 

@@ -10,7 +10,27 @@ enum ServerHealthSchema {
     static let name = "clarity_health"
 
     static var schema: ServerSchema {
-        ServerSchema(name, version: HealthSchema.version, of: "health data")
+        ServerSchema(
+            name, version: firstVersion + upgrades(users: "").count, of: "health data")
+    }
+
+    /// The first version that a server had.
+    static let firstVersion = 24
+
+    /// The statements that made each version of the one before. A step of the file's schema has one
+    /// here that does the same.
+    static func upgrades(users: String) -> [String] {
+        [
+            """
+            \(lockTables(users: users))
+            REVOKE SELECT (\(ownerColumn)) ON session FROM \(ServerSchema.quoted(users));
+            DROP POLICY session_logins ON session;
+            -- The owner sees the rows of all accounts only without the policies.
+            ALTER TABLE session NO FORCE ROW LEVEL SECURITY;
+            INSERT INTO logins SELECT \(ownerColumn) FROM session;
+            ALTER TABLE session FORCE ROW LEVEL SECURITY;
+            """
+        ]
     }
 
     /// The statements that make it, in order, for a role that owns the database.
@@ -18,23 +38,71 @@ enum ServerHealthSchema {
     /// - Parameter users: the role of the schedulers. The role of an account has its name before a
     ///   `/`, and sees the rows of that account alone.
     static func statements(users: String) -> String {
-        // A worker that sets another account than that of its role sees nothing.
-        let map = PostgresSchema(
-            ownerColumn: ownerColumn, ownerType: "text",
-            condition: "current_user = \(ServerSchema.literal(users + "/")) || \(ownerColumn)")
         let scheduler = ServerSchema.quoted(users)
         return schema.statements(
             tables: """
-                \(map.translated(HealthSchema.tables))
+                \(map(users: users).translated(HealthSchema.tables))
                 \(triggers)
                 \(ServerSchema.rights(of: accountsRole(of: users), in: name))
-                -- Who is logged in, and no more.
                 GRANT USAGE ON SCHEMA \(name) TO \(scheduler);
                 GRANT SELECT ON schema_version TO \(scheduler);
-                GRANT SELECT (\(ownerColumn)) ON session TO \(scheduler);
-                CREATE POLICY session_logins ON session FOR SELECT TO \(scheduler) USING (true);
+                \(lockTables(users: users))
                 """)
     }
+
+    /// A worker that sets another account than that of its role sees nothing.
+    private static func map(users: String) -> PostgresSchema {
+        PostgresSchema(
+            ownerColumn: ownerColumn, ownerType: "text",
+            condition: "current_user = \(ServerSchema.literal(users + "/")) || \(ownerColumn)")
+    }
+
+    // MARK: Locks
+
+    /// An account locks its own rows of `locks`, which no other role reaches. Who is logged in, and
+    /// no more, the schedulers read in a table that no account may lock (`LOCK TABLE`).
+    private static func lockTables(users: String) -> String {
+        let accounts = ServerSchema.quoted(accountsRole(of: users))
+        return """
+            \(map(users: users).translated(lockTable))
+            GRANT SELECT, INSERT, UPDATE, DELETE ON locks TO \(accounts);
+            CREATE TABLE logins (\(ownerColumn) text PRIMARY KEY);
+            GRANT SELECT ON logins TO \(ServerSchema.quoted(users));
+            CREATE FUNCTION note_login() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+            SET search_path = \(name), pg_catalog, pg_temp AS $$
+            BEGIN
+                IF TG_OP = 'INSERT' THEN
+                    INSERT INTO logins VALUES (NEW.\(ownerColumn)) ON CONFLICT DO NOTHING;
+                ELSE
+                    DELETE FROM logins WHERE \(ownerColumn) = OLD.\(ownerColumn);
+                END IF;
+                RETURN NULL;
+            END $$;
+            CREATE TRIGGER session_noted AFTER INSERT OR DELETE ON session FOR EACH ROW
+            EXECUTE FUNCTION note_login();
+            """
+    }
+
+    private static let lockTable = "CREATE TABLE locks (name TEXT PRIMARY KEY) STRICT;"
+
+    /// What each account has, besides `HealthSchema.firstRows`.
+    static let firstRows =
+        "INSERT INTO locks (name) VALUES ('write'), ('login') ON CONFLICT (name) DO NOTHING"
+
+    /// Keeps out all other writers of the account until the end of the transaction. Fails without
+    /// the row.
+    static let writeLock =
+        "SELECT 1 / count(*) FROM (SELECT FROM locks WHERE name = 'write' FOR UPDATE) AS held"
+
+    /// Locks the renewal of the login until the end of the transaction, and selects 1; selects 0 if
+    /// another session has the lock.
+    static let tryingLoginLock = """
+        SELECT count(*) FROM (
+            SELECT FROM locks WHERE name = 'login' FOR UPDATE SKIP LOCKED
+        ) AS held
+        """
+
+    // MARK: Roles and triggers
 
     /// The role of which those of all accounts are members.
     static func accountsRole(of users: String) -> String { "\(users)_accounts" }

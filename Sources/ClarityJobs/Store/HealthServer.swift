@@ -14,6 +14,11 @@ public enum HealthServer {
         ServerHealthSchema.statements(users: users)
     }
 
+    /// The statements that made each version of the schema of the one before.
+    public static func upgrades(users: String) -> [String] {
+        ServerHealthSchema.upgrades(users: users)
+    }
+
     /// The role of which those of all accounts are members.
     public static func accountsRole(of users: String) -> String {
         ServerHealthSchema.accountsRole(of: users)
@@ -46,7 +51,7 @@ public enum HealthServer {
     /// Returns the accounts that are logged in, as the role of the schedulers sees them.
     public static func logins(_ connection: Connection) throws(DatabaseError) -> Set<String> {
         Set(
-            try connection.all("SELECT account FROM \(ServerHealthSchema.name).session") {
+            try connection.all("SELECT account FROM \(ServerHealthSchema.name).logins") {
                 $0.text(0)
             })
     }

@@ -36,6 +36,7 @@ struct HealthServerPlace: HealthPlace {
         let connection = try connect()
         try ServerHealthSchema.schema.requireVersion(connection)
         try connection.run(HealthSchema.firstRows)
+        try connection.run(ServerHealthSchema.firstRows)
         return connection
     }
 
@@ -44,7 +45,10 @@ struct HealthServerPlace: HealthPlace {
     private func connect() throws(DatabaseError) -> ServerConnection {
         do {
             let connection = try ServerConnection(
-                address, owner: .init(column: ServerHealthSchema.ownerColumn, value: account),
+                address,
+                owner: .init(
+                    column: ServerHealthSchema.ownerColumn, value: account,
+                    writeLock: ServerHealthSchema.writeLock),
                 schema: ServerHealthSchema.name)
             // A process that freezes must not keep others from the account for ever.
             try connection.execute("SET idle_in_transaction_session_timeout = '30s'")
@@ -60,28 +64,27 @@ struct HealthServerPlace: HealthPlace {
         }
     }
 
-    // The locks of a session end with it, and a session with its process. An account's numbers are
-    // drawn at random, so that those of two accounts differ.
+    // A session ends with its process. Numbers are drawn at random, so that nobody has another's.
 
     func lock(_ number: Int64, _ connection: Connection) throws -> Bool {
-        try connection.integer("SELECT pg_try_advisory_lock(?)", .integer(number)) == 1
+        try SessionMark.set("clarity-upload", "\(number)", on: connection)
+        return true
     }
 
     func unlock(_ number: Int64, _ connection: Connection) throws {
-        try connection.run("SELECT pg_advisory_unlock(?)", .integer(number))
+        try SessionMark.set("clarity-jobs", "", on: connection)
     }
 
     func isLocked(_ number: Int64, _ connection: Connection) throws -> Bool {
-        // Shared, so that two who ask at the same time do not take each other for the sender.
-        try connection.integer(
-            "SELECT pg_try_advisory_xact_lock_shared(?)", .integer(number)) != 1
+        try SessionMark.isLiving("\(number)", connection)
     }
 
     func lockSession() throws -> AnyObject? {
-        // Of a session of its own: one that has a lock gets it again.
+        // Of a session of its own, whose transaction lasts as long as the right.
         let holder = try connect()
-        let key = ServerConnection.lockKey(of: "login of \(account)")
-        return try lock(key, holder) ? holder : nil
+        try holder.execute("SET idle_in_transaction_session_timeout = 0")
+        try holder.execute("BEGIN")
+        return try holder.integer(ServerHealthSchema.tryingLoginLock) == 1 ? holder : nil
     }
 
     // The loops ask the server who is logged in.

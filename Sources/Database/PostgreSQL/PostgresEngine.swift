@@ -3,15 +3,15 @@ import CPostgreSQL
 /// A connection to PostgreSQL and its prepared statements.
 ///
 /// It keeps what the texts take for granted from SQLite: a transaction that writes keeps out every
-/// other writer of the same rows' owner, by a lock with the owner's key.
+/// other writer of the same rows' owner, by a lock of the owner's.
 ///
 /// In such a transaction nobody waits for the lock, or for a statement without rows: the next
 /// statement with rows, or the commit, brings what failed.
 final class PostgresEngine: Engine {
     let link: PostgresLink
     private let text: PostgresText
-    /// The advisory lock that a transaction takes before it reads.
-    private let writeLock: Int64
+    /// The statement by which a transaction that writes takes its lock before it reads.
+    private let writeLock: String?
     /// The names of prepared statements, and the texts of those that the server may not have
     /// prepared yet.
     private var statements: [String: String] = [:]
@@ -26,7 +26,7 @@ final class PostgresEngine: Engine {
     /// The most statements that are sent before one is waited for.
     private static let mostPosted = 256
 
-    init(_ link: PostgresLink, _ text: PostgresText, writeLock: Int64) {
+    init(_ link: PostgresLink, _ text: PostgresText, writeLock: String?) {
         (self.link, self.text, self.writeLock) = (link, text, writeLock)
     }
 
@@ -87,7 +87,7 @@ final class PostgresEngine: Engine {
             return try post("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         }
         try post("BEGIN ISOLATION LEVEL READ COMMITTED")
-        try post("SELECT pg_advisory_xact_lock(\(writeLock))")
+        if let writeLock { try post(writeLock) }
     }
 
     func commit() throws(DatabaseError) {

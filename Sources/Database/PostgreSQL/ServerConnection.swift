@@ -1,7 +1,7 @@
 /// A connection to a PostgreSQL server.
 ///
-/// It is one session: locks that it takes end with it, and a session that has failed stays failed.
-/// Its owner opens another.
+/// It is one session: what it has locked is free when it ends, and a session that has failed stays
+/// failed. Its owner opens another.
 public final class ServerConnection: Connection {
     private let link: PostgresLink
 
@@ -11,22 +11,18 @@ public final class ServerConnection: Connection {
         public var column: String
         /// The owner's name or number.
         public var value: String
+        /// The statement by which a transaction that writes first keeps out all others of the
+        /// owner: a lock on a row or a table that no role of others reaches. `nil` for none.
+        public var writeLock: String?
 
-        public init(column: String, value: String) {
-            self.column = column
-            self.value = value
+        public init(column: String, value: String, writeLock: String? = nil) {
+            (self.column, self.value, self.writeLock) = (column, value, writeLock)
         }
 
         /// The setting of the session from which the column's default and the row-level security
         /// take the owner.
         public var setting: String { "clarity.\(column)" }
-
-        /// The key of the lock that a transaction of the owner's takes before it writes.
-        var lockKey: Int64 { ServerConnection.lockKey(of: "\(column) \(value)") }
     }
-
-    /// Returns the key of the advisory lock that stands for a name.
-    public static func lockKey(of name: String) -> Int64 { Int64(bitPattern: name.utf8.fnv1a) }
 
     /// Connects to a server.
     ///
@@ -44,7 +40,7 @@ public final class ServerConnection: Connection {
         link = try PostgresLink(address, patience: patience)
         super.init(
             PostgresEngine(
-                link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.lockKey ?? 0))
+                link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.writeLock))
         // Whatever the texts depend on is set here, since an administrator may have set it for the
         // server, the database or the role. `default_transaction_read_only` stays as it is, and
         // `synchronous_commit` unless a commit would not even reach the server's own disk.

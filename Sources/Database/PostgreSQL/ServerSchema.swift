@@ -22,6 +22,42 @@ public struct ServerSchema: Sendable {
         """
     }
 
+    /// The statements that bring it up to date from any version that a server had, for a role that
+    /// owns the database. They do nothing where it is up to date, and fail while a process of this
+    /// program is connected: one of a version before would go by other locks.
+    ///
+    /// - Parameters:
+    ///   - upgrades: the statements that made each of the last versions of the one before.
+    ///   - users: the role of the schedulers.
+    public func upgrade(by upgrades: [String], users: String) -> String {
+        let steps = upgrades.enumerated().map { place, upgrade in
+            """
+                IF found = \(version - upgrades.count + place) THEN
+            \(upgrade)
+                    found := found + 1;
+                END IF;
+
+            """
+        }
+        return """
+            DO $upgrade$ DECLARE found bigint; BEGIN
+                SET LOCAL search_path = \(name), pg_catalog;
+                SELECT version INTO found FROM schema_version;
+                IF found >= \(version) THEN RETURN; END IF;
+                -- Whoever connects from here on waits, and finds the new version.
+                LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE;
+                IF EXISTS (
+                    SELECT FROM pg_stat_activity
+                    WHERE datname = current_database() AND pid <> pg_backend_pid()
+                        AND split_part(usename::text, '/', 1) = \(ServerSchema.literal(users))
+                ) THEN
+                    RAISE 'processes of clarity-jobs are connected; stop all loops and commands';
+                END IF;
+            \(steps.joined())    UPDATE schema_version SET version = found;
+            END $upgrade$;
+            """
+    }
+
     /// Returns the version of a database; `nil` if it has no such schema, or hides it.
     public func version(of connection: Connection) throws(DatabaseError) -> Int? {
         let isThere = try connection.integer(

@@ -27,8 +27,13 @@ struct StoreCommand {
 
     func migrate() throws(CommandFailure) -> ExitStatus {
         let (file, server) = try place()
-        // No version of a database is older than this program's yet.
-        return try carryOut(accountRoles(file, server.user), server)
+        let users = server.user
+        return try carryOut(
+            [
+                ServerHistory.schema.upgrade(
+                    by: ServerHistory.upgrades(users: users), users: users),
+                HealthServer.schema.upgrade(by: HealthServer.upgrades(users: users), users: users),
+            ] + accountRoles(file, users), server)
     }
 
     // MARK: Statements
@@ -152,7 +157,8 @@ struct ServerStatus {
                 HealthServer.schema.version
             ),
         ]
-        loops = try ServerHistory.loops(connection)
+        loops =
+            versions[0].found == versions[0].known ? try ServerHistory.loops(connection) : []
         let known = Set(try connection.all("SELECT rolname::text FROM pg_roles") { $0.text(0) })
         missing = roles.filter { !known.contains($0) }
     }

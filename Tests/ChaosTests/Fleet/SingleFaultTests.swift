@@ -207,7 +207,7 @@ final class StartingLoops {
                 """
                 SELECT pid FROM pg_stat_activity
                 WHERE datname = ? AND application_name = 'clarity-jobs' AND usename = 'clarity'
-                    AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%xact%')
+                    AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%shard_state%')
                 ORDER BY query_start DESC LIMIT 1
                 """, .text(database.address.database))
             return session != nil
@@ -215,30 +215,25 @@ final class StartingLoops {
         return try #require(session)
     }
 
-    /// The process of the server for the session with the leader's lock.
+    /// The process of the server for the session by which the leader proves that it lives.
     func leadersBeat() throws -> Int64 {
         try #require(
-            try server.administrator().integer(
+            try server.administrator(of: database.address.database).integer(
                 """
-                SELECT pid FROM pg_stat_activity
-                WHERE datname = ? AND application_name LIKE 'clarity-jobs loop %'
-                    AND (SELECT count(*) FROM pg_locks
-                        WHERE locktype = 'advisory' AND granted AND pid = pg_stat_activity.pid) > 1
-                ORDER BY pid LIMIT 1
-                """, .text(database.address.database)) as Int64?)
+                SELECT pid FROM pg_stat_activity, clarity_history.turns
+                WHERE split_part(application_name, ' ', 2) = leader
+                """) as Int64?)
     }
 
     /// Lets decisions wait for their lock while `body` runs.
     func holdingDecisions(_ body: () throws -> Void) throws {
-        let blocker = try ServerConnection(
-            database.address, owner: .init(column: "shard", value: "1"),
-            schema: "clarity_history")
+        let blocker = try ServerHistory.connect(to: database.address, 1)
         let admin = try server.administrator()
         try blocker.transaction {
             _ = try blocker.integer("SELECT 1")
             var waits = 0
             while try admin.integer(
-                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == 0
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") == 0
             {
                 try #require(waits < 1000, "no decision came")
                 waits += 1
@@ -253,10 +248,8 @@ final class StartingLoops {
         let holder = try ServerConnection(database.address)
         try server.administrator().run(
             "SELECT pg_terminate_backend(?)", .integer(try leadersBeat()))
-        let key = ServerHistory.turnKey(of: 1)
-        try await wait {
-            try holder.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1
-        }
+        try SessionMark.set("holder", "mark", on: holder)
+        try await wait { try ServerHistory.takeTurn(1, as: "mark", holder) }
         return holder
     }
 

@@ -51,8 +51,9 @@ final class StateFolder: Sendable {
     /// Returns when a sender whose store was closed is gone: a server ends a session a moment after
     /// its client.
     func waitForEnd(of sender: Int64) throws {
-        guard try place() != nil else { return }
-        try connect().run("SELECT pg_advisory_xact_lock(?)", .integer(sender))
+        guard let place = try place() else { return }
+        let connection = try connect()
+        while try place.isLocked(sender, connection) {}
     }
 
     /// Draws a batch as a process does that ends then, and waits for its end.

@@ -45,7 +45,8 @@ struct ServerHealthTests {
         let tables = try own.all(
             """
             SELECT tablename FROM pg_tables
-            WHERE schemaname = 'clarity_health' AND tablename <> 'schema_version'
+            WHERE schemaname = 'clarity_health'
+                AND tablename NOT IN ('schema_version', 'logins')
             ORDER BY tablename
             """
         ) { $0.text(0) }
@@ -137,6 +138,47 @@ struct ServerHealthTests {
         #expect(try server.outbox.states() == [.queued: 5])
     }
 
+    @Test func `a role that takes every lock number it guesses or sees holds up no other account`()
+        async throws
+    {
+        let folder = try await folder()
+        let place = try #require(try folder.place())
+        _ = try folder.open()
+        var address = place.address
+        address.user = "clarity/eve"
+        let stranger = try ServerConnection(address)
+        // The hashes of `account ada` and `login of ada`, by which one could guess.
+        for number: Int64 in [7_609_326_900_623_069_136, -6_555_880_030_162_779_429] {
+            try stranger.run("SELECT pg_advisory_lock(?)", .integer(number))
+        }
+
+        var store: HealthStore? = try folder.open()
+        _ = try store?.outbox.enqueue(heartRates(0..<5))
+        #expect(try store?.sessions.lock() != nil)
+        #expect(try store?.outbox.nextBatch(limit: 3, at: noon)?.samples.count == 3)
+        let seen = try stranger.all(
+            """
+            SELECT classid::bigint << 32 | objid::bigint FROM pg_locks
+            WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            """
+        ) { $0.integer(0) }
+        store = nil
+        // Each is free once the server has noticed that the store is gone.
+        for number in seen { try stranger.run("SELECT pg_advisory_lock(?)", .integer(number)) }
+
+        // What the first one was sending is sent again, and the rest too.
+        let next = try folder.open()
+        var sent = 0
+        while let batch = try next.outbox.nextBatch(limit: 3, at: noon) {
+            sent += batch.samples.count
+            try next.outbox.settle(batch, processingID: "p", at: noon)
+        }
+        #expect(sent == 5)
+        #expect(try next.outbox.states() == [.accepted: 5])
+        withExtendedLifetime(stranger) {}
+    }
+
     @Test func `no table shows or gives a row to another account`() async throws {
         let (folder, tables) = try await filled()
         let place = try #require(try folder.place())
@@ -144,7 +186,7 @@ struct ServerHealthTests {
         func count(_ table: String, _ connection: Connection) throws -> Int64? {
             try connection.integer("SELECT count(*) FROM \(table)")
         }
-        let known = HealthStore.wipedTables.map(\.0) + HealthStore.keptTables
+        let known = HealthStore.wipedTables.map(\.0) + HealthStore.keptTables + ["locks"]
         #expect(Set(tables) == Set(known).subtracting(["sqlite_sequence"]))
 
         // Each role with each account, but for the own account with its own role.
@@ -216,6 +258,13 @@ struct ServerHealthTests {
                 in: try #require(try folder.place()), key: try MasterKey.random(),
                 actor: AuditActor(), clock: SystemClock())
         }
+    }
+
+    /// The first upgrade is of the server's tables alone.
+    @Test func `each step of the file since the first server has an upgrade`() {
+        #expect(
+            HealthSchema.version - ServerHealthSchema.firstVersion
+                == ServerHealthSchema.upgrades(users: "u").count - 1)
     }
 
     @Test func `a database without this version's health data is refused`() async throws {

@@ -117,6 +117,86 @@ struct StoreProgramTests {
         ),
     ]
 
+    @Test func `a database of the version before is brought up to date while nobody uses it`()
+        async throws
+    {
+        let place = try await place(StoreProgramTests.upload)
+        let playground = place.playground
+        try await make(place)
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 300)
+        let admin = try place.server.administrator(of: place.database.database)
+        let made = try StoreProgramTests.form(of: admin)
+        let users = place.database.user
+        // As the version before had made it.
+        try place.server.administrator(of: place.database.database).execute(
+            """
+            SET search_path = clarity_health;
+            DROP TABLE clarity_history.decisions, clarity_history.turns;
+            DROP TABLE locks, logins;
+            DROP TRIGGER session_noted ON session;
+            DROP FUNCTION note_login();
+            GRANT SELECT (account) ON session TO \(users);
+            CREATE POLICY session_logins ON session FOR SELECT TO \(users) USING (true);
+            UPDATE clarity_history.schema_version SET version = version - 1;
+            UPDATE schema_version SET version = version - 1;
+            """)
+        let migrate = ["store", "migrate", "--apply", "--owner", "admin"]
+
+        let before = try await playground.run("run", "upload")
+        var session: ServerConnection? = try ServerConnection(
+            StoreProgramTests.withPassword(place.database))
+        let inUse = try await playground.start(migrate).finish()
+        session?.close()
+        session = nil
+        var migrated = try await playground.start(migrate).finish()
+        // The server ends a session a moment after its client.
+        while migrated.status != 0, migrated.errors.contains("stop all loops") {
+            migrated = try await playground.start(migrate).finish()
+        }
+        let again = try await playground.start(migrate).finish()
+        let upload = try await playground.run("run", "upload")
+
+        #expect(before.status == 69)
+        #expect(before.errors.contains("bring it up to date with `clarity-jobs store migrate`"))
+        #expect(inUse.status == 78, "\(inUse.errors)")
+        #expect(inUse.errors.contains("stop all loops and commands"), "\(inUse.errors)")
+        #expect(migrated.status == 0 && again.status == 0, "\(migrated.errors)\(again.errors)")
+        #expect(try StoreProgramTests.form(of: admin) == made)
+        // It is known who is logged in.
+        #expect(upload.status == 0, "\(upload.errors)")
+        #expect(
+            try admin.all("SELECT account FROM clarity_health.logins") { $0.text(0) } == ["-"])
+    }
+
+    private static func withPassword(_ database: ServerAddress) -> ServerAddress {
+        var address = database
+        address.password = "invented"
+        return address
+    }
+
+    /// Returns the columns, rights, policies, triggers and versions of the tables.
+    private static func form(of admin: ServerConnection) throws -> [String] {
+        try admin.all(
+            """
+            SELECT concat_ws(' ', table_schema, table_name, column_name, data_type, is_nullable,
+                column_default)
+                FROM information_schema.columns WHERE table_schema LIKE 'clarity%'
+            UNION ALL SELECT concat_ws(' ', table_schema, table_name, column_name, grantee,
+                privilege_type)
+                FROM information_schema.column_privileges WHERE table_schema LIKE 'clarity%'
+            UNION ALL SELECT concat_ws(' ', relname, relacl, relrowsecurity, relforcerowsecurity)
+                FROM pg_class WHERE relnamespace::regnamespace::text LIKE 'clarity%'
+            UNION ALL SELECT concat_ws(' ', schemaname, tablename, policyname, roles, cmd, qual)
+                FROM pg_policies
+            UNION ALL SELECT concat_ws(' ', tgname, tgrelid::regclass) FROM pg_trigger
+                WHERE NOT tgisinternal
+            UNION ALL SELECT concat_ws(' ', 'history', version) FROM clarity_history.schema_version
+            UNION ALL SELECT concat_ws(' ', 'health', version) FROM clarity_health.schema_version
+            """
+        ) { $0.text(0) }.sorted()
+    }
+
     @Test func `an account's role needs its password and sees no other account`() async throws {
         let place = try await place(
             StoreProgramTests.upload,
@@ -143,9 +223,10 @@ struct StoreProgramTests {
         var scheduler = place.database
         scheduler.password = "invented"
         let connection = try ServerConnection(scheduler, schema: "clarity_health")
-        #expect(try connection.all("SELECT account FROM session") { $0.text(0) } == ["anna"])
-        for query in ["SELECT sealed FROM session", "SELECT * FROM outbox", "SELECT 1 FROM canary"]
-        {
+        #expect(try connection.all("SELECT account FROM logins") { $0.text(0) } == ["anna"])
+        for query in [
+            "SELECT account FROM session", "SELECT * FROM outbox", "SELECT 1 FROM canary",
+        ] {
             let error = #expect(throws: DatabaseError.self) {
                 _ = try connection.integer(query)
             }

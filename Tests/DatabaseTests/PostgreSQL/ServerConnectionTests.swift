@@ -41,8 +41,12 @@ struct ServerConnectionTests {
 
     @Test func `a lock that another holds is busy when its time is over`() async throws {
         let address = try await PostgresServer.shared().makeDatabase()
-        let holder = try ServerConnection(address)
-        let waiting = try ServerConnection(address, patience: .milliseconds(500))
+        try ServerConnection(address).execute("CREATE TABLE t ()")
+        let owner = ServerConnection.Owner(
+            column: "account", value: "ada",
+            writeLock: "LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE")
+        let holder = try ServerConnection(address, owner: owner)
+        let waiting = try ServerConnection(address, owner: owner, patience: .milliseconds(500))
         try holder.transaction {
             // The lock is there once an answer is.
             _ = try holder.integer("SELECT 1")

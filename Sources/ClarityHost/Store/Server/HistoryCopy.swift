@@ -9,7 +9,7 @@ public final class HistoryCopy {
     private let file: String
     private let server: ServerAddress
     private let lock: AdvisoryLock
-    /// Has the lock of the loop that decides, so that no loop begins to.
+    /// Has the turn of the loop that decides, so that no loop begins to.
     private let turn: ServerConnection
 
     /// Keeps all others from both places.
@@ -33,8 +33,9 @@ public final class HistoryCopy {
         lock = alone
         turn = try rethrowing(server: "\(server)") {
             let turn = try ServerHistory.connect(to: server, 1)
-            let key = ServerHistory.turnKey(of: 1)
-            guard try turn.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1 else {
+            let mark = String(UInt64.random(in: .min ... .max), radix: 36)
+            try SessionMark.set("clarity-copy", mark, on: turn)
+            guard try ServerHistory.takeTurn(1, as: mark, turn) else {
                 throw RunStoreError.unreachable("a loop uses `\(server)`; stop all loops meanwhile")
             }
             return turn

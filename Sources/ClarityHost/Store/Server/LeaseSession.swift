@@ -4,13 +4,13 @@ import Database
 @preconcurrency import Glibc
 import Synchronization
 
-/// Proves that the holder of leases is alive, by a lock that the server releases.
+/// Proves that the holder of leases is alive, by a session that the server ends.
 ///
-/// A session of its own holds the lock of the holder's name, beats, and hears when another process
-/// has written. The server ends it when the holder is killed, cut off or frozen, and then the leases
-/// lapse. It is not the session of the decisions, which waits for locks.
+/// It has the mark of the holder's name, beats, and hears when another process has written. The
+/// server ends it when the holder is killed, cut off or frozen, and then the leases lapse. It is not
+/// the session of the decisions, which waits for locks.
 ///
-/// A loop's session also waits for the lock of the shard, which one loop has at a time, and beats
+/// A loop's session also waits for the turn of the shard, which one loop has at a time, and beats
 /// only while the thread that decides comes round.
 final class LeaseSession: Sendable {
     /// The time between two beats, in milliseconds.
@@ -27,7 +27,7 @@ final class LeaseSession: Sendable {
     private static let margin = Duration.milliseconds(200)
 
     private let ending = Bell()
-    /// Ends when the session has the lock of the shard, or has ended.
+    /// Ends when the session has the turn of the shard, or has ended.
     let turn: AsyncStream<Void>
     private let isItsTurn = Atomic(false)
     private let isOver = Atomic(false)
@@ -43,35 +43,38 @@ final class LeaseSession: Sendable {
     /// Whether the session has ended, or the server does not answer on it any more.
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
-    /// Whether the session has the lock of the shard.
+    /// Whether the session has the turn of the shard.
     var hasTurn: Bool { isItsTurn.load(ordering: .acquiring) }
 
     /// What makes a session one of a loop.
     struct Loop {
-        /// The key of the lock for which the loop waits.
-        var turn: Int64
+        /// For whose turn the loop waits.
+        var shard: Int64
         var pulse: LoopPulse
     }
 
-    /// Takes the lock of `owner` and begins to beat.
+    /// Marks a session for `owner` and begins to beat.
     ///
     /// - Parameters:
-    ///   - name: how the server's list of sessions names this one.
     ///   - hear: called on a thread of this session's when another process has written, and when
     ///     the session has ended.
     /// - Throws: `DatabaseError`; `ThreadError` or `StateDirectoryError` if the system refuses.
     init(
-        at address: ServerAddress, owner: String, named name: String, channel: String,
+        at address: ServerAddress, owner: String, channel: String,
         loop: Loop?, hear: @escaping @Sendable () -> Void
     ) throws {
         let silence = loop == nil ? Self.silence.ofCommand : Self.silence.ofLoop
         let connection = try ServerConnection(address, patience: silence, cutOff: silence)
-        try connection.run("SELECT set_config('application_name', ?, false)", .text(name))
         try connection.execute("LISTEN \(channel)")
         try connection.execute("LISTEN \(ServerChannel.logins)")
-        if let loop { try Self.endFormerSessions(of: loop, connection) }
-        try connection.run(
-            "SELECT pg_advisory_lock(?)", .integer(ServerPeers.lockKey(owner)))
+        let mark = SessionMark.of(owner)
+        try loop?.pulse.newestMark.withLock { newest throws(DatabaseError) in
+            try newest.map { former throws(DatabaseError) in try Self.end(former, connection) }
+            newest = mark
+        }
+        try SessionMark.set(
+            loop == nil ? "clarity-run" : ServerHistory.loopKind, mark, note: Self.note(of: owner),
+            on: connection)
         span = try LeaseSpan()
         span.extend(to: SystemClock().elapsed + silence - Self.margin)
         try connection.execute("SET idle_session_timeout = \(silence.milliseconds)")
@@ -85,7 +88,7 @@ final class LeaseSession: Sendable {
         self.turn = turn
         let started = try JoinedThread { [ending, span, weak self] in
             let beating = Beating(
-                connection: handedOver, ending: ending, loop: loop, span: span,
+                connection: handedOver, ending: ending, mark: mark, loop: loop, span: span,
                 term: silence - Self.margin)
             beating.run(hear: hear) {
                 self?.isItsTurn.store(true, ordering: .releasing)
@@ -111,26 +114,33 @@ final class LeaseSession: Sendable {
         }
     }
 
-    /// Ends what earlier sessions of this same process the server still has: the process would wait
-    /// for a lock of its own.
-    private static func endFormerSessions(
-        of loop: Loop, _ connection: ServerConnection
+    /// Ends an earlier session of this same process if the server still has it: the process would
+    /// wait for a turn of its own.
+    private static func end(
+        _ mark: String, _ connection: ServerConnection
     ) throws(DatabaseError) {
-        let mark = ServerConnection.lockKey(of: "process \(loop.pulse.number)")
         try connection.run(
             """
-            SELECT pg_terminate_backend(pid) FROM pg_locks
-            WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
-                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                AND (classid::bigint << 32 | objid::bigint) = CAST(? AS bigint)
-            """, .integer(mark))
-        try connection.run("SELECT pg_advisory_lock_shared(?)", .integer(mark))
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE usename = current_user AND datname = current_database()
+                AND split_part(application_name, ' ', 2) = ?
+            """, .text(mark))
+    }
+
+    /// The machine and the process of an owner, as `ServerHistory.owner` names it, in the bytes that
+    /// the server leaves after the kind and the mark of a session.
+    private static func note(of owner: String) -> String {
+        let parts = owner.split(separator: "/", maxSplits: 1)
+        guard parts.count == 2 else { return "" }
+        let process = parts[1].prefix { $0 != "-" }
+        return "\(parts[0].prefix(35 - process.utf8.count))/\(process)"
     }
 
     /// What the session's thread does.
     private struct Beating {
         let connection: ServerConnection
         let ending: Bell
+        let mark: String
         let loop: Loop?
         let span: LeaseSpan
         /// How long after the beginning of a beat the leases are certain.
@@ -138,7 +148,7 @@ final class LeaseSession: Sendable {
 
         /// Beats until the bell rings, the session ends, or the deciding thread is stuck.
         func run(hear: () -> Void, begin: () -> Void) {
-            var turn = loop?.turn
+            var awaited = loop?.shard
             var beats = 0
             while true {
                 if let loop, beats % LeaseSession.beatsPerQuestion == 0,
@@ -148,10 +158,10 @@ final class LeaseSession: Sendable {
                 }
                 beats += 1
                 do throws(DatabaseError) {
-                    if let key = turn,
-                        try connection.integer("SELECT pg_try_advisory_lock(?)", .integer(key)) == 1
+                    if let shard = awaited,
+                        try ServerHistory.takeTurn(shard, as: mark, connection)
                     {
-                        turn = nil
+                        awaited = nil
                         begin()
                     }
                 } catch {
@@ -171,7 +181,7 @@ final class LeaseSession: Sendable {
                     span.extend(to: sent + term)
                     if try !connection.takeNotifications().isEmpty { hear() }
                 } catch {
-                    // The next decision finds the lock free, and says so.
+                    // The next decision finds the session gone, and says so.
                     return
                 }
             }

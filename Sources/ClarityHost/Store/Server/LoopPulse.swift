@@ -11,16 +11,16 @@ public final class LoopPulse: Sendable {
     /// waits for the database.
     let longest: Duration
 
-    /// A number that this process has drawn, by which it knows its own sessions again.
-    let number: UInt64
+    /// The mark of the newest session by which the process has proved that it lives.
+    let newestMark = Mutex<String?>(nil)
     private let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
     /// When the question was asked that has no answer yet, in milliseconds awake; `Int64.max` if
     /// every question has its answer.
     private let askedAt = Atomic(Int64.max)
 
     /// Creates the pulse of a loop that decides on `events`.
-    public convenience init(number: UInt64, of events: EventThread) {
-        self.init(number: number) { answer in
+    public convenience init(of events: EventThread) {
+        self.init { answer in
             Task(executorPreference: events) { answer() }
         }
     }
@@ -29,10 +29,10 @@ public final class LoopPulse: Sendable {
     ///
     /// - Parameter ask: calls its argument on the thread that decides.
     public init(
-        number: UInt64, longest: Duration = .seconds(20),
+        longest: Duration = .seconds(20),
         ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
     ) {
-        (self.number, self.longest, self.ask) = (number, longest, ask)
+        (self.longest, self.ask) = (longest, ask)
     }
 
     /// Asks the deciding thread for a sign of life, unless it owes one.

@@ -49,10 +49,8 @@ public final class PostgresRunStore: RunStore {
             // A process that freezes within a decision must not keep the others from theirs.
             try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
             let session = try LeaseSession(
-                at: address, owner: owner,
-                named: pulse == nil ? "clarity-jobs" : ServerHistory.loopMark + owner,
-                channel: channel,
-                loop: pulse.map { .init(turn: ServerHistory.turnKey(of: shard), pulse: $0) }
+                at: address, owner: owner, channel: channel,
+                loop: pulse.map { .init(shard: shard, pulse: $0) }
             ) {
                 continuation.yield()
             }

@@ -7,13 +7,9 @@ public enum ServerHistory {
     /// The schema that has its tables.
     public static var schema: ServerSchema { ServerHistorySchema.schema }
 
-    /// What the server's list of sessions names a loop, before its owner's name.
-    static let loopMark = "clarity-jobs loop "
-
-    /// The key of the lock that the loop has which decides a shard.
-    static func turnKey(of shard: Int64) -> Int64 {
-        ServerConnection.lockKey(of: "loop of shard \(shard)")
-    }
+    /// What the server's list of sessions names the session by which a loop proves that it lives,
+    /// before its mark.
+    static let loopKind = "clarity-loop"
 
     /// The statements that make the schema and the shards, for a role that owns the database.
     ///
@@ -26,8 +22,16 @@ public enum ServerHistory {
                 """
                 SET LOCAL clarity.shard = '\(shard)';
                 INSERT INTO shard_state (id) VALUES (1);
+                INSERT INTO turns (shard, leader) VALUES (\(shard), '');
                 """
             } + [rights].compactMap(\.self)).joined(separator: "\n")
+    }
+
+    /// The statements that made each version of the schema of the one before.
+    ///
+    /// - Parameter users: the role of the schedulers.
+    public static func upgrades(users: String) -> [String] {
+        ServerHistorySchema.upgrades(users: users)
     }
 
     /// Makes the schema and the shards in an empty database, for a role that owns it.
@@ -51,7 +55,10 @@ public enum ServerHistory {
         cutOff: Duration = .seconds(9)
     ) throws -> ServerConnection {
         let connection = try ServerConnection(
-            address, owner: .init(column: ServerHistorySchema.ownerColumn, value: "\(shard)"),
+            address,
+            owner: .init(
+                column: ServerHistorySchema.ownerColumn, value: "\(shard)",
+                writeLock: ServerHistorySchema.decisionLock),
             schema: ServerHistorySchema.name, patience: patience, cutOff: cutOff)
         do {
             try ServerHistorySchema.schema.requireVersion(connection)
@@ -63,6 +70,28 @@ public enum ServerHistory {
 
     /// Returns the name of a process that no other has or had, as its leases name it.
     public static func owner(_ lock: LeaseLock) -> String { "\(HostIdentity.name)/\(lock.owner)" }
+
+    /// Takes the turn of a shard unless a session that lives has it.
+    ///
+    /// - Parameter mark: that of the caller's session, which has it already.
+    /// - Returns: whether the session has the turn, which ends with it.
+    static func takeTurn(
+        _ shard: Int64, as mark: String, _ connection: Connection
+    ) throws(DatabaseError) -> Bool {
+        // A session has its mark before its turn, and a mark that is gone never comes back. So what
+        // is read first is certain when it is compared.
+        let found = try connection.first(
+            """
+            SELECT leader, leader IN \(SessionMark.living)
+            FROM \(ServerHistorySchema.name).turns WHERE shard = ?
+            """, .integer(shard)
+        ) { (leader: $0.text(0), lives: $0.integer(1) == 1) }
+        guard let found, !found.lives else { return false }
+        return try connection.change(
+            """
+            UPDATE \(ServerHistorySchema.name).turns SET leader = ? WHERE shard = ? AND leader = ?
+            """, .text(mark), .integer(shard), .text(found.leader)) == 1
+    }
 
     /// Returns the loops that are connected, the oldest first. If none decides, looks again after two
     /// seconds: one may be about to take over.
@@ -78,21 +107,18 @@ public enum ServerHistory {
     ) throws(DatabaseError) -> [RunningLoop] {
         try connection.all(
             """
-            SELECT substr(application_name, \(loopMark.count + 1)),
+            SELECT split_part(application_name, ' ', 3),
                 (extract(epoch FROM backend_start) * 1000)::bigint,
-                EXISTS (SELECT 1 FROM pg_locks
-                    WHERE locktype = 'advisory' AND pid = pg_stat_activity.pid AND granted
-                        AND (classid::bigint << 32 | objid::bigint) = CAST(? AS bigint))
-            FROM pg_stat_activity
-            WHERE datname = current_database() AND application_name LIKE '\(loopMark)%'
+                split_part(application_name, ' ', 2) = leader
+            FROM pg_stat_activity, \(ServerHistorySchema.name).turns
+            WHERE usename = current_user AND datname = current_database()
+                AND application_name LIKE '\(loopKind) %' AND turns.shard = 1
             ORDER BY backend_start
-            """, .integer(turnKey(of: 1))
+            """
         ) { row -> RunningLoop? in
-            // As `owner` makes it; the server shortens what is longer than 63 bytes.
+            // As `LeaseSession` writes it.
             let parts = row.text(0).split(separator: "/", maxSplits: 1)
-            guard parts.count == 2,
-                let process = parts[1].split(separator: "-").first.flatMap({ Int32($0) })
-            else { return nil }
+            guard parts.count == 2, let process = Int32(parts[1]) else { return nil }
             return RunningLoop(
                 machine: String(parts[0]), process: process,
                 since: Instant(millisecondsSince1970: row.integer(1)),

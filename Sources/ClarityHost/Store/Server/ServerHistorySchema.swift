@@ -10,8 +10,34 @@ enum ServerHistorySchema {
     static let name = "clarity_history"
 
     static var schema: ServerSchema {
-        ServerSchema(name, version: historyMigrations.steps.count, of: "history")
+        ServerSchema(
+            name, version: firstVersion + upgrades(users: "").count, of: "history")
     }
+
+    /// The first version that a server had.
+    static let firstVersion = 13
+
+    /// The statements that made each version of the one before. A step of the file's schema has one
+    /// here that does the same.
+    static func upgrades(users: String) -> [String] {
+        [
+            """
+            \(lockTables)
+            INSERT INTO turns SELECT 1, '';
+            \(ServerSchema.rights(of: users, in: name))
+            """
+        ]
+    }
+
+    /// Locks without the numbers of advisory locks, which every role sees and may take: a decision
+    /// locks the table `decisions`, and the loop that has the turn is noted in `turns`.
+    private static let lockTables = """
+        CREATE TABLE decisions ();
+        CREATE TABLE turns (shard bigint PRIMARY KEY, leader text COLLATE "C" NOT NULL);
+        """
+
+    /// Keeps out all other decisions until the end of the transaction, and nobody who only reads.
+    static let decisionLock = "LOCK TABLE \(name).decisions IN SHARE UPDATE EXCLUSIVE MODE"
 
     private static let map = PostgresSchema(ownerColumn: ownerColumn, ownerType: "bigint")
 
@@ -20,6 +46,7 @@ enum ServerHistorySchema {
         schema.statements(
             tables: """
                 \(map.translated(shardTable))
+                \(lockTables)
                 \(map.translated(historyMigrations.schema ?? ""))
                 \(totalsTriggers)
                 \(answersTrigger)

@@ -3,8 +3,8 @@ import Database
 
 /// The processes, on any machine, that share one shard of a history in PostgreSQL.
 ///
-/// A process holds an advisory lock with the key of its name for as long as its `LeaseSession`
-/// lasts. What an attempt of this machine has locked here is held besides.
+/// A process lives for as long as its `LeaseSession`, which has the mark of its name. What an attempt
+/// of this machine has locked here is held besides.
 final class ServerPeers: HistoryPeers {
     let ownOwner: String?
     private let attemptLocks: AttemptLocks?
@@ -20,12 +20,12 @@ final class ServerPeers: HistoryPeers {
     }
 
     func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
-        // The own lock is free if the session that held it has ended; others may have taken over.
+        // If the own session has ended, others may have taken over.
         let state = try connection.first(
             """
-            SELECT version, pg_try_advisory_xact_lock_shared(CAST(? AS bigint)) FROM shard_state
-            """, .integer(ownOwner.map { ServerPeers.lockKey($0) })
-        ) { (version: $0.integer(0), isLost: $0.integer(1) == 1) }
+            SELECT version, CAST(? AS text) NOT IN \(SessionMark.living) FROM shard_state
+            """, .text(ownOwner.map { SessionMark.of($0) })
+        ) { (version: $0.integer(0), isLost: ownOwner != nil && $0.integer(1) == 1) }
         guard let state else {
             throw DatabaseError(
                 kind: .damage, message: "the shard does not exist", code: "PostgreSQL")
@@ -49,19 +49,13 @@ final class ServerPeers: HistoryPeers {
     func states(
         of attempts: [HeldAttempt], _ connection: Connection
     ) throws(DatabaseError) -> [RunID: Lease.State] {
-        let others = Set(attempts.map(\.owner)).subtracting([ownOwner].compactMap(\.self)).sorted()
+        let others = Set(attempts.map(\.owner)).subtracting([ownOwner].compactMap(\.self))
         var gone: Set<String> = []
         if !others.isEmpty {
-            // A lock that is free stays so until the end of the transaction, which shares what it
-            // gets.
-            let keys = others.map { "\(ServerPeers.lockKey($0))" }.joined(separator: ",")
-            let areGone = try connection.all(
-                """
-                SELECT pg_try_advisory_xact_lock_shared(key)
-                FROM unnest(CAST(string_to_array(?, ',') AS bigint[])) AS key
-                """, .text(keys)
-            ) { $0.integer(0) == 1 }
-            gone = Set(zip(others, areGone).filter(\.1).map(\.0))
+            // A session that is gone never comes back.
+            let living = Set(
+                try connection.all("SELECT * FROM \(SessionMark.living) AS marks") { $0.text(0) })
+            gone = others.filter { !living.contains(SessionMark.of($0)) }
         }
         return Dictionary(
             uniqueKeysWithValues: attempts.map { attempt in
@@ -83,7 +77,4 @@ final class ServerPeers: HistoryPeers {
     static let sessionHasEnded = DatabaseError(
         kind: .gone, message: "the session that holds this process's leases has ended",
         code: "PostgreSQL")
-
-    /// The key of an owner's lock.
-    static func lockKey(_ owner: String) -> Int64 { ServerConnection.lockKey(of: "owner \(owner)") }
 }

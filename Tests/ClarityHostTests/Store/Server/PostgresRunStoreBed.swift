@@ -39,8 +39,7 @@ final class PostgresRunStoreBed: RunStoreBed {
         // The server ends a session a moment after its client has left.
         #expect(throws: Never.self) {
             let connection = try ServerConnection(address)
-            try connection.run(
-                "SELECT pg_advisory_xact_lock(?)", .integer(ServerPeers.lockKey(owner)))
+            while try SessionMark.isLiving(SessionMark.of(owner), connection) {}
         }
     }
 

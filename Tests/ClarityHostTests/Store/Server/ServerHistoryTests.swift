@@ -66,7 +66,7 @@ struct ServerHistoryTests {
         let found = try own.all(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'clarity_history'"
         ) { $0.text(0) }
-        #expect(Set(found) == Self.tables.union(["schema_version"]))
+        #expect(Set(found) == Self.tables.union(["schema_version", "decisions", "turns"]))
 
         for shard in ["2", nil] {
             let stranger = try session(bed, shard: shard)
@@ -87,6 +87,13 @@ struct ServerHistoryTests {
             }
             #expect(error?.kind == .access)
         }
+    }
+
+    /// The first upgrade is of the server's tables alone.
+    @Test func `each step of the file since the first server has an upgrade`() {
+        #expect(
+            historyMigrations.steps.count - ServerHistorySchema.firstVersion
+                == ServerHistorySchema.upgrades(users: "u").count - 1)
     }
 
     @Test func `a database without this version's history is refused`() async throws {

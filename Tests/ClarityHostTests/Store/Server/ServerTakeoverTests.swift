@@ -44,6 +44,38 @@ struct ServerTakeoverTests {
         try scene.waitUntilLapsed()
     }
 
+    @Test func `the lease of a killed process lapses whatever locks another role takes`()
+        async throws
+    {
+        let scene = try await Scene()
+        var address = scene.bed.address
+        address.user = "clarity/eve"
+        let stranger = try ServerConnection(address)
+        let seen = try stranger.all(
+            """
+            SELECT classid::bigint << 32 | objid::bigint FROM pg_locks
+            WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            """
+        ) { $0.integer(0) }
+
+        scene.holder.signal(SIGKILL)
+        // The store that looks has some as well, and keeps them.
+        for number in seen {
+            #expect(throws: Never.self) {
+                for _ in 0..<1000
+                where try stranger.integer(
+                    "SELECT pg_try_advisory_lock(?)", .integer(number)) == 1
+                {
+                    break
+                }
+            }
+        }
+
+        try scene.waitUntilLapsed()
+        withExtendedLifetime(stranger) {}
+    }
+
     @Test func `the lease of a frozen process lapses, and it writes nothing when it comes back`()
         async throws
     {
@@ -73,10 +105,10 @@ struct ServerTakeoverTests {
     @Test func `one loop has the turn, and another gets it when that one has ended`() async throws {
         let bed = try await PostgresRunStoreBed()
         var first: PostgresRunStore? = try PostgresRunStore(
-            at: bed.address, owner: "first", pulse: LoopPulse(number: 1) { $0() })
+            at: bed.address, owner: "first", pulse: LoopPulse { $0() })
         for await _ in try #require(first).turn {}
         let second = try PostgresRunStore(
-            at: bed.address, owner: "second", pulse: LoopPulse(number: 2) { $0() })
+            at: bed.address, owner: "second", pulse: LoopPulse { $0() })
         let (writing, owner) = try bed.open()
         let run = try RunStoreConformance.runningRun(1, owner)
         try writing.decide { _ in [.put(run)] }
@@ -94,10 +126,10 @@ struct ServerTakeoverTests {
         let bed = try await PostgresRunStoreBed()
         let stuck = try PostgresRunStore(
             at: bed.address, owner: "stuck",
-            pulse: LoopPulse(number: 1, longest: .milliseconds(1)) { _ in })
+            pulse: LoopPulse(longest: .milliseconds(1)) { _ in })
         for await _ in stuck.turn {}
         let second = try PostgresRunStore(
-            at: bed.address, owner: "second", pulse: LoopPulse(number: 2) { $0() })
+            at: bed.address, owner: "second", pulse: LoopPulse { $0() })
 
         for await _ in second.turn {}
 
@@ -108,12 +140,11 @@ struct ServerTakeoverTests {
 
     @Test func `a process does not wait for the turn that a store of its own has`() async throws {
         let bed = try await PostgresRunStoreBed()
-        let first = try PostgresRunStore(
-            at: bed.address, owner: "first", pulse: LoopPulse(number: 1) { $0() })
+        let pulse = LoopPulse { $0() }
+        let first = try PostgresRunStore(at: bed.address, owner: "first", pulse: pulse)
         for await _ in first.turn {}
 
-        let second = try PostgresRunStore(
-            at: bed.address, owner: "second", pulse: LoopPulse(number: 1) { $0() })
+        let second = try PostgresRunStore(at: bed.address, owner: "second", pulse: pulse)
         for await _ in second.turn {}
 
         #expect(second.hasTurn)
@@ -123,9 +154,10 @@ struct ServerTakeoverTests {
     @Test func `loops of which none decides are known as such`() async throws {
         let bed = try await PostgresRunStoreBed()
         let blocker = try ServerConnection(bed.address)
-        try blocker.run("SELECT pg_advisory_lock(?)", .integer(ServerHistory.turnKey(of: 1)))
+        try SessionMark.set("blocker", "mark", on: blocker)
+        #expect(try ServerHistory.takeTurn(1, as: "mark", blocker))
         let standby = try PostgresRunStore(
-            at: bed.address, owner: "here/1-a", pulse: LoopPulse(number: 1) { $0() })
+            at: bed.address, owner: "here/1-a", pulse: LoopPulse { $0() })
         let looking = try ServerHistory.connect(to: bed.address, 1)
 
         let waiting = try ServerHistory.loops(looking)
@@ -141,13 +173,15 @@ struct ServerTakeoverTests {
     @Test func `a process that has lost its leases begins no decision`() async throws {
         let bed = try await PostgresRunStoreBed()
         let store = try PostgresRunStore(
-            at: bed.address, owner: "lost", pulse: LoopPulse(number: 1) { $0() },
+            at: bed.address, owner: "lost", pulse: LoopPulse { $0() },
             patience: .seconds(2))
         for await _ in store.turn {}
         let admin = try ServerConnection(bed.address)
         try admin.run(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ?",
-            .text(ServerHistory.loopMark + "lost"))
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE split_part(application_name, ' ', 2) = ?
+            """, .text(SessionMark.of("lost")))
         for await _ in store.changes { break }
         let other = try ServerHistory.connect(to: bed.address, 1)
 
