@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Written once by `load`, and only read after it. */
@@ -51,4 +52,10 @@ const struct cpostgresql *cpostgresql_load(const char **fault) {
     pthread_once(&once, load);
     *fault = reason[0] == '\0' ? NULL : reason;
     return reason[0] == '\0' ? &library : NULL;
+}
+
+long cpostgresql_peer(int socket) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? (long) peer.uid : -1;
 }

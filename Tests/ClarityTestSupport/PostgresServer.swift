@@ -4,7 +4,8 @@ import Synchronization
 
 /// A PostgreSQL server of Debian's package, with data of its own, which ends with these tests.
 ///
-/// It listens on a Unix socket alone. Commits do not wait for the disk.
+/// It listens on a Unix socket, and on a port only with a certificate. Commits do not wait for the
+/// disk.
 public final class PostgresServer: Sendable {
     /// A failure of a program that the server needs, with its message.
     public struct Failure: Error, CustomStringConvertible {
@@ -16,6 +17,8 @@ public final class PostgresServer: Sendable {
     private let folder: TemporaryFolder
     private let program: ChildProgram
     private let made = Atomic<Int>(0)
+    /// Where it listens, on 127.0.0.1 too if it has a certificate.
+    public let port: Int
     /// The password of its administrator, if it asks for passwords.
     private let password: String?
 
@@ -44,19 +47,30 @@ public final class PostgresServer: Sendable {
     ///
     /// - Parameters:
     ///   - asksPasswords: whether each role needs its password.
+    ///   - question: how it asks.
+    ///   - identity: the certificate and the key with which it listens on a port, too.
     ///   - connections: how many there may be at a time.
     ///   - place: a folder whose empty folder `data` is for its data; one in memory without it.
     public init(
-        asksPasswords: Bool = false, connections: Int = 300, in place: TemporaryFolder? = nil
+        asksPasswords: Bool = false, question: String = "scram-sha-256",
+        identity: TestAuthority.Identity? = nil, connections: Int = 300,
+        in place: TemporaryFolder? = nil
     ) async throws {
         guard let programs = PostgresServer.programs else { throw Failure(Self.need) }
         folder = if let place { place } else { try TemporaryFolder(isInMemory: true) }
         password = asksPasswords ? "invented" : nil
+        port = identity == nil ? 5432 : try DeafPort().number
+        if let identity {
+            try folder.write("tls.pem", TemporaryFolder.read(identity.certificate))
+            try folder.write("tls.key", TemporaryFolder.read(identity.key))
+            chmod("\(folder.path)/tls.key", 0o600)
+        }
         // The server refuses to run as root.
         var words: [String] = []
         if getuid() == 0 {
             let account = "postgres"
-            let folders = [folder.path] + (place.map { ["\($0.path)/data"] } ?? [])
+            let files = identity == nil ? [] : ["\(folder.path)/tls.pem", "\(folder.path)/tls.key"]
+            let folders = [folder.path] + (place.map { ["\($0.path)/data"] } ?? []) + files
             guard let entry = getpwnam(account),
                 folders.allSatisfy({
                     chown($0, entry.pointee.pw_uid, entry.pointee.pw_gid) == 0
@@ -69,7 +83,13 @@ public final class PostgresServer: Sendable {
             "/usr/bin/env",
             words + [
                 "/bin/bash", "-c", Self.script, "bash", programs, folder.path,
-                asksPasswords ? "scram-sha-256" : "trust", "\(connections)",
+                asksPasswords ? question : "trust", "\(connections)",
+                "-p \(port)"
+                    + (identity == nil
+                        ? " -c listen_addresses="
+                        : " -c listen_addresses=127.0.0.1 -c ssl=on"
+                            + " -c ssl_cert_file=\(folder.path)/tls.pem"
+                            + " -c ssl_key_file=\(folder.path)/tls.key"),
             ],
             environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"])
         try await waitUntilReady()
@@ -148,7 +168,7 @@ public final class PostgresServer: Sendable {
             >"$2"/initdb.log 2>&1 || { cat "$2"/initdb.log >&2; exit 1; }
         start() {
             # Whoever does not read what the server logs brings it to a stop, with all its locks.
-            "$1"/postgres -D "$2"/data -k "$2" -c listen_addresses= -c fsync=off \
+            "$1"/postgres -D "$2"/data -k "$2" $5 -c fsync=off \
                 -c max_connections="$4" -c log_min_messages=log -c log_checkpoints=off 2> >(
                     while IFS= read -r line; do
                         printf '%s\\n' "$line" >>"$2"/log || true
@@ -197,7 +217,7 @@ public final class PostgresServer: Sendable {
     }
 
     public func address(of database: String, user: String = "clarity") -> ServerAddress {
-        ServerAddress(host: folder.path, database: database, user: user)
+        ServerAddress(host: folder.path, port: port, database: database, user: user)
     }
 
     /// Makes a database that belongs to the role `clarity`.

@@ -7,6 +7,7 @@
  * program without a database server must not wait for them. */
 
 #define CPOSTGRESQL_EACH_FUNCTION(each) \
+    each(PQlibVersion) \
     each(PQconnectStartParams) \
     each(PQconnectPoll) \
     each(PQfinish) \
@@ -54,5 +55,9 @@ struct cpostgresql {
  * Removes the variables PG* from this process's environment: libpq would take a password, a service
  * or a host from them. */
 const struct cpostgresql *cpostgresql_load(const char **fault);
+
+/* Returns the user of the process that listens at the other end of a Unix socket; -1 if the system
+ * does not know. */
+long cpostgresql_peer(int socket);
 
 #endif

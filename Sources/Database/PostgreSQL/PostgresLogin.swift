@@ -63,7 +63,8 @@ struct PostgresLogin {
             } else {
                 address.password
             }
-        let parameters = address.parameters(for: host, password: password)
+        let parameters = address.parameters(
+            for: host, password: password, library: library.pointee.PQlibVersion())
         let names = parameters.map { strdup($0.name) } + [nil]
         let values = parameters.map { strdup($0.value) } + [nil]
         defer { for text in names + values { free(text) } }
@@ -74,7 +75,7 @@ struct PostgresLogin {
         }
         guard let connection = started else { throw .gone("out of memory") }
         do throws(DatabaseError) {
-            try logIn(connection, within: time)
+            try logIn(connection, at: host, within: time)
             return connection
         } catch {
             library.pointee.PQfinish(connection)
@@ -83,7 +84,7 @@ struct PostgresLogin {
     }
 
     private func logIn(
-        _ connection: OpaquePointer, within time: Duration
+        _ connection: OpaquePointer, at host: ServerAddress.Host, within time: Duration
     ) throws(DatabaseError) {
         let deadline = ContinuousClock.now + time
         _ = library.pointee.PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
@@ -97,9 +98,37 @@ struct PostgresLogin {
             guard PostgresLink.wait(for: events, on: socket, until: deadline) else {
                 throw .gone("no answer from the server within \(time)")
             }
+            if host.isSocket { try PostgresLogin.checkPeer(at: host, on: socket) }
             step = library.pointee.PQconnectPoll(connection)
         }
     }
+
+    /// Checks, before anything is sent, who listens at a Unix socket: root, this same user, or who
+    /// owns the socket. In a folder where everybody may make one, who owns the folder.
+    private static func checkPeer(
+        at host: ServerAddress.Host, on socket: Int32
+    ) throws(DatabaseError) {
+        let path = "\(host.name)/.s.PGSQL.\(host.port)"
+        var (folder, file) = (stat(), stat())
+        guard stat(host.name, &folder) == 0, stat(path, &file) == 0 else {
+            throw .gone("the socket `\(path)` has vanished")
+        }
+        let isOpenToAll = folder.st_mode & 0o002 != 0
+        let owner = isOpenToAll ? folder.st_uid : file.st_uid
+        let peer = cpostgresql_peer(socket)
+        guard [0, Int(geteuid()), Int(owner)].contains(peer) else {
+            throw DatabaseError(
+                kind: .access,
+                message: "the process at the socket `\(path)` belongs to the user \(peer), and not "
+                    + "to \(owner), who owns the \(isOpenToAll ? "folder" : "socket")",
+                code: "libpq")
+        }
+    }
+
+    /// What libpq says of a server that asks for the password in another way than it may.
+    private static let refusals = [
+        "SSL was required", "channel binding", "authentication method requirement",
+    ]
 
     /// Why the login failed: by the server's code if it answered, which libpq has in its message
     /// alone, as `FATAL:  28P01:  password authentication failed`.
@@ -108,7 +137,13 @@ struct PostgresLogin {
         if lines.contains(where: { $0.hasSuffix(" session is read-only") }) {
             return DatabaseError(sqlState: "25006", message: "")
         }
-        let message = lines.joined(separator: "; ")
+        var message = lines.joined(separator: "; ")
+        if PostgresLogin.refusals.contains(where: { message.contains($0) }) {
+            message += "; the password was not sent: it answers SCRAM alone"
+            if library.pointee.PQlibVersion() < 160_000 {
+                message += ", and before libpq 16 only over TLS or at a Unix socket"
+            }
+        }
         let words = message.split(separator: " ")
         let code = words.firstIndex { word in
             word.utf8.count == 6 && word.last == ":"

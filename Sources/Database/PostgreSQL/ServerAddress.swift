@@ -10,6 +10,8 @@ public struct ServerAddress: Hashable, Sendable {
             self.name = name
             self.port = port
         }
+
+        var isSocket: Bool { name.hasPrefix("/") }
     }
 
     /// What a server has to be, of several that may answer (`target_session_attrs`).
@@ -21,6 +23,18 @@ public struct ServerAddress: Hashable, Sendable {
         case primary
     }
 
+    /// A way to ask for a password (`require_auth`).
+    public enum Question: String, Hashable, Sendable, CaseIterable {
+        /// Neither tells the server the password, nor lets it try many of them at another server.
+        case scram = "scram-sha-256"
+        case md5
+        /// The password as it is.
+        case clearText = "password"
+    }
+
+    /// Whether the answer to SCRAM is bound to the TLS connection (`channel_binding`).
+    public enum Binding: String, Hashable, Sendable, CaseIterable { case disable, prefer, require }
+
     /// At least one, in the order in which they are tried.
     public var hosts: [Host]
     public var database: String
@@ -31,6 +45,11 @@ public struct ServerAddress: Hashable, Sendable {
     public var passwordFile: String?
     /// The file with the certificates that may have signed the server's; `nil` for the system's.
     public var rootCertificate: String?
+    /// How a server may ask for the password; `nil` for SCRAM alone.
+    public var questions: Set<Question>?
+    /// `nil` for the default: where the connection has TLS for certain, the answer to SCRAM is bound
+    /// to the server's certificate.
+    public var binding: Binding?
     /// The password itself, where a program derives it; no text of the address shows it.
     public var password: String?
 
@@ -58,7 +77,7 @@ public struct ServerAddress: Hashable, Sendable {
     }
 
     /// Whether nobody else can listen on the way to any host: a Unix socket, or this machine
-    /// itself.
+    /// itself. Another user of this machine can take a port while the server is down.
     private var isLocal: Bool {
         hosts.map(\.name).allSatisfy { host in
             host.hasPrefix("/") || host == "localhost" || host == "::1"
@@ -69,23 +88,46 @@ public struct ServerAddress: Hashable, Sendable {
 
     /// The parameters of libpq for one of the hosts (PostgreSQL's documentation, 34.1.2), each
     /// given, so that no default of the user or the system takes part.
+    ///
+    /// libpq answers whatever a server asks, in clear text too, unless it is told otherwise: since 16
+    /// by `require_auth`, and before by a binding to TLS, without which it then answers nothing.
+    ///
+    /// - Parameter library: the version of libpq, as `PQlibVersion` has it.
     func parameters(
-        for host: Host, password: String? = nil
+        for host: Host, password: String? = nil, library: Int32 = 0
     ) -> [(name: String, value: String)] {
-        [
+        let questions = password == nil ? self.questions : self.questions ?? [.scram]
+        let knowsQuestions = library >= 160_000
+        let needsBinding = !knowsQuestions && questions == [.scram] && !host.isSocket
+        let hasTLS = !host.isSocket && (!isLocal || needsBinding)
+        let binding =
+            binding ?? (hasTLS && questions == [.scram] && password != nil ? .require : .prefer)
+        var parameters: [(name: String, value: String)] = [
             ("host", host.name), ("port", String(host.port)), ("dbname", database),
             ("user", user), ("password", password ?? ""),
             // A file that cannot exist, in place of ~/.pgpass.
             ("passfile", "/dev/null/none"),
             ("target_session_attrs", (target ?? (hosts.count > 1 ? .readWrite : .any)).rawValue),
             // Beyond this machine the server has to prove its name.
-            ("sslmode", isLocal ? "prefer" : "verify-full"),
-            ("sslrootcert", rootCertificate ?? "/etc/ssl/certs/ca-certificates.crt"),
+            ("sslmode", isLocal ? needsBinding ? "require" : "prefer" : "verify-full"),
+            // With a file that exists, `require` would verify the certificate.
+            (
+                "sslrootcert",
+                rootCertificate
+                    ?? (isLocal && needsBinding
+                        ? "/dev/null/none" : "/etc/ssl/certs/ca-certificates.crt")
+            ),
+            ("channel_binding", binding.rawValue),
             ("application_name", "clarity-jobs"), ("client_encoding", "UTF8"),
             ("gssencmode", "disable"),
             // A peer that is cut off is noticed within a second or two.
             ("keepalives_idle", "1"), ("keepalives_interval", "1"), ("keepalives_count", "1"),
             ("tcp_user_timeout", "900"),
         ]
+        if knowsQuestions, let questions {
+            parameters.append(
+                ("require_auth", questions.map(\.rawValue).sorted().joined(separator: ",")))
+        }
+        return parameters
     }
 }

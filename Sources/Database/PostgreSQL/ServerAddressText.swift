@@ -16,7 +16,7 @@ extension ServerAddress: CustomStringConvertible {
     ///
     /// It has a user, a database, and one or more hosts, which commas separate: names, addresses,
     /// or, percent-encoded or as the parameter `host`, folders of Unix sockets. Other parameters are
-    /// `passfile`, `sslrootcert` and `target_session_attrs`.
+    /// `passfile`, `sslrootcert`, `target_session_attrs`, `require_auth` and `channel_binding`.
     ///
     /// - Throws: `ServerAddressFault`, also for a password, which never stands in a URI here.
     public init(parsing text: String) throws(ServerAddressFault) {
@@ -50,23 +50,15 @@ extension ServerAddress: CustomStringConvertible {
         for parameter in parts.dropFirst().joined().split(separator: "&") {
             let words = parameter.split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard ["host", "passfile", "sslrootcert", "target_session_attrs"].contains(words[0]),
-                words[0] != "host" || isNameless
+            guard ServerAddress.parameters.contains(words[0]), words[0] != "host" || isNameless
             else {
                 throw ServerAddressFault(
                     message: "has a parameter that is not allowed",
                     help: "its parameters are `passfile`, `sslrootcert`, `target_session_attrs`, "
-                        + "and `host` for the folder of a Unix socket")
+                        + "`require_auth`, `channel_binding`, and `host` for the folder of a Unix "
+                        + "socket")
             }
-            if words[0] == "target_session_attrs" {
-                target = words.count == 2 ? Target(rawValue: String(words[1])) : nil
-                guard target != nil else {
-                    throw ServerAddressFault(
-                        message: "has a `target_session_attrs` that is not `any`, `read-write` or "
-                            + "`primary`")
-                }
-                continue
-            }
+            guard try !choose(words[0], words.count == 2 ? words[1] : "") else { continue }
             // libpq separates the folders of several sockets by commas.
             let value = words.count == 2 ? ServerAddress.decoded(words[1]) : nil
             guard let value, value.hasPrefix("/"),
@@ -84,6 +76,42 @@ extension ServerAddress: CustomStringConvertible {
         guard !hosts.contains(where: \.name.isEmpty) else {
             throw ServerAddressFault(
                 message: hosts.count == 1 ? "names no host" : "has a comma with no host beside it")
+        }
+    }
+
+    private static let parameters: [Substring] = [
+        "host", "passfile", "sslrootcert", "target_session_attrs", "require_auth",
+        "channel_binding",
+    ]
+
+    /// Takes a parameter with a choice of words; returns whether it is one.
+    private mutating func choose(
+        _ name: Substring, _ encoded: Substring
+    ) throws(ServerAddressFault) -> Bool {
+        let value = ServerAddress.decoded(encoded) ?? ""
+        switch name {
+        case "target_session_attrs":
+            target = Target(rawValue: value)
+            guard target == nil else { return true }
+            throw ServerAddressFault(
+                message: "has a `target_session_attrs` that is not `any`, `read-write` or `primary`"
+            )
+        case "channel_binding":
+            binding = Binding(rawValue: value)
+            guard binding == nil else { return true }
+            throw ServerAddressFault(
+                message: "has a `channel_binding` that is not `disable`, `prefer` or `require`")
+        case "require_auth":
+            let words = value.split(separator: ",", omittingEmptySubsequences: false)
+            let questions = words.compactMap { Question(rawValue: String($0)) }
+            guard questions.count < words.count else {
+                self.questions = Set(questions)
+                return true
+            }
+            throw ServerAddressFault(
+                message: "has a `require_auth` with a word that is not `scram-sha-256`, `md5` or "
+                    + "`password`")
+        default: return false
         }
     }
 
@@ -121,6 +149,8 @@ extension ServerAddress: CustomStringConvertible {
         }.joined(separator: ",")
         let parameters = [
             ("host", folder), ("target_session_attrs", target?.rawValue),
+            ("require_auth", questions?.map(\.rawValue).sorted().joined(separator: ",")),
+            ("channel_binding", binding?.rawValue),
             ("passfile", passwordFile), ("sslrootcert", rootCertificate),
         ].compactMap { name, value in
             value.map { "\(name)=\(ServerAddress.encoded($0, besides: "/"))" }

@@ -13,9 +13,18 @@ struct ServerAddressTests {
             rootCertificate: "/etc/ca.pem"),
         Self.several("db1", 5432, "db2", 5433), Self.several("::1", 5433, "/run/b", 5432),
         Self.several("/run/a", 5433, "/run/b", 5434, for: .any),
+        Self.asking([.md5, .scram], .prefer), Self.asking([.clearText], .require),
     ])
     func `an address reads back from its URI`(address: ServerAddress) throws {
         #expect(try ServerAddress(parsing: address.uri) == address)
+    }
+
+    private static func asking(
+        _ questions: Set<ServerAddress.Question>, _ binding: ServerAddress.Binding
+    ) -> ServerAddress {
+        var address = ServerAddress(host: "db.example", database: "d", user: "u")
+        (address.questions, address.binding) = (questions, binding)
+        return address
     }
 
     private static func several(
@@ -82,6 +91,14 @@ struct ServerAddressTests {
         ("postgresql://u@h:0/d", "has a port that is no number from 1 to 65535"),
         ("postgresql://u@h:x/d", "has a port that is no number from 1 to 65535"),
         ("postgresql://u@[::1/d", "has a `[` without its `]`"),
+        (
+            "postgresql://u@h/d?require_auth=md5,none",
+            "has a `require_auth` with a word that is not `scram-sha-256`, `md5` or `password`"
+        ),
+        (
+            "postgresql://u@h/d?channel_binding=no",
+            "has a `channel_binding` that is not `disable`, `prefer` or `require`"
+        ),
         ("postgresql://u@h/d?sslmode=disable", "has a parameter that is not allowed"),
         ("postgresql://u@h/d?host=/run", "has a parameter that is not allowed"),
         ("postgresql://u@h/d?passfile=relative", "has a parameter that is no absolute path"),
