@@ -100,7 +100,7 @@ let package = Package(
             [
                 "ClarityReports", "ClarityClient", "ClaritySources", "ClarityTransport",
                 "ClarityContract",
-                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
+                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CLinux",
             ]),
         library(
             "ClarityReports",

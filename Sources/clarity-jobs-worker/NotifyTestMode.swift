@@ -2,6 +2,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityTransport
 import ClarityWorkers
+import Glibc
 import JSON
 
 /// Sends a test message to the targets of an order, which comes on the standard input.
@@ -11,6 +12,8 @@ enum NotifyTestMode {
             return Program.usageError("expected `notify-test` with an order")
         }
         guard let order = OrderInput.read() else { return .faultyInput }
+        // A program that does not read its message must not end this one.
+        signal(SIGPIPE, SIG_IGN)
         do {
             var objects: [JSON] = []
             let failure = try await NotifyAttempt.test(

@@ -63,7 +63,7 @@ func keyEnvironment(named: String? = nil) -> [String: String] {
 /// Returns the variables for an order: those of the key, and those with the secrets of its targets.
 func environment(for order: AttemptOrder) -> [String: String] {
     var environment = keyEnvironment(named: order.options["key.variable"])
-    for name in order.noticeSecretNames { environment[name] = variable(name) }
+    for name in order.options.noticeSecretNames { environment[name] = variable(name) }
     return environment
 }
 

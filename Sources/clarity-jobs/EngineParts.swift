@@ -57,7 +57,7 @@ extension Composition {
         let worker = WorkerByKind(
             [
                 .command: CommandWorker(
-                    environment: commandEnvironment(inForce()), keeper: keeper, clock: clock),
+                    environment: { commandEnvironment(inForce()) }, keeper: keeper, clock: clock),
                 .notify: NoticeWorker(worker: process) { account throws(CommandFailure) in
                     var file = inForce()
                     if let account {
@@ -130,13 +130,13 @@ extension Composition {
 
     /// Returns the environment for the programs of commands and checks.
     ///
-    /// It lacks keys and credentials, which only the worker receives.
+    /// It lacks keys, credentials and the secrets of notices, which only the worker receives.
     func commandEnvironment(_ file: JobFile) -> [String: String] {
-        var keyVariables = file.keyVariables
-        if let named = environment[Composition.keyPointer] { keyVariables.insert(named) }
+        var secretVariables = file.secretVariables
+        if let named = environment[Composition.keyPointer] { secretVariables.insert(named) }
         return environment.filter { name, _ in
             !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
-                && !keyVariables.contains(name)
+                && !secretVariables.contains(name)
         }
     }
 

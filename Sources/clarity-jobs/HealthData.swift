@@ -59,9 +59,11 @@ extension Composition {
         of account: AccountDeclaration, _ file: JobFile
     ) throws(CommandFailure) -> [String: String] {
         do throws(MasterKeyError) {
-            return try AccountEnvironment(environment, keyVariables: file.keyVariables)
-                .variables(for: account.id, keyVariable: account.settings["key.variable"])
-                .merging(ServerAccount.variables(for: account.id, at: file.server)) { $1 }
+            return try AccountEnvironment(environment, secretVariables: file.secretVariables)
+                .variables(
+                    for: account.id, keyVariable: account.settings["key.variable"],
+                    secrets: account.settings.noticeSecretNames
+                ).merging(ServerAccount.variables(for: account.id, at: file.server)) { $1 }
         } catch {
             throw CommandFailure(.configuration, error.description)
         }
@@ -84,10 +86,10 @@ extension Composition {
             guard let account = order.job.account else { return composition.environment(of: file) }
             do throws(MasterKeyError) {
                 return try AccountEnvironment(
-                    composition.environment, keyVariables: file.keyVariables
+                    composition.environment, secretVariables: file.secretVariables
                 ).variables(
                     for: account, keyVariable: order.options["key.variable"],
-                    secrets: order.noticeSecretNames
+                    secrets: order.options.noticeSecretNames
                 ).merging(ServerAccount.variables(for: account, at: file.server)) { $1 }
             } catch {
                 throw Failure(.configuration, error.description)

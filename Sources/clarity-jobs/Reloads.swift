@@ -106,7 +106,9 @@ final class Reloads: Sendable {
             }
             watchSources(of: file)
             watchAccounts(of: file)
-            monitor.apply(composition.hostSettings(file), checks: file.questions)
+            monitor.apply(
+                composition.hostSettings(file), checks: file.questions,
+                environment: composition.commandEnvironment(file))
             send(.reload(jobs, maxParallel: composition.maxParallel(file)))
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))

@@ -23,6 +23,7 @@ import Synchronization
 public final class CheckRunner: Sendable {
     private struct State {
         var checks: [String: CheckDeclaration]
+        var environment: [String: String]
         var queue = CheckQueue()
         var answers: [String: Conditions.Reading<Bool>] = [:]
         /// The process groups whose leaders are not reaped yet, so that no other group can have
@@ -39,7 +40,6 @@ public final class CheckRunner: Sendable {
     private static let grace: Duration = .seconds(1)
 
     private let urlProgram: [String]?
-    private let environment: [String: String]
     private let absent: String?
     private let clock: any WallClock
     private let state: Mutex<State>
@@ -63,21 +63,23 @@ public final class CheckRunner: Sendable {
         clock: any WallClock = SystemClock()
     ) {
         self.absent = absent
-        state = Mutex(State(checks: CheckRunner.byName(checks)))
+        state = Mutex(State(checks: CheckRunner.byName(checks), environment: environment))
         self.urlProgram = urlProgram
-        self.environment = environment
         self.clock = clock
     }
 
     /// Replaces the checks. The answer of a check whose declaration changes is dropped. If such a
     /// check is being asked, its answer is dropped too, but `announcement` still has an element.
-    public func declare(_ checks: [CheckDeclaration]) {
+    ///
+    /// - Parameter environment: that of the commands from now on; `nil` leaves it as it is.
+    public func declare(_ checks: [CheckDeclaration], environment: [String: String]? = nil) {
         let checks = CheckRunner.byName(checks)
         state.withLock { state in
             for name in state.answers.keys where checks[name] != state.checks[name] {
                 state.answers[name] = nil
             }
             state.checks = checks
+            if let environment { state.environment = environment }
         }
     }
 
@@ -230,6 +232,7 @@ public final class CheckRunner: Sendable {
     }
 
     private func process(for check: CheckDeclaration) throws(Refusal) -> CheckProcess {
+        let environment = state.withLock { $0.environment }
         let words: [String]
         let isURL: Bool
         switch check.question {

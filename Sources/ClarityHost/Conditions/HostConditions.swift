@@ -109,7 +109,12 @@ public final class HostConditions: ConditionMonitor {
     ///
     /// While attempts run, the storage paths, services and pressure of the previous settings stay
     /// in use as well: attempts keep the constraints with which they started.
-    public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
+    ///
+    /// - Parameter environment: that of the checks' commands; `nil` leaves it as it is.
+    public func apply(
+        _ settings: Settings, checks declared: [CheckDeclaration],
+        environment: [String: String]? = nil
+    ) {
         terms.withLock { terms in
             let kept = terms.attempts > 0 ? terms.settings : nil
             terms.settings = settings
@@ -119,7 +124,7 @@ public final class HostConditions: ConditionMonitor {
             terms.settings.pressure = [settings.pressure, kept?.pressure].compactMap(\.self).min()
             if terms.attempts > 0 { pressure.listen(above: terms.settings.pressure) }
         }
-        checks.declare(declared)
+        checks.declare(declared, environment: environment)
     }
 
     /// Asks the services and waits for them, up to 250 ms, so that `conditions` does not wait for

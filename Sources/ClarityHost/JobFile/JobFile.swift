@@ -36,8 +36,9 @@ public struct JobFile: Hashable, Sendable {
     public var accounts: [AccountDeclaration]?
     /// The folder with the accounts' files, if the file names one.
     public var accountsFolder: String?
-    /// The variables in which the master keys of this file or of single accounts are.
-    public internal(set) var keyVariables: Set<String> = []
+    /// The variables in which this file or single accounts have master keys and the secrets of
+    /// notices: no program of the file may find them.
+    public internal(set) var secretVariables: Set<String> = []
     /// The account whose view of the file this is (`view(of:)`).
     public internal(set) var account: AccountDeclaration?
     /// The identity of this machine, which determines each account's delay.

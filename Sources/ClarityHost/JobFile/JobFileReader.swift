@@ -163,10 +163,23 @@ public struct JobFileReader: Sendable {
         file.server = draft.store.server
         file.accounts = accounts
         if case .folder(let folder)? = draft.accounts?.value { file.accountsFolder = folder }
-        file.keyVariables = Set(
-            ([settings] + (accounts ?? []).map(\.settings)).compactMap { $0["key.variable"] })
+        file.secretVariables = secretVariables(of: draft.settings)
+        for account in accounts ?? [] {
+            file.secretVariables.formUnion(secretVariables(of: account.settings))
+        }
         file.host = decoding.context.host
         return file
+    }
+
+    /// Returns the variables with the master key and with the secrets of notices.
+    private func secretVariables(of settings: [String: String]) -> Set<String> {
+        var names = Set([settings["key.variable"]].compactMap(\.self))
+        var index = 0
+        while settings["notify.\(index).kind"] != nil {
+            if let name = settings["notify.\(index).secret"] { names.insert(name) }
+            index += 1
+        }
+        return names
     }
 
     /// Returns the accounts of a file, in its order or by id.

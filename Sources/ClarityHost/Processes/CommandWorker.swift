@@ -24,19 +24,27 @@ import Glibc
 /// - With a keeper, the program ends when this process is gone, and the run stays its own until it
 ///   has ended. Without one, it outlives a scheduler that is killed.
 public struct CommandWorker: Worker {
-    private let environment: [String: String]
+    private let environment: @Sendable () -> [String: String]
     private let keeper: CommandKeeper?
     private let clock: any WallClock
+
+    /// Creates a worker with one environment for all commands.
+    public init(environment: [String: String], keeper: CommandKeeper?, clock: any WallClock) {
+        self.init(environment: { environment }, keeper: keeper, clock: clock)
+    }
 
     /// Creates a worker.
     ///
     /// - Parameters:
-    ///   - environment: the variables of this program that commands get. Commands are searched for
-    ///     in its `PATH`, unless the job sets its own. Variables that commands must not see must
-    ///     not be in it.
+    ///   - environment: returns the variables of this program that a command gets, at the start of
+    ///     each. Commands are searched for in its `PATH`, unless the job sets its own. Variables
+    ///     that commands must not see must not be in it.
     ///   - keeper: starts the programs; `nil` to start them directly.
     ///   - clock: the clock for the start of each attempt.
-    public init(environment: [String: String], keeper: CommandKeeper?, clock: any WallClock) {
+    public init(
+        environment: @escaping @Sendable () -> [String: String], keeper: CommandKeeper?,
+        clock: any WallClock
+    ) {
         self.environment = environment
         self.keeper = keeper
         self.clock = clock
@@ -57,7 +65,7 @@ public struct CommandWorker: Worker {
         _ plan: CommandPlan, _ order: AttemptOrder, _ signals: AsyncStream<AttemptSignal>,
         _ progress: @escaping ProgressHandler
     ) async throws(Failure) -> AttemptEnd {
-        let all = plan.environment(over: environment, order, startedAt: clock.now)
+        let all = plan.environment(over: environment(), order, startedAt: clock.now)
         guard let program = plan.program(in: all) else {
             throw Failure(.configuration, "the program is not found in PATH")
         }

@@ -29,10 +29,10 @@ extension SectionDeclaration {
         summary: "whom to tell of failed jobs and the like")
 }
 
-extension AttemptOrder {
-    /// The variables or credentials with the secrets of the targets of notices.
+extension [String: String] {
+    /// The variables or credentials that these options name for the secrets of notices.
     public var noticeSecretNames: [String] {
-        options.filter { $0.key.hasPrefix("notify.") && $0.key.hasSuffix(".secret") }.map(\.value)
+        filter { $0.key.hasPrefix("notify.") && $0.key.hasSuffix(".secret") }.map(\.value)
     }
 }
 

@@ -12,15 +12,15 @@ public struct AccountEnvironment: Sendable {
     public static let password = "CLARITY_JOBS_ACCOUNT_PASSWORD"
 
     private let environment: [String: String]
-    /// The variables with the keys of single accounts.
-    private let keyVariables: Set<String>
+    /// The variables with the keys and the secrets of notices of any account.
+    private let secretVariables: Set<String>
 
     /// Creates environments from that of this process.
     ///
-    /// - Parameter keyVariables: the variables that accounts name for their keys.
-    public init(_ environment: [String: String], keyVariables: Set<String>) {
+    /// - Parameter secretVariables: the variables that accounts name for keys and secrets.
+    public init(_ environment: [String: String], secretVariables: Set<String>) {
         self.environment = environment
-        self.keyVariables = keyVariables
+        self.secretVariables = secretVariables
     }
 
     /// Returns the environment for an account.
@@ -33,7 +33,7 @@ public struct AccountEnvironment: Sendable {
         for account: AccountID, keyVariable: String?, secrets: [String] = []
     ) throws(MasterKeyError) -> [String: String] {
         var own = environment.filter { name, _ in
-            !keyVariables.contains(name) && !AccountEnvironment.ofKeys.contains(name)
+            !secretVariables.contains(name) && !AccountEnvironment.ofKeys.contains(name)
         }
         for name in secrets {
             own[name] =

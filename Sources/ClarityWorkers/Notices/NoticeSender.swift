@@ -2,7 +2,6 @@ import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTransport
-@preconcurrency import Glibc
 
 /// Why a message did not arrive, or may not have.
 struct NoticeSendError: Error {
@@ -126,37 +125,15 @@ struct NoticeSender: Sendable {
         try pass(Array(text.utf8), to: [mailProgram, "-t", "-oi"], of: target)
     }
 
-    /// Starts a program, writes `input` to it and waits for its end.
-    ///
-    /// It has no time limit of its own: the attempt has one, at which it is killed with its group.
     private func pass(
         _ input: [UInt8], to words: [String], of target: NoticeTarget
     ) throws(NoticeSendError) {
-        let secrets = hidden.filter {
-            $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-        }
-        let quoted = words.map { "'" + $0.replacing("'", with: "'\\''") + "'" }
-        // Standard output is for the results of `notify test`.
-        let line =
-            "unset \(secrets.sorted().joined(separator: " ")); "
-            + "exec \(quoted.joined(separator: " ")) >&2"
-        let (status, wasTaken) = NoticeSender.run(line, input)
-        guard status != 0 else { return }
-        let reason = status > 0 ? "ended with \(status)" : "cannot be started or was killed"
+        let (end, wasTaken) = NoticeProgram(words: words, hidden: hidden).run(input)
+        if end == .exited(0) { return }
         throw NoticeSendError(
-            failure: Failure(.work, "the program of target `\(target.name)` \(reason)"),
-            // It may have sent the message before it failed; not if the shell did not find it.
-            mayHaveArrived: wasTaken && ![126, 127].contains(status))
-    }
-
-    /// Runs a line of the shell; returns its exit status, or -1, and whether it was started.
-    private static func run(_ line: String, _ input: [UInt8]) -> (status: Int32, wasTaken: Bool) {
-        guard let pipe = popen(line, "we") else { return (-1, false) }
-        let written = fwrite(input, 1, input.count, pipe)
-        let end = pclose(pipe)
-        let isExit = end & 0x7F == 0
-        // A program that succeeds need not read everything.
-        return (isExit && end >= 0 ? end >> 8 & 0xFF : -1, written > 0)
+            failure: Failure(.work, "the program of target `\(target.name)` \(end.text)"),
+            // It may have sent the message before it failed; not if a shell did not find it.
+            mayHaveArrived: wasTaken && ![.exited(126), .exited(127)].contains(end))
     }
 }
 

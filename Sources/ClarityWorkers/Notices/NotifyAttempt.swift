@@ -30,7 +30,7 @@ public struct NotifyAttempt {
         self.report = report
         sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
-            hidden: order.secretVariables)
+            hidden: order.secretVariables(environment))
     }
 
     func run() async throws -> Outcome {
@@ -185,7 +185,7 @@ extension NotifyAttempt {
         }
         let sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
-            hidden: order.secretVariables)
+            hidden: order.secretVariables(environment))
         let notices = Notice.active(in: order.options)
         var first: Failure?
         for target in targets {
@@ -213,12 +213,14 @@ private struct NoTransport: HTTPTransport {
 }
 
 extension AttemptOrder {
-    /// The variables that no program of a target may see: secrets of targets, the master key
-    /// and where the health data is.
-    fileprivate var secretVariables: Set<String> {
-        Set(noticeSecretNames + [options["key.variable"] ?? "CLARITY_JOBS_KEY"])
+    /// The variables that no program of a target may see: secrets of targets, the master key, the
+    /// account's password and where the health data is.
+    fileprivate func secretVariables(_ environment: [String: String]) -> Set<String> {
+        let pointer = "CLARITY_JOBS_KEY_VARIABLE"
+        let keys = [options["key.variable"], environment[pointer]].compactMap(\.self)
+        return Set(options.noticeSecretNames + keys)
             .union([
-                "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "CLARITY_JOBS_KEY_VARIABLE",
+                "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", pointer, AccountEnvironment.password,
                 ServerAccount.variable,
             ])
     }

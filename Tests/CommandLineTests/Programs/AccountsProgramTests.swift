@@ -127,7 +127,7 @@ struct AccountsProgramTests {
             Array(
                 "version: 1\nbackend: { url: \"http://127.0.0.1:9/\" }\njobs: [{ id: cleanup, kind: cleanup }]\n"
                     .utf8))
-        let environment = AccountEnvironment(["CLARITY_JOBS_KEY": key], keyVariables: [])
+        let environment = AccountEnvironment(["CLARITY_JOBS_KEY": key], secretVariables: [])
 
         func open(as id: String?) async throws -> ProgramResult {
             let own = try id.map {
