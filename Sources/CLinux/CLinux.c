@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -30,6 +31,14 @@ int clinux_open_cached(const char *path) {
     close(file);
     errno = EAGAIN;
     return -1;
+}
+
+int clinux_is_read_only_mount(const char *path) {
+    struct statx status;
+    struct statvfs volume;
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, 0, &status) == 0 &&
+           (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 && statvfs(path, &volume) == 0 &&
+           (volume.f_flag & ST_RDONLY) != 0;
 }
 
 int clinux_pipe(int ends[2]) {

@@ -92,6 +92,12 @@ struct Composition {
         arguments["account"] == nil ? try wholeJobFile(remembering: memory) : try jobFile()
     }
 
+    /// The commands that run no program, for which somebody else may write the job file.
+    private static let runningNothing: Set<[String]> = [
+        ["list"], ["next"], ["simulate"], ["history"], ["history", "missed"], ["history", "show"],
+        ["accounts", "list"], ["accounts", "show"], ["accounts", "add"], ["completion", "words"],
+    ]
+
     /// Finds, parses and checks the job file. Its accounts' jobs are those of `JobFile.groups`.
     func wholeJobFile(
         remembering memory: AccountMemory? = nil
@@ -99,13 +105,15 @@ struct Composition {
         let path = try jobFilePath()
         try requireReadable(path)
         do throws(JobFileFaults) {
-            let file = try jobFileReader.read(fileAt: path, remembering: memory)
+            let runsNothing = Composition.runningNothing.contains(arguments.path)
+            let reader = runsNothing ? jobFileReader : runnersReader
+            let file = try reader.read(fileAt: path, remembering: memory)
             // People see times in the zone of the account's days.
             console.showTimes(
                 inZone: SourceCommands.timeZone(in: file), environment: environment, clock: clock)
             return file
         } catch {
-            throw CommandFailure(.faultyInput, text: error.description)
+            throw failure(error)
         }
     }
 
@@ -187,6 +195,13 @@ struct Composition {
         JobFileReader(
             catalogue: Composition.catalogue, environment: environment,
             workingDirectory: workingDirectory)
+    }
+
+    /// The same for job files whose programs this user is to run.
+    var runnersReader: JobFileReader {
+        var reader = jobFileReader
+        reader.runner = geteuid()
+        return reader
     }
 
     // MARK: The programs beside this one

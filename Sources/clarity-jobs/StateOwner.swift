@@ -35,6 +35,19 @@ extension Composition {
             "help: \(Composition.prefix(for: owner)) \(words)")
     }
 
+    /// Returns the failure for a faulty job file. If it, or a file that it names, belongs to another
+    /// user, the help is the command that this user runs as the other one.
+    func failure(_ faults: JobFileFaults) -> CommandFailure {
+        guard let writer = faults.writer else {
+            return CommandFailure(.faultyInput, text: faults.description)
+        }
+        var failure = CommandFailure(.configuration, text: faults.description)
+        if case .owner(let owner) = writer {
+            failure.lines.append("help: \(Composition.prefix(for: owner)) \(commandLine(nil))")
+        }
+        return failure
+    }
+
     private static func userText(_ user: uid_t) -> String {
         userName(user).map { "the user `\($0)`" } ?? "another user"
     }
@@ -55,15 +68,15 @@ extension Composition {
             + "-p LoadCredential=clarity-jobs.key:/etc/clarity-jobs/key \(commandLine(file))"
     }
 
-    /// Returns this command as another user has to type it: with the job file and the state
-    /// directory that this user's variables or folders name.
-    private func commandLine(_ file: JobFile) -> String {
+    /// Returns this command as another user has to type it: with the job file and, if that could be
+    /// read, the state directory that this user's variables or folders name.
+    private func commandLine(_ file: JobFile?) -> String {
         var words: [String] = []
         if arguments["config"] == nil || arguments.fromEnvironment.contains("config") {
             let path = foundJobFilePath
             if path != Composition.serviceJobFilePath { words += ["--config", path] }
         }
-        if arguments["state"] == nil || arguments.fromEnvironment.contains("state") {
+        if let file, arguments["state"] == nil || arguments.fromEnvironment.contains("state") {
             let path = statePath(file)
             if path != impliedStatePath(file) { words += ["--state", path] }
         }

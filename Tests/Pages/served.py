@@ -82,7 +82,10 @@ class Served:
             *("--processing-steps", "2", "--exit-with-stdin"),
         )
         url = self.first(backend, r"http://\S+")
-        (self.folder / "jobs.yaml").write_text(jobs.format(url=url, folder=self.folder))
+        job_file = self.folder / "jobs.yaml"
+        job_file.write_text(jobs.format(url=url, folder=self.folder))
+        # Whatever the umask: nobody else may write it.
+        job_file.chmod(0o600)
         self.environment |= {
             "HOME": str(self.folder),
             "CLARITY_JOBS_CONFIG": str(self.folder / "jobs.yaml"),

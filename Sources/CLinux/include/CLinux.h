@@ -28,6 +28,9 @@ const char *clinux_library_text(const char *function);
    wait. */
 int clinux_open_cached(const char *path);
 
+/* Whether a path is where a file system is mounted read-only: 1 or 0. */
+int clinux_is_read_only_mount(const char *path);
+
 /* pipe2(2): the read end in ends[0], the write end in ends[1]. */
 int clinux_pipe(int ends[2]);
 

@@ -10,6 +10,7 @@ struct AccountFolder {
     private let path: String
     private let schema: MappingSchema<AccountDraft>
     private let memory: AccountMemory?
+    private let writers: WriterCheck?
 
     /// An account's file.
     struct File {
@@ -29,10 +30,14 @@ struct AccountFolder {
     static let mostAccounts = 100_000
     static let ending = ".yaml"
 
-    init(_ path: String, _ schema: MappingSchema<AccountDraft>, memory: AccountMemory?) {
+    init(
+        _ path: String, _ schema: MappingSchema<AccountDraft>, memory: AccountMemory?,
+        writers: WriterCheck?
+    ) {
         self.path = path
         self.schema = schema
         self.memory = memory
+        self.writers = writers
     }
 
     /// Reads the files that are not remembered, and reports the faults of every one.
@@ -40,6 +45,12 @@ struct AccountFolder {
     /// - Parameter position: where the job file names the folder.
     /// - Returns: the accounts by id.
     func files(named position: YAMLNode.Position, _ decoding: inout Decoding) -> [File] {
+        do throws(JobFileFault) {
+            try writers?.checkWay(to: path)
+        } catch {
+            decoding.report([error.at(position)])
+            return []
+        }
         guard let names = AccountFolder.names(in: path) else {
             decoding.report(
                 position,
@@ -82,7 +93,8 @@ struct AccountFolder {
             return nil
         }
         do throws(JobFileFault) {
-            let bytes = try BoundedFile.read("\(path)/\(name)", isOrdinary: true)
+            try writers?.checkLink("\(path)/\(name)")
+            let bytes = try BoundedFile.read("\(path)/\(name)", writers, isOrdinary: true)
             // An account may declare nothing but its name.
             guard bytes.contains(where: { $0 > 0x20 }) else {
                 let empty = YAMLNode(position: start, content: .mapping([]))
@@ -118,6 +130,13 @@ struct AccountFolder {
 }
 
 extension JobFileFault {
+    /// Returns the fault as one of a place in the job file.
+    fileprivate func at(_ position: YAMLNode.Position) -> JobFileFault {
+        var fault = JobFileFault(position, message, help: help)
+        fault.writer = writer
+        return fault
+    }
+
     /// Returns the fault as one of an account's file.
     fileprivate func of(_ file: String?) -> JobFileFault {
         var fault = self

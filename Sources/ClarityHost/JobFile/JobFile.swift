@@ -88,6 +88,16 @@ public struct JobFileFault: Error, Hashable, Sendable {
     var place: YAMLNode.Position?
     /// The path of the account's file that has the fault; `nil` for the job file itself.
     public internal(set) var file: String?
+    /// Who else may write the file, if that is the fault.
+    var writer: Writer?
+
+    /// Somebody who may write a file, and must not.
+    public enum Writer: Hashable, Sendable {
+        /// The owner of the file, of a folder above it or of a link to it.
+        case owner(UInt32)
+        /// The group or others, by the mode.
+        case mode
+    }
 
     /// Returns the fault for people: `jobs.yaml:12:9: unknown key ...`, with `help: ...` on a line
     /// of its own.
@@ -116,6 +126,9 @@ public struct JobFileFaults: Error, Hashable, Sendable, CustomStringConvertible 
         self.faults = faults.inOrder
         self.warnings = warnings.inOrder
     }
+
+    /// Who else may write the file or one that it names; `nil` if only its text is at fault.
+    public var writer: JobFileFault.Writer? { faults.lazy.compactMap(\.writer).first }
 
     /// All faults, one below the other.
     public var description: String {

@@ -15,6 +15,10 @@ public struct JobFileReader: Sendable {
     private let kinds: [JobKind: JobKindDeclaration]
     /// Whether to read the job file alone, as if a folder of accounts had no files.
     public var skipsAccountFiles = false
+    /// The user who is to run programs of the files: nobody else but root may write them
+    /// (`WriterCheck`). Without it, everybody may.
+    public var runner: UInt32?
+    private var writers: WriterCheck? { runner.map { WriterCheck(user: $0) } }
 
     /// Creates a reader.
     ///
@@ -196,7 +200,8 @@ public struct JobFileReader: Sendable {
             }
         case .folder? where skipsAccountFiles: return []
         case .folder(let path)?:
-            let folder = AccountFolder(path, AccountDraft.schema(catalogue), memory: memory)
+            let folder = AccountFolder(
+                path, AccountDraft.schema(catalogue), memory: memory, writers: writers)
             for file in folder.files(named: field.position, &decoding) {
                 switch file.content {
                 case .known(let account): accounts.append((nil, account))
@@ -226,6 +231,18 @@ public struct JobFileReader: Sendable {
 }
 
 extension JobFileReader {
+    /// Checks that nobody but `runner` and root could put another file at an absolute path, whether
+    /// there is one or not.
+    ///
+    /// - Throws: `JobFileFaults` that says who could.
+    public func checkWay(to path: String) throws(JobFileFaults) {
+        do throws(JobFileFault) {
+            try writers?.checkWay(to: path)
+        } catch {
+            throw JobFileFaults(path: path, faults: [error])
+        }
+    }
+
     /// Reads the file at a path, which may be a pipe, up to the maximum size of a job file.
     ///
     /// - Parameters:
@@ -239,7 +256,8 @@ extension JobFileReader {
         let location = path.hasPrefix("/") ? path : join(environment.folder, path[...])
         let bytes: [UInt8]
         do throws(JobFileFault) {
-            bytes = try BoundedFile.read(location)
+            try writers?.checkWay(to: location)
+            bytes = try BoundedFile.read(location, writers)
         } catch {
             throw JobFileFaults(path: path, faults: [error])
         }
@@ -249,10 +267,11 @@ extension JobFileReader {
 
 /// Reads files of YAML, which may be pipes, up to the maximum size of a job file.
 enum BoundedFile {
-    /// - Parameter isOrdinary: whether anything but an ordinary file is refused, without waiting for
-    ///   it.
+    /// - Parameters:
+    ///   - writers: checks who may write the file, but not the way to it.
+    ///   - isOrdinary: whether anything but an ordinary file is refused, without waiting for it.
     static func read(
-        _ path: String, isOrdinary: Bool = false
+        _ path: String, _ writers: WriterCheck?, isOrdinary: Bool = false
     ) throws(JobFileFault) -> [UInt8] {
         // To open a pipe may take until somebody writes to it, and a device may be a terminal.
         let calm = isOrdinary ? O_NONBLOCK | O_NOCTTY : 0
@@ -272,6 +291,7 @@ enum BoundedFile {
                     line: 0, column: 0, message: "it is \(noun), wanted an ordinary file")
             }
         }
+        try writers?.check(descriptor, path)
         var bytes: [UInt8] = []
         while true {
             var count = 0

@@ -37,6 +37,11 @@ struct InitCommand {
                 .configuration, "there is a job file already: `\(path)`",
                 "help: edit it, or name another with --config FILE")
         }
+        do throws(JobFileFaults) {
+            try composition.runnersReader.checkWay(to: path)
+        } catch {
+            throw composition.failure(error)
+        }
         let answers = try answers()
         let draft = try JobFileDraft(answers.jobFile)
         try checkBackend(draft)

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 @testable import ProgramTestSupport
 import Testing
 
@@ -47,6 +48,27 @@ struct DemoProgramTests {
             "/bin/sh", ["-c", copied + "metrics -o csv"], environment: ["PATH": "/usr/bin:/bin"])
         #expect(read.status == 0, "\(read.errors)")
         #expect(read.output.contains("\r\nactivity,"), "\(read.output)")
+    }
+
+    @Test func `the demo runs in a checkout that its owner's group may write`() async throws {
+        let folder = try TemporaryFolder()
+        for name in ["scripts", "Examples"] {
+            try #require(mkdir("\(folder.path)/\(name)", 0o700) == 0)
+        }
+        for name in ["scripts/demo", "jobs.yaml", "Examples/export.zip"] {
+            try folder.write(name, try TemporaryFolder.read("\(Playground.root)/\(name)"))
+            // As with `umask 002`.
+            try #require(chmod("\(folder.path)/\(name)", 0o775) == 0)
+        }
+        try #require(chmod(folder.path, 0o775) == 0)
+
+        let result = try await ChildProgram.run(
+            "\(folder.path)/scripts/demo", ["--brief"],
+            environment: [
+                "PATH": "/usr/bin:/bin", "DEMO_PORT": "0", "DEMO_PROGRAMS": ChildProgram.folder,
+            ])
+
+        #expect(result.status == 0, "\(result.errors) \(result.output)")
     }
 
     @Test func `an unknown argument is refused before anything is created`() async throws {
