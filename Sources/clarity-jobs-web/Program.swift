@@ -10,8 +10,10 @@ import HTTPServing
 ///
 ///     clarity-jobs-web exporter JOBFILE STATE ADDRESS   serves the metrics to Prometheus
 ///     clarity-jobs-web textfile JOBFILE STATE           writes the job file's `metrics_textfile`
-///     clarity-jobs-web receive FOLDER STATE ADDRESS [CERTIFICATE KEY]
-///                                                       takes pushes into a folder
+///     clarity-jobs-web receive FOLDER BENEATH STATE ADDRESS [CERTIFICATE KEY]
+///                                                       takes pushes into a folder, and follows no
+///                                                       link to it below BENEATH, if that is not
+///                                                       empty
 ///     clarity-jobs-web pages PROGRAM JOBFILE STATE ADDRESS [read-only] [behind=URL]
 ///                            [certificate=FILE key=FILE] [quiet]
 ///                                                       serves the web pages
@@ -46,7 +48,7 @@ enum Program {
         case 4 where words[0] == "exporter":
             exit(export(collector(words), words[3], passed).rawValue)
         case 3 where words[0] == "textfile": exit(write(collector(words)).rawValue)
-        case 4 where words[0] == "receive", 6 where words[0] == "receive":
+        case 5 where words[0] == "receive", 7 where words[0] == "receive":
             exit(receive(Array(words.dropFirst()), passed).rawValue)
         case 5... where words[0] == "pages": exit(PagesMode(words).run(passed).rawValue)
         default:
@@ -56,7 +58,7 @@ enum Program {
     }
 
     /// Which word is the address, by mode.
-    private static let addressPlaces = ["exporter": 3, "receive": 3, "pages": 4]
+    private static let addressPlaces = ["exporter": 3, "receive": 4, "pages": 4]
 
     private static func collector(_ words: [String]) -> MetricsCollector {
         MetricsCollector(
@@ -89,8 +91,8 @@ enum Program {
 
     /// Receives pushes until a signal ends the server, and returns the exit status.
     private static func receive(_ words: [String], _ passed: PassedSocket?) -> ExitStatus {
-        let (folder, state, address) = (words[0], words[1], words[2])
-        let isEncrypted = words.count == 5
+        let (folder, beneath, state, address) = (words[0], words[1], words[2], words[3])
+        let isEncrypted = words.count == 6
         guard isEncrypted || ListenAddress(address)?.isLoopback ?? true else {
             complain(
                 "others can read what is sent to `\(address)`; add --certificate and --private-key, "
@@ -103,9 +105,10 @@ enum Program {
         do {
             if isEncrypted {
                 identity = WebServer.Identity(
-                    certificate: try text(of: words[3]), key: try text(of: words[4]))
+                    certificate: try text(of: words[4]), key: try text(of: words[5]))
             }
-            receiver = PushReceiver(try PushSpool(path: folder), tokens, SystemClock())
+            let spool = try PushSpool(path: folder, beneath: beneath.isEmpty ? nil : beneath)
+            receiver = PushReceiver(spool, tokens, SystemClock())
             if try tokens.list().isEmpty {
                 complain("there is no token yet: clarity-jobs receive token add NAME")
             }

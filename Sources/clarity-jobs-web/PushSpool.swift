@@ -30,7 +30,8 @@ final class PushSpool {
     /// The most pushes that arrive at the same time.
     static let mostDrafts = 8
 
-    private let path: String
+    /// The folder by its descriptor, so that no link to it is followed again.
+    private var path: String { "/proc/self/fd/\(descriptor)" }
     private let descriptor: Int32
     private let lock: AdvisoryLock
     /// The number of the next draft.
@@ -43,20 +44,77 @@ final class PushSpool {
     /// Opens the folder for one receiver alone, creates it if it is missing, and removes what a
     /// killed receiver left.
     ///
+    /// - Parameter beneath: a folder above it, in which accounts have theirs: an account could put
+    ///   a link there to another one's folder, and none is followed. Without it, the person who
+    ///   names the folder may have made links to it.
     /// - Throws: `BackupError`, or `StateDirectoryError` if the folder is no private one.
-    init(path: String) throws {
-        // Its owner, kind and mode are checked as those of a state directory.
-        self.path = try StateDirectory(path: path).path
-        descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw BackupError.file(path: path, errno: errno) }
-        guard let lock = try AdvisoryLock.take(path, LOCK_EX, patience: .zero) else {
+    init(path: String, beneath: String?) throws {
+        let descriptor = try PushSpool.open(path, beneath: beneath)
+        let own = "/proc/self/fd/\(descriptor)"
+        do {
+            guard let lock = try AdvisoryLock.take(own, LOCK_EX, patience: .zero) else {
+                throw BackupError.unusable(path: path, problem: "another receiver uses it")
+            }
+            for name in try WholeFile.names(in: own) where PushSpool.isDraft(name) {
+                unlinkat(descriptor, name, 0)
+            }
+            (self.descriptor, self.lock) = (descriptor, lock)
+        } catch {
             close(descriptor)
-            throw BackupError.unusable(path: path, problem: "another receiver uses it")
+            throw error
         }
-        self.lock = lock
-        for name in try WholeFile.names(in: path) where PushSpool.isDraft(name) {
-            unlinkat(descriptor, name, 0)
+    }
+
+    /// Opens the folder, creates what is missing, and gives it mode 0700.
+    private static func open(
+        _ path: String, beneath: String?
+    ) throws(StateDirectoryError) -> Int32 {
+        func failure(_ problem: String? = nil) -> StateDirectoryError {
+            problem.map { StateDirectoryError(path: path, problem: $0) }
+                ?? StateDirectoryError(path: path, errno: errno)
         }
+        let shared = beneath ?? path
+        guard StateDirectory.makeFolders(shared) else { throw failure() }
+        let names = PushSpool.names(path).dropFirst(PushSpool.names(shared).count)
+        // A folder that may be entered need not be readable.
+        var folder = Glibc.open(
+            shared, (names.isEmpty ? O_RDONLY : searchOnly) | O_DIRECTORY | O_CLOEXEC)
+        var reached = shared
+        guard folder >= 0 else { throw failure() }
+        for (index, name) in names.enumerated() {
+            let above = folder
+            defer { close(above) }
+            reached += "/\(name)"
+            guard mkdirat(above, name, 0o700) == 0 || errno == EEXIST else { throw failure() }
+            var status = stat()
+            if fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                status.st_mode & S_IFMT == S_IFLNK
+            {
+                throw failure(
+                    "`\(reached)` is a symbolic link, and none is followed in an account's folder")
+            }
+            let access = index == names.count - 1 ? O_RDONLY : searchOnly
+            folder = openat(above, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard folder >= 0 else { throw failure() }
+        }
+        var status = stat()
+        let isKnown = fstat(folder, &status) == 0
+        guard isKnown, status.st_uid == geteuid() else {
+            defer { close(folder) }
+            throw isKnown ? failure("it belongs to another user") : failure()
+        }
+        guard status.st_mode & 0o077 == 0 || fchmod(folder, 0o700) == 0 else {
+            defer { close(folder) }
+            throw failure()
+        }
+        return folder
+    }
+
+    /// O_PATH of open(2), which Glibc's module leaves out; the same on all machines of Swift.
+    private static let searchOnly: Int32 = 0o10_000_000
+
+    private static func names(_ path: String) -> [String] {
+        path.split(separator: "/").filter { $0 != "." }.map(String.init)
     }
 
     deinit { close(descriptor) }

@@ -14,8 +14,9 @@ struct ReceiveCommand {
     func run() throws(CommandFailure) -> Never {
         let arguments = composition.arguments
         let file = try composition.jobFile()
+        let source = try source(file)
         var words = [
-            "receive", try folder(file), try composition.ownData(file),
+            "receive", source.path, source.beneath, try composition.ownData(file),
             arguments["listen"] ?? "127.0.0.1:9188",
         ]
         switch (arguments["certificate"], arguments["private-key"]) {
@@ -31,13 +32,16 @@ struct ReceiveCommand {
         try composition.exec("clarity-jobs-web", words, for: nil)
     }
 
-    /// Returns the folder of the source whose files are deleted after reading.
-    private func folder(_ file: JobFile) throws(CommandFailure) -> String {
-        var folders: [String] = []
+    /// Returns the folder of the source whose files are deleted after reading, and the folder below
+    /// which no link to it is followed; empty without accounts.
+    private func source(
+        _ file: JobFile
+    ) throws(CommandFailure) -> (path: String, beneath: String) {
+        var folders: [(path: String, beneath: String)] = []
         var index = 0
         while let path = file.settings["sources.\(index).path"] {
             if file.settings["sources.\(index).delete_after_reading"] == "true" {
-                folders.append(path)
+                folders.append((path, file.settings["sources.\(index).beneath"] ?? ""))
             }
             index += 1
         }
