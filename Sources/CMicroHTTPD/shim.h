@@ -2,7 +2,12 @@
 #define CMICROHTTPD_SHIM_H
 
 #include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <microhttpd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* Variadic functions and cast macros are not imported into Swift. */
 
@@ -55,6 +60,59 @@ static inline int cmicrohttpd_peer_port(struct MHD_Connection *connection) {
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     if (info == NULL || info->client_addr->sa_family != AF_INET) return 0;
     return ntohs(((const struct sockaddr_in *)info->client_addr)->sin_port);
+}
+
+/* The client's IPv4 address in host byte order; 0 when there is none. */
+static inline uint32_t cmicrohttpd_peer_host(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info == NULL || info->client_addr->sa_family != AF_INET) return 0;
+    return ntohl(((const struct sockaddr_in *)info->client_addr)->sin_addr.s_addr);
+}
+
+/* The user who made the other end of a TCP connection of IPv4, if that is a socket of this machine;
+   -1 if nobody says so. Asks the kernel for that one socket, as sock_diag(7) describes it. */
+static inline long cmicrohttpd_peer_user(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct sockaddr_in own, peer;
+    socklen_t size = sizeof own;
+    if (info == NULL || getsockname(info->connect_fd, (struct sockaddr *)&own, &size) != 0
+        || own.sin_family != AF_INET)
+        return -1;
+    size = sizeof peer;
+    if (getpeername(info->connect_fd, (struct sockaddr *)&peer, &size) != 0) return -1;
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 body;
+    } request = {
+        .head = {
+            .nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+            .nlmsg_flags = NLM_F_REQUEST,
+        },
+        .body = {
+            .sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0U,
+            .id = {
+                .idiag_sport = peer.sin_port, .idiag_src = {peer.sin_addr.s_addr},
+                .idiag_dport = own.sin_port, .idiag_dst = {own.sin_addr.s_addr},
+                .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE},
+            },
+        },
+    };
+    union {
+        struct nlmsghdr head;
+        char bytes[1024];
+    } answer;
+    int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (kernel < 0) return -1;
+    /* The kernel answers before send(2) returns. */
+    ssize_t count = send(kernel, &request, sizeof request, 0) < 0
+        ? -1 : recv(kernel, &answer, sizeof answer, MSG_DONTWAIT);
+    close(kernel);
+    if (count < (ssize_t)(NLMSG_HDRLEN + sizeof(struct inet_diag_msg))
+        || answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+        return -1;
+    return ((const struct inet_diag_msg *)NLMSG_DATA(&answer.head))->idiag_uid;
 }
 
 static const ssize_t cmicrohttpd_end_with_error = MHD_CONTENT_READER_END_WITH_ERROR;

@@ -63,7 +63,7 @@ public struct Listener: ~Copyable {
                 setsockopt(
                     socket, SOL_SOCKET, SO_REUSEADDR, &on,
                     socklen_t(MemoryLayout<Int32>.size)) == 0
-                    && bind(socket, name, size) == 0 && listen(socket, 128) == 0
+                    && bind(socket, name, size) == 0 && listen(socket, SOMAXCONN) == 0
                     && getsockname(socket, name, &size) == 0
             }
         }

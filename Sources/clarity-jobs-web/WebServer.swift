@@ -48,6 +48,19 @@ struct RequestHead {
     var path: String
     fileprivate let connection: OpaquePointer
 
+    /// The address from which the request comes; of a proxy, if there is one.
+    var peer: ListenAddress {
+        ListenAddress(
+            host: cmicrohttpd_peer_host(connection),
+            port: UInt16(clamping: cmicrohttpd_peer_port(connection)))
+    }
+
+    /// The user who made the connection, if that is one of this machine.
+    var peerUser: Int? {
+        let user = cmicrohttpd_peer_user(connection)
+        return user < 0 ? nil : user
+    }
+
     /// Returns the first header of this name, in whatever case it is written.
     subscript(name: String) -> String? {
         MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
@@ -85,6 +98,8 @@ class Exchange {
         case work((LaterAnswer) -> Void)
     }
 
+    /// Who makes the request, if that is known. Places are shared out between persons.
+    var person: String?
     private let respond: () -> Outcome
     private var room: Int
     /// Where the answer of the work arrives, once it has been started.
@@ -153,14 +168,18 @@ final class WebServer {
     fileprivate final class Context {
         let service: Service
         let suspensions = Suspensions()
+        let connections: Connections
 
-        init(_ service: @escaping Service) { self.service = service }
+        init(_ service: @escaping Service, _ connections: Connections) {
+            (self.service, self.connections) = (service, connections)
+        }
     }
 
     /// Starts the server; `nil` if libmicrohttpd cannot start its thread or use the identity.
     ///
     /// - Parameters:
-    ///   - connections: how many are served at the same time; the server closes any others.
+    ///   - connections: how many are served at the same time; a new one ends another
+    ///     (`ConnectionPlaces`).
     ///   - patience: the seconds after which it closes a silent connection. One that waits for its
     ///     answer is not silent.
     init?(
@@ -168,12 +187,16 @@ final class WebServer {
         identity: Identity? = nil, service: @escaping Service
     ) {
         address = listener.address
-        context = Context(service)
+        context = Context(service, Connections(most: connections, patience: patience))
+        guard context.connections.start() else { return nil }
         daemon = cmicrohttpd_start(
-            listener.release(), answer, forget, nil, lookAtAddress,
-            Unmanaged.passUnretained(context).toOpaque(), connections, patience,
-            identity?.certificate, identity?.key)
-        if daemon == nil { return nil }
+            listener.release(), answer, forget, note, lookAtAddress,
+            Unmanaged.passUnretained(context).toOpaque(), connections + Connections.surplus,
+            patience, identity?.certificate, identity?.key)
+        if daemon == nil {
+            context.connections.stop()
+            return nil
+        }
     }
 
     deinit { stop() }
@@ -183,6 +206,7 @@ final class WebServer {
         guard let daemon else { return }
         context.suspensions.close()
         MHD_stop_daemon(daemon)
+        context.connections.stop()
         self.daemon = nil
     }
 }
@@ -205,17 +229,18 @@ private func answer(
     if isSplit { state.pointee = nil }
     guard let known = state.pointee else {
         if isSplit || RequestRefusal.hasTwoMeanings(connection) {
-            return RequestRefusal.answer.queue(on: connection, server.suspensions)
+            return RequestRefusal.answer.queue(on: connection, server)
         }
         let exchange = server.service(
             RequestHead(
                 method: String(cString: method), path: String(cString: url),
                 connection: connection))
+        server.connections.began(connection, by: exchange.person)
         state.pointee = Unmanaged.passRetained(exchange).toOpaque()
         return .YES
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
-    guard size.pointee > 0 else { return finish(exchange, connection, server.suspensions) }
+    guard size.pointee > 0 else { return finish(exchange, connection, server) }
     let bytes = UnsafeRawBufferPointer(start: data, count: size.pointee)
     size.pointee = 0
     return exchange.take(bytes) ? .YES : .NO
@@ -223,15 +248,16 @@ private func answer(
 
 /// Answers a whole request, at once or when its work has ended.
 private func finish(
-    _ exchange: Exchange, _ connection: OpaquePointer, _ suspensions: Suspensions
+    _ exchange: Exchange, _ connection: OpaquePointer, _ server: WebServer.Context
 ) -> MHD_Result {
     if let later = exchange.later {
-        return later.take()?.queue(on: connection, suspensions) ?? .NO
+        return later.take()?.queue(on: connection, server) ?? .NO
     }
     switch exchange.outcome() {
-    case .answer(let answer): return answer.queue(on: connection, suspensions)
+    case .answer(let answer): return answer.queue(on: connection, server)
     case .work(let work):
-        guard let suspended = suspensions.suspend(connection) else { return .NO }
+        guard let suspended = server.suspensions.suspend(connection) else { return .NO }
+        server.connections.waits(connection)
         let later = LaterAnswer(suspended)
         exchange.later = later
         work(later)
@@ -248,21 +274,42 @@ private func lookAtAddress(
     return RequestRefusal.mark
 }
 
+/// Notes the begin and the end of a connection.
+private func note(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ change: MHD_ConnectionNotificationCode
+) {
+    guard let context, let connection else { return }
+    let server = Unmanaged<WebServer.Context>.fromOpaque(context).takeUnretainedValue()
+    change == .CONNECTION_NOTIFY_STARTED
+        ? server.connections.opened(connection) : server.connections.closed(connection)
+}
+
 private func forget(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ reason: MHD_RequestTerminationCode
 ) {
-    guard let known = state?.pointee, known != RequestRefusal.mark else { return }
+    guard let context, let connection, let known = state?.pointee, known != RequestRefusal.mark
+    else { return }
+    let server = Unmanaged<WebServer.Context>.fromOpaque(context).takeUnretainedValue()
+    server.connections.finished(connection)
     Unmanaged<Exchange>.fromOpaque(known).release()
     state?.pointee = nil
 }
 
 extension Answer {
-    func queue(
-        on connection: OpaquePointer, _ suspensions: Suspensions
+    fileprivate func queue(
+        on connection: OpaquePointer, _ server: WebServer.Context
     ) -> MHD_Result {
-        guard let made = response(on: connection, suspensions) else { return .NO }
+        guard let made = response(on: connection, server.suspensions) else { return .NO }
+        // A stream waits for the server as long as it lasts.
+        if case .stream? = content {
+            server.connections.waits(connection)
+        } else {
+            server.connections.isAnswered(connection)
+        }
         defer { MHD_destroy_response(made) }
         let usual = [
             "Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
