@@ -29,10 +29,10 @@ final class PushReceiver {
         let refusal: Answer
         switch admission(of: request) {
         case .refused(let answer): refusal = answer
-        case .token(let name):
+        case .token(let token, let name):
             do throws(PushSpool.Fault) {
                 let length = request["Content-Length"].flatMap { Int64($0) }
-                return Push(self, try spool.begin(length: length))
+                return Push(self, try spool.begin(length: length, of: name), of: token, name)
             } catch {
                 // Who is put off comes again, and has had no push.
                 rate.giveBack(name)
@@ -43,8 +43,8 @@ final class PushReceiver {
     }
 
     private enum Admission {
-        /// The name of the token that pushes.
-        case token(String)
+        /// The token that pushes, and its name.
+        case token(String, name: String)
         case refused(Answer)
     }
 
@@ -76,13 +76,16 @@ final class PushReceiver {
                     Answer(
                         status: 415, text: "only JSON is taken; set the export format to JSON"))
             }
-            return .token(name)
+            return .token(token, name: name)
         } catch {
-            // The reason names a path, which concerns nobody on the network.
-            complain("\(error)".forReport)
-            return .refused(
-                Answer(status: 500, text: "the tokens cannot be read; the log says why"))
+            return .refused(unreadableTokens(error))
         }
+    }
+
+    private func unreadableTokens(_ error: BackupError) -> Answer {
+        // The reason names a path, which concerns nobody on the network.
+        complain("\(error)".forReport)
+        return Answer(status: 500, text: "the tokens cannot be read; the log says why")
     }
 
     /// Returns the token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
@@ -121,8 +124,20 @@ final class PushReceiver {
         return answer
     }
 
-    /// Stores a push that has arrived.
-    fileprivate func store(_ draft: PushSpool.Draft) throws(PushSpool.Fault) -> Answer {
+    /// Stores a push that has arrived, unless its token was revoked meanwhile.
+    fileprivate func store(
+        _ draft: PushSpool.Draft, of token: String
+    ) throws(PushSpool.Fault) -> Answer {
+        do throws(BackupError) {
+            guard try tokens.name(of: token) != nil else {
+                return refuse(
+                    Answer(
+                        status: 401, text: "the token was revoked",
+                        headers: ["WWW-Authenticate": "Bearer"]))
+            }
+        } catch {
+            return refuse(unreadableTokens(error))
+        }
         let bytes = try draft.bytes()
         if let problem = PushReceiver.problem(of: bytes) {
             return refuse(Answer(status: 400, text: problem))
@@ -171,16 +186,18 @@ private final class Push: Exchange {
     /// What has arrived; `nil` once the push is refused, which removes it.
     private var draft: PushSpool.Draft?
     private var refusal: Answer?
+    private let token: String
 
-    init(_ receiver: PushReceiver, _ draft: PushSpool.Draft) {
+    init(_ receiver: PushReceiver, _ draft: PushSpool.Draft, of token: String, _ name: String) {
         self.receiver = receiver
         self.draft = draft
+        self.token = token
         super.init(discarding: PushReceiver.mostDiscarded) { Answer(status: 500, text: "") }
+        person = name
     }
 
     override func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let draft else { return super.take(bytes) }
-        if draft.isTooSlow { return false }
         do throws(PushSpool.Fault) {
             try draft.append(bytes)
         } catch {
@@ -192,7 +209,7 @@ private final class Push: Exchange {
 
     override func outcome() -> Outcome {
         do throws(PushSpool.Fault) {
-            if let draft { return .answer(try receiver.store(draft)) }
+            if let draft { return .answer(try receiver.store(draft, of: token)) }
         } catch {
             refusal = receiver.answer(to: error)
         }

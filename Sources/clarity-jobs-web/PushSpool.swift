@@ -27,8 +27,9 @@ final class PushSpool {
     /// The most bytes and files in the folder. Pushes that the jobs have not read yet wait here.
     static let mostBytes: Int64 = 1 << 30
     static let mostFiles = 10_000
-    /// The most pushes that arrive at the same time.
-    static let mostDrafts = 8
+    /// The most pushes that arrive at the same time, and those of one token among them.
+    static let mostDrafts = 32
+    static let mostOfToken = 4
 
     /// The folder by its descriptor, so that no link to it is followed again.
     private var path: String { "/proc/self/fd/\(descriptor)" }
@@ -36,7 +37,8 @@ final class PushSpool {
     private let lock: AdvisoryLock
     /// The number of the next draft.
     private var next = 0
-    private var drafts = 0
+    /// How many pushes arrive, by the names of their tokens.
+    private var drafts: [String: Int] = [:]
     /// The bytes in the folder, without those of drafts, and in drafts.
     private var stored: Int64 = 0
     private var arriving: Int64 = 0
@@ -125,11 +127,15 @@ final class PushSpool {
 
     /// Begins to store a push.
     ///
-    /// - Parameter length: its bytes, if they are known.
-    func begin(length: Int64?) throws(Fault) -> Draft {
+    /// - Parameters:
+    ///   - length: its bytes, if they are known.
+    ///   - token: the name of its token.
+    func begin(length: Int64?, of token: String) throws(Fault) -> Draft {
         let length = length ?? 0
         guard length <= PushSpool.largestPush else { throw .tooLarge }
-        guard drafts < PushSpool.mostDrafts else { throw .busy }
+        guard drafts.values.reduce(0, +) < PushSpool.mostDrafts,
+            drafts[token] ?? 0 < PushSpool.mostOfToken
+        else { throw .busy }
         let files = try measure()
         guard files < PushSpool.mostFiles, stored + arriving + length <= PushSpool.mostBytes else {
             throw .full
@@ -139,8 +145,8 @@ final class PushSpool {
         let file = openat(
             descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Fault(errno) }
-        drafts += 1
-        return Draft(self, name, file)
+        drafts[token, default: 0] += 1
+        return Draft(self, token, name, file)
     }
 
     /// Counts the bytes of the files in the folder, and returns how many files there are.
@@ -166,25 +172,23 @@ final class PushSpool {
     /// A push that arrives; removed with its last reference unless it was kept.
     final class Draft {
         private let spool: PushSpool
+        private let token: String
         private let name: String
         private let file: Int32
         private(set) var count: Int64 = 0
-        private let deadline = ContinuousClock.now + .seconds(600)
 
-        fileprivate init(_ spool: PushSpool, _ name: String, _ file: Int32) {
-            (self.spool, self.name, self.file) = (spool, name, file)
+        fileprivate init(_ spool: PushSpool, _ token: String, _ name: String, _ file: Int32) {
+            (self.spool, self.token, self.name, self.file) = (spool, token, name, file)
         }
 
         deinit {
             close(file)
             // After a rename, nothing has this name.
             unlinkat(spool.descriptor, name, 0)
-            spool.drafts -= 1
+            let left = (spool.drafts[token] ?? 1) - 1
+            spool.drafts[token] = left == 0 ? nil : left
             spool.arriving -= count
         }
-
-        /// Whether it has been arriving for more than ten minutes.
-        var isTooSlow: Bool { ContinuousClock.now > deadline }
 
         func append(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
             guard count + Int64(bytes.count) <= PushSpool.largestPush else { throw .tooLarge }
