@@ -155,6 +155,8 @@ enum Program {
         case ["serve"]: try ServeCommand(composition).run()
         case ["serve", "link"]: try ServeCommand(composition).link()
         case ["serve", "password"]: try ServeCommand(composition).password()
+        case ["serve", "sessions", "list"]: try ServeCommand(composition).listSessions()
+        case ["serve", "sessions", "end"]: try ServeCommand(composition).endSessions()
         case ["completion"]: try ReferenceCommands(composition).completion()
         case ["completion", "words"]: ReferenceCommands(composition).completionWords()
         case ["manual"]: try ReferenceCommands(composition).manual()

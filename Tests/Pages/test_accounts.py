@@ -141,3 +141,13 @@ class Pages(unittest.TestCase):
             self.assertNotIn("ben", browser.text("#main").split(), page)
         open_page("accounts")
         self.assertNotIn("kim", browser.text("#main"))
+
+    def test_a_logout_ends_the_session(self):
+        self.come_in(served.account_link("anna"))
+        [cookie] = browser.get_cookies()
+        browser.find_element(By.ID, "leave").click()
+        until(lambda: browser.current_url == f"{served.url}/enter", "the way in")
+        self.assertEqual(browser.get_cookies(), [])
+        browser.add_cookie({"name": cookie["name"], "value": cookie["value"]})
+        browser.get(f"{served.url}/today")
+        self.assertEqual(browser.current_url, f"{served.url}/enter")

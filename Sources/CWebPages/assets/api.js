@@ -90,6 +90,12 @@ export async function act(name, fields) {
 const printable = (_name, value) => typeof value === "string"
     ? value.replace(/(?![\t\n\u200C\u200D])[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD") : value;
 
+/** Ends the session; the browser forgets its cookie. */
+export async function logOut() {
+    const {csrf} = await openSession();
+    await request("/api/v1/session", {method: "DELETE", headers: {"X-CSRF-Token": csrf}});
+}
+
 /** How often a request that met a busy server is made again. */
 const patience = 4;
 
@@ -101,7 +107,7 @@ async function request(url, options, tries = patience) {
         if (error instanceof DOMException && error.name === "AbortError") throw error;
         throw new RequestError(0, "clarity-jobs does not answer");
     }
-    if (answer.status === 503 && tries > 0 && options.method !== "POST") {
+    if (answer.status === 503 && tries > 0 && options.method === undefined) {
         await new Promise((finish) => setTimeout(finish, 400 * (1 + patience - tries)));
         if (options.signal?.aborted) throw new DOMException("The reader has left.", "AbortError");
         return request(url, options, tries - 1);

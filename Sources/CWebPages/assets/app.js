@@ -2,7 +2,7 @@
  * The application: finds the page of an address, loads what it shows, and draws it again when
  * something has changed.
  */
-import {isCaretaker, isReadOnly, openSession, RequestError} from "./api.js";
+import {isCaretaker, isReadOnly, logOut, openSession, RequestError} from "./api.js";
 import {announce, button, h, replaceInPlace} from "./dom.js";
 import {clockTime, relative, setZone} from "./format.js";
 import {listen} from "./live.js";
@@ -82,6 +82,7 @@ async function show(moveFocus) {
             `clarity-jobs ${session.version}${session.account ? ` · ${session.account}` : ""}`
             + ` · times in ${session.zone ?? "this browser's zone"}`
             + (session.read_only ? " · read only" : "");
+        document.getElementById("leave").hidden = false;
         const found = await moduleFor(path);
         if (stop.signal.aborted) return;
         if (!found) throw new RequestError(404, `There is no page ${path}.`);
@@ -221,6 +222,20 @@ document.addEventListener("keydown", (event) => {
         closeMenu();
         menu.focus();
     }
+});
+
+document.getElementById("leave").addEventListener("click", async () => {
+    try {
+        await logOut();
+    } catch (error) {
+        // Whose session has ended meanwhile is logged out.
+        if (!(error instanceof RequestError)) throw error;
+        if (error.status !== 401) {
+            announce(`You are still logged in: ${error.message}`);
+            return;
+        }
+    }
+    location.assign("/enter");
 });
 
 /** A link within the pages needs no new document. */

@@ -15,7 +15,8 @@ final class ChangeEvents: Sendable {
     private static let beat = Array(": still here\n\n".utf8)
 
     private struct State {
-        var clients: [ObjectIdentifier: Client] = [:]
+        /// In the order in which they came.
+        var clients: [Client] = []
     }
 
     private let state = Mutex(State())
@@ -30,14 +31,28 @@ final class ChangeEvents: Sendable {
         return DetachedThread.start { [self] in run(watch) } == 0
     }
 
-    /// Returns a stream for a client, which ends with its session; `nil` if there are too many.
-    func client(until end: ContinuousClock.Instant) -> (any AnswerStream)? {
-        let client = Client(self, until: end)
-        return state.withLock { state in
-            guard state.clients.count < ChangeEvents.most else { return nil }
-            state.clients[ObjectIdentifier(client)] = client
-            return client
+    /// Returns a stream for a client, which ends once `isOver` holds. If there are too many, the
+    /// oldest of whoever has the most ends; `nil` if that would be this person.
+    func client(
+        of person: String, until isOver: @escaping @Sendable () -> Bool
+    ) -> (any AnswerStream)? {
+        let client = Client(self, person, until: isOver)
+        let (isTaken, victim) = state.withLock { state -> (Bool, Client?) in
+            var victim: Client?
+            if state.clients.count >= ChangeEvents.most {
+                var counts: [String: Int] = [:]
+                for client in state.clients { counts[client.person, default: 0] += 1 }
+                guard let most = counts.max(by: { $0.value < $1.value }),
+                    most.value > counts[person, default: 0] + 1,
+                    let place = state.clients.firstIndex(where: { $0.person == most.key })
+                else { return (false, nil) }
+                victim = state.clients.remove(at: place)
+            }
+            state.clients.append(client)
+            return (true, victim)
         }
+        victim?.end()
+        return isTaken ? client : nil
     }
 
     private func run(_ watch: Int32) {
@@ -49,24 +64,26 @@ final class ChangeEvents: Sendable {
             let wait = plan.next - ContinuousClock.now
             poll(&set, 1, wait > .zero ? Int32(clamping: wait.milliseconds + 1) : 0)
             let now = ContinuousClock.now
-            if ChangeEvents.isChanged(watch) { plan.noteChange(at: now) }
+            let changes = ChangeEvents.changes(watch)
+            if changes.history { plan.noteChange(at: now) }
             let due = plan.take(at: now)
-            guard due.isChanged || due.isBeat else { continue }
-            for client in state.withLock({ Array($0.clients.values) }) {
+            guard due.isChanged || due.isBeat || changes.sessions else { continue }
+            for client in state.withLock({ $0.clients }) {
                 if due.isChanged { client.send(ChangeEvents.changed) }
                 if due.isBeat { client.send(ChangeEvents.beat) }
-                client.endIfOver(at: now)
+                client.endIfOver()
             }
         }
     }
 
-    /// Reads the pending events, and returns whether the history was written to.
-    private static func isChanged(_ watch: Int32) -> Bool {
-        var isChanged = false
+    /// Reads the pending events, and returns whether the history was written to and whether the
+    /// sessions have changed.
+    private static func changes(_ watch: Int32) -> (history: Bool, sessions: Bool) {
+        var changes = (history: false, sessions: false)
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = read(watch, &buffer, buffer.count)
-            guard count > 0 else { return isChanged }
+            guard count > 0 else { return changes }
             var offset = 0
             while offset + MemoryLayout<inotify_event>.size <= count {
                 let (mask, length) = buffer.withUnsafeBytes { bytes in
@@ -75,14 +92,14 @@ final class ChangeEvents: Sendable {
                     return (event.mask, Int(event.len))
                 }
                 let start = offset + MemoryLayout<inotify_event>.size
-                let name = buffer[start..<min(start + length, count)].prefix { $0 != 0 }
+                let bytes = buffer[start..<min(start + length, count)].prefix { $0 != 0 }
+                let name = String(decoding: bytes, as: UTF8.self)
                 // After an overflow, any event may be missing.
-                if mask & UInt32(IN_Q_OVERFLOW) != 0
-                    || ["history.db", "history.db-wal"].contains(
-                        String(decoding: name, as: UTF8.self))
-                {
-                    isChanged = true
+                let isLost = mask & UInt32(IN_Q_OVERFLOW) != 0
+                if isLost || name == "history.db" || name == "history.db-wal" {
+                    changes.history = true
                 }
+                if isLost || name == "pages-sessions" { changes.sessions = true }
                 offset = start + length
             }
         }
@@ -98,11 +115,14 @@ final class ChangeEvents: Sendable {
         }
 
         private let state = Mutex(State())
+        let person: String
         private unowned let events: ChangeEvents
-        private let end: ContinuousClock.Instant
+        private let isOver: @Sendable () -> Bool
 
-        init(_ events: ChangeEvents, until end: ContinuousClock.Instant) {
-            (self.events, self.end) = (events, end)
+        init(
+            _ events: ChangeEvents, _ person: String, until isOver: @escaping @Sendable () -> Bool
+        ) {
+            (self.events, self.person, self.isOver) = (events, person, isOver)
         }
 
         func next(room: Int, suspend: () -> ResumableConnection?) -> [UInt8]? {
@@ -119,7 +139,7 @@ final class ChangeEvents: Sendable {
         }
 
         func abandon() {
-            events.state.withLock { _ = $0.clients.removeValue(forKey: ObjectIdentifier(self)) }
+            events.state.withLock { $0.clients.removeAll { $0 === self } }
         }
 
         func send(_ event: [UInt8]) {
@@ -131,8 +151,10 @@ final class ChangeEvents: Sendable {
             }
         }
 
-        func endIfOver(at now: ContinuousClock.Instant) {
-            guard now >= end else { return }
+        func endIfOver() { if isOver() { end() } }
+
+        /// Ends the stream, after what is pending.
+        func end() {
             state.withLock { state in
                 state.isOver = true
                 state.connection?.resume()

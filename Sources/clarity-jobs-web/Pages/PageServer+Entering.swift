@@ -6,8 +6,8 @@ import WebAPI
 
 // How a browser comes in: by a link that works once, or with the password.
 extension PageServer {
-    func enter(_ request: PageRequest) -> Exchange {
-        if request.method == "POST" { return enterWithPassword(request) }
+    func enter(_ request: PageRequest, _ head: RequestHead) -> Exchange {
+        if request.method == "POST" { return enterWithPassword(request, head) }
         guard !request.query.isEmpty else { return reply(page(200, nil)) }
         let values = Dictionary(request.query.map { ($0.name, $0.value) }) { one, _ in one }
         guard let token = values["token"], values.count == request.query.count,
@@ -15,58 +15,104 @@ extension PageServer {
         else { return reply(page(400, "This address is incomplete.")) }
         // Whoever only looks at the head of a link, such as a mail scanner, does not use it up.
         guard !request.isHead else { return reply(page(200, nil)) }
+        let account = values["account"] ?? ""
         do throws(BackupError) {
-            guard let entrance = entrances.entrance(of: values["account"] ?? ""),
-                try entrance.access.useLink(token, at: SystemClock().now)
-            else { return reply(page(403, "This link was used before, or it has expired.")) }
-            return redirect("/today", ["Set-Cookie": newCookie(entrance.viewer)])
+            // A wrong link is answered without a look at the account that it names, and a right one
+            // however many wrong ones there were.
+            guard let access = entrances.access(of: account),
+                try access.hasLink(token, at: SystemClock().now)
+            else {
+                return reply(wrongLink(account, from: peer(head)))
+            }
+            return working(for: .person(account)) { [self] in
+                answer(toLink: token, access, account)
+            }
         } catch {
             complain("\(error)".forReport)
             return refuse(503, "the link cannot be checked; the log says why")
         }
     }
 
-    private func enterWithPassword(_ request: PageRequest) -> Exchange {
+    private func answer(toLink token: String, _ access: PageAccess, _ account: String) -> Answer {
+        do throws(BackupError) {
+            let viewer = entrances.viewer(of: account)
+            guard
+                let session = try access.enter(
+                    link: token, as: viewer.name, at: SystemClock().now),
+                let answer = answer(toEntering: session)
+            else { return page(403, PageServer.usedLink) }
+            return answer
+        } catch {
+            complain("\(error)".forReport)
+            return PageServer.fault(503, "the link cannot be checked; the log says why")
+        }
+    }
+
+    private static var usedLink: String { "This link was used before, or it has expired." }
+
+    private func wrongLink(_ account: String, from peer: String) -> Answer {
+        let wait = attempts.withLock { $0.take(peer, account, at: .now) }
+        return wait.map(tooMany) ?? page(403, PageServer.usedLink)
+    }
+
+    /// Returns where a request comes from, as far as wrong attempts are counted by it.
+    private func peer(_ head: RequestHead) -> String {
+        PagePeer.name(
+            head.peer, user: head.peerUser,
+            forwarded: settings.isBehindProxy ? head["X-Forwarded-For"] : nil)
+    }
+
+    private func enterWithPassword(_ request: PageRequest, _ head: RequestHead) -> Exchange {
         guard entrances.mayTakePassword else { return refuse(403, "there is no password") }
         guard request.type == "application/x-www-form-urlencoded" else {
             return refuse(415, "the password is sent as application/x-www-form-urlencoded")
         }
+        let peer = peer(head)
         return body { [self] body in
             guard let password = FormBody.value(of: "password", in: body),
                 let secret = Secret(passwordLine: Array(password.utf8))
             else { return .answer(page(400, "Type the password.").secured) }
             let account = FormBody.value(of: "account", in: body) ?? ""
-            if let wait = attempts.withLock({ $0.take(at: .now) }) {
-                let seconds = wait.milliseconds / 1000 + 1
-                var answer = page(429, "Too many attempts. Try again in \(seconds) s.")
-                answer.headers["Retry-After"] = "\(seconds)"
-                return .answer(answer.secured)
-            }
             return .work { [self] later in
-                // Checking takes long and much memory, on purpose.
-                let isTaken = commands.start {
-                    later.give(self.answer(to: secret, of: account).secured)
+                work(for: .stranger(peer), later) { [self] in
+                    answer(to: secret, of: account, from: peer)
                 }
-                if !isTaken { later.give(PageServer.busy.secured) }
             }
         }
     }
 
-    private func answer(to password: Secret, of account: String) -> Answer {
+    private func answer(
+        to password: Secret, of account: String, from peer: String
+    ) -> Answer {
+        if let wait = attempts.withLock({ $0.take(peer, account, at: .now) }) {
+            return tooMany(wait)
+        }
         do throws(BackupError) {
-            // Nobody learns by the words or the time which accounts there are.
-            guard let entrance = entrances.entrance(of: account) else {
+            // Checking takes long and much memory, on purpose. Nobody learns by the words or the
+            // time which accounts there are.
+            guard let access = entrances.access(of: account) else {
                 PageAccess.spendTime(on: password)
                 return wrongPassword
             }
-            guard try entrance.access.accepts(password: password) else { return wrongPassword }
-            return Answer(
-                status: 303, text: "see /today\n",
-                headers: ["Location": "/today", "Set-Cookie": newCookie(entrance.viewer)])
+            let viewer = entrances.viewer(of: account)
+            guard
+                let session = try access.enter(
+                    password: password, as: viewer.name, at: SystemClock().now),
+                let answer = answer(toEntering: session)
+            else { return wrongPassword }
+            attempts.withLock { $0.giveBack(peer, account) }
+            return answer
         } catch {
             complain("\(error)".forReport)
             return PageServer.fault(503, "the password cannot be checked; the log says why")
         }
+    }
+
+    private func tooMany(_ wait: Duration) -> Answer {
+        let seconds = wait.milliseconds / 1000 + 1
+        var answer = page(429, "Too many attempts. Try again in \(seconds) s.")
+        answer.headers["Retry-After"] = "\(seconds)"
+        return answer
     }
 
     private var wrongPassword: Answer {
@@ -76,12 +122,14 @@ extension PageServer {
                 ? "The account or the password is wrong." : "The password is wrong.")
     }
 
-    private func newCookie(_ viewer: APIViewer) -> String {
-        let token = sessions.withLock { $0.begin(as: viewer, at: .now) }
-        complain("a browser has come in" + (viewer.account.map { " as `\($0)`" } ?? ""))
-        return "\(cookie)=\(token); HttpOnly; SameSite=Strict; Path=/; "
-            + "Max-Age=\(PageSessions.life.milliseconds / 1000)"
-            + (settings.isEncrypted ? "; Secure" : "")
+    /// Returns the answer with the cookie of a new session; `nil` if its account is gone, with which
+    /// the session has ended.
+    private func answer(toEntering token: String) -> Answer? {
+        guard let session = sessions.session(token) else { return nil }
+        complain("a browser has come in" + (session.viewer.account.map { " as `\($0)`" } ?? ""))
+        return Answer(
+            status: 303, text: "see /today\n",
+            headers: ["Location": "/today", "Set-Cookie": cookie(token)])
     }
 
     /// Returns the page that a browser sees before it has come in. It has no script.

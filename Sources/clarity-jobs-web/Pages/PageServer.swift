@@ -17,6 +17,8 @@ final class PageServer: Sendable {
         var isReadOnly: Bool
         /// Whether browsers reach the pages by TLS.
         var isEncrypted: Bool
+        /// Whether a proxy passes requests on.
+        var isBehindProxy: Bool
     }
 
     /// A cookie belongs to a host, whatever its port: servers of two states keep theirs apart.
@@ -24,29 +26,38 @@ final class PageServer: Sendable {
     let settings: Settings
     let entrances: PageEntrances
     let commands: CommandPool
-    let sessions = Mutex(PageSessions())
+    let sessions: OpenSessions
     let attempts = Mutex(PasswordAttempts())
     private let events: ChangeEvents
 
     init(
-        _ settings: Settings, port: UInt16, entrances: PageEntrances, commands: CommandPool,
-        events: ChangeEvents
+        _ settings: Settings, port: UInt16, entrances: PageEntrances, sessions: OpenSessions,
+        commands: CommandPool, events: ChangeEvents
     ) {
         cookie = "clarity-pages-\(port)"
-        (self.settings, self.entrances, self.commands, self.events) =
-            (settings, entrances, commands, events)
+        (self.settings, self.entrances, self.sessions) = (settings, entrances, sessions)
+        (self.commands, self.events) = (commands, events)
     }
 
     func accept(_ head: RequestHead) -> Exchange {
         let request = PageRequest(head, cookie: cookie)
+        let session = request.token.flatMap { sessions.session($0) }
+        let exchange = exchange(for: request, head, session)
+        exchange.person = session?.person
+        return exchange
+    }
+
+    private func exchange(
+        for request: PageRequest, _ head: RequestHead, _ session: OpenSessions.Session?
+    ) -> Exchange {
         guard let host = request.host, settings.hosts.accepts(host: host) else {
             return refuse(403, "this is not an address of these pages")
         }
         if let refusal = refusal(of: request, host: host) { return refuse(refusal) }
-        if request.path == "/enter" { return enter(request) }
-        if request.path.hasPrefix("/api/v1/") { return api(request) }
+        if request.path == "/enter" { return enter(request, head) }
+        if request.path.hasPrefix("/api/v1/") { return api(request, session) }
         if PageFiles.isPage(request.path) {
-            guard session(request) != nil else { return redirect("/enter") }
+            guard session != nil else { return redirect("/enter") }
             return file("index.html")
         }
         if request.path.hasPrefix("/assets/") {
@@ -58,14 +69,19 @@ final class PageServer: Sendable {
     /// Returns the answer to a request that has the wrong method or comes from another site.
     private func refusal(of request: PageRequest, host: String) -> Answer? {
         let isAction = request.path.hasPrefix("/api/v1/actions/")
-        let allowed = request.path == "/enter" ? ["GET", "POST"] : isAction ? ["POST"] : ["GET"]
+        let allowed =
+            switch request.path {
+            case "/enter": ["GET", "POST"]
+            case "/api/v1/session": ["GET", "DELETE"]
+            default: isAction ? ["POST"] : ["GET"]
+            }
         guard allowed.contains(request.method) else {
             let shown = allowed.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
             return PageServer.fault(
                 405, "only \(shown.joined(separator: ", ")) are answered here",
                 headers: ["Allow": shown.joined(separator: ", ")])
         }
-        guard request.method == "POST" else { return nil }
+        guard request.method != "GET" else { return nil }
         let isForeign =
             request.origin.map { !settings.hosts.accepts(origin: $0, host: host) } ?? false
             || request.site.map { $0 != "same-origin" } ?? false
@@ -83,8 +99,8 @@ final class PageServer: Sendable {
 
     // MARK: The API
 
-    private func api(_ request: PageRequest) -> Exchange {
-        guard let session = session(request) else {
+    private func api(_ request: PageRequest, _ session: OpenSessions.Session?) -> Exchange {
+        guard let session, let token = request.token else {
             return refuse(401, "nobody has come in; `clarity-jobs serve link` makes a link")
         }
         let path = request.path.dropFirst("/api/v1/".count)
@@ -93,13 +109,18 @@ final class PageServer: Sendable {
         }
         guard !path.isEmpty else { return refuse(404, "there is no such path") }
         if path == "events" {
-            guard let stream = events.client(until: session.end) else {
+            let sessions = sessions
+            let stream = events.client(of: session.person) { sessions.session(token) == nil }
+            guard let stream else {
                 return refuse(503, "too many browsers listen", headers: ["Retry-After": "30"])
             }
             return reply(
                 Answer(status: 200, type: "text/event-stream", content: .stream(stream)))
         }
-        if path == "session" { return sessionAnswer(request, session) }
+        if path == "session" {
+            return request.method == "DELETE"
+                ? leave(request, session, token) : sessionAnswer(request, session)
+        }
         var matching: (route: APIRoute, variable: String)?
         for route in APIRoute.all {
             // A path without a variable comes before one with it.
@@ -121,7 +142,7 @@ final class PageServer: Sendable {
     }
 
     /// Answers with what the pages need to know at first.
-    private func sessionAnswer(_ request: PageRequest, _ session: PageSessions.Session) -> Exchange
+    private func sessionAnswer(_ request: PageRequest, _ session: OpenSessions.Session) -> Exchange
     {
         guard request.query.isEmpty else { return refuse(400, "`session` has no parameters") }
         let isReadOnly = settings.isReadOnly
@@ -138,6 +159,35 @@ final class PageServer: Sendable {
         return run(["status"], session) { answer(zone: CommandAnswer.zone(ofStatus: $0)) }
     }
 
+    /// Ends the session and has the browser forget its cookie.
+    private func leave(
+        _ request: PageRequest, _ session: OpenSessions.Session, _ token: String
+    ) -> Exchange {
+        guard PageAccess.isSame(request.csrf ?? "", session.csrf) else {
+            return refuse(403, "the header X-CSRF-Token is wrong or missing")
+        }
+        return working(for: .person(session.person)) { [self] in answer(toLeaving: token) }
+    }
+
+    private func answer(toLeaving token: String) -> Answer {
+        do throws(BackupError) {
+            try sessions.end(token)
+            let object: JSON = ["message": "logged out"]
+            return Answer(
+                200, json: Array(object.page.utf8), headers: ["Set-Cookie": cookie(nil)])
+        } catch {
+            complain("\(error)".forReport)
+            return PageServer.fault(503, "the session cannot be ended; the log says why")
+        }
+    }
+
+    /// Returns the header that sets the cookie of a session, or takes it away.
+    func cookie(_ token: String?) -> String {
+        let life = token == nil ? 0 : PageSessions.life.milliseconds / 1000
+        return "\(cookie)=\(token ?? ""); HttpOnly; SameSite=Strict; Path=/; Max-Age=\(life)"
+            + (settings.isEncrypted ? "; Secure" : "")
+    }
+
     private func refuse(beyond reach: APIReach) -> Exchange {
         refuse(
             403,
@@ -147,7 +197,7 @@ final class PageServer: Sendable {
     }
 
     private func action(
-        _ name: Substring, _ request: PageRequest, _ session: PageSessions.Session
+        _ name: Substring, _ request: PageRequest, _ session: OpenSessions.Session
     ) -> Exchange {
         guard let action = APIAction.all.first(where: { $0.name == name }) else {
             return refuse(404, "there is no such action")
@@ -176,40 +226,53 @@ final class PageServer: Sendable {
     // MARK: Commands
 
     private func run(
-        _ words: [String], _ session: PageSessions.Session,
+        _ words: [String], _ session: OpenSessions.Session,
         _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) -> Exchange {
-        let (commands, name, words) = (commands, session.name, session.viewer.words + words)
+        let commands = commands
         return Exchange(working: { later in
-            PageServer.run(words, name, commands, later, answer)
+            PageServer.run(words, session, commands, later, answer)
         })
     }
 
     private func work(
-        _ words: [String], _ session: PageSessions.Session,
+        _ words: [String], _ session: OpenSessions.Session,
         _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) -> Exchange.Outcome {
-        let (commands, name, words) = (commands, session.name, session.viewer.words + words)
-        return .work { later in PageServer.run(words, name, commands, later, answer) }
+        let commands = commands
+        return .work { later in PageServer.run(words, session, commands, later, answer) }
     }
 
     private static func run(
-        _ words: [String], _ session: String, _ commands: CommandPool, _ later: LaterAnswer,
-        _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
+        _ words: [String], _ session: OpenSessions.Session, _ commands: CommandPool,
+        _ later: LaterAnswer, _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) {
-        let isTaken = commands.run(words, for: session) { later.give(answer($0).secured) }
+        let isTaken = commands.run(
+            session.viewer.words + words, for: .person(session.person), in: session.name
+        ) { later.give(answer($0).secured) }
         if !isTaken { later.give(busy.secured) }
     }
 
-    static var busy: Answer {
+    /// Returns an exchange that something answers which blocks, when it is its turn.
+    func working(
+        for asker: CommandAsker, _ answer: @escaping @Sendable () -> Answer
+    ) -> Exchange {
+        Exchange(working: { [self] later in work(for: asker, later, answer) })
+    }
+
+    /// Gives the answer of something that blocks, when it is its turn.
+    func work(
+        for asker: CommandAsker, _ later: LaterAnswer, _ answer: @escaping @Sendable () -> Answer
+    ) {
+        let isTaken = commands.start(for: asker) { later.give(answer().secured) }
+        if !isTaken { later.give(PageServer.busy.secured) }
+    }
+
+    private static var busy: Answer {
         fault(503, "too many requests at the same time", headers: ["Retry-After": "2"])
     }
 
     // MARK: Answers
-
-    func session(_ request: PageRequest) -> PageSessions.Session? {
-        request.token.flatMap { token in sessions.withLock { $0.session(token, at: .now) } }
-    }
 
     /// Takes the body and handles it.
     func body(_ handle: @escaping ([UInt8]) -> Exchange.Outcome) -> Exchange {

@@ -6,6 +6,7 @@ import HTTPServing
 /// `clarity-jobs-web pages`: serves the web pages until a signal ends the server.
 struct PagesMode {
     private let program: [String]
+    private let jobFile: String
     private let state: String
     private let address: String
     /// The words after the address; each is a name, or a name and a value.
@@ -14,6 +15,7 @@ struct PagesMode {
     /// - Parameter words: those of the command line, at least 5.
     init(_ words: [String]) {
         program = [words[1], "--config=\(words[2])", "--state=\(words[3])"]
+        jobFile = words[2]
         state = words[3]
         address = words[4]
         settings = words.dropFirst(5).reduce(into: [:]) { settings, word in
@@ -25,7 +27,8 @@ struct PagesMode {
     /// - Parameter passed: a socket that listens on the address already.
     func run(_ passed: PassedSocket?) -> ExitStatus {
         let entrances = PageEntrances(
-            stateDirectory: state, hasAccounts: settings["accounts"] != nil)
+            jobFile: jobFile, stateDirectory: state, hasAccounts: settings["accounts"] != nil,
+            environment: Program.environment)
         let access = entrances.main
         let outer = settings["behind"].flatMap { PageHosts.outer($0) }
         guard (settings["behind"] == nil) == (outer == nil) else {
@@ -55,8 +58,10 @@ struct PagesMode {
                     PageServer.Settings(
                         hosts: PageHosts(
                             listener.address, isEncrypted: identity != nil, outer: outer),
-                        isReadOnly: settings["read-only"] != nil, isEncrypted: isEncrypted),
+                        isReadOnly: settings["read-only"] != nil, isEncrypted: isEncrypted,
+                        isBehindProxy: outer != nil),
                     port: port, entrances: entrances,
+                    sessions: OpenSessions(PageSessions(stateDirectory: state), entrances),
                     commands: CommandPool(program: program, environment: environment),
                     events: events)
                 guard events.start() else { return nil }

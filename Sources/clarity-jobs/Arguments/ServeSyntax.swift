@@ -35,10 +35,26 @@ extension CommandSyntax {
                 details: ["The link that was made before stops working."]),
             CommandSyntax(
                 name: "password", summary: "Set the password for browsers on other machines.",
-                details: ["Asks for it twice on the terminal, or reads it from standard input."],
+                details: [
+                    "Asks for it twice on the terminal, or reads it from standard input. Ends the",
+                    "sessions of its account.",
+                ],
                 options: [
                     OptionSyntax(
                         "password-stdin", summary: "read the password from standard input")
+                ]),
+            CommandSyntax(
+                name: "sessions", summary: "List or end the sessions of browsers.",
+                commands: [
+                    CommandSyntax(
+                        name: "list", summary: "List the sessions, and when each ends by itself."),
+                    CommandSyntax(
+                        name: "end", summary: "End sessions at once.", operands: "[SESSION...]",
+                        options: [OptionSyntax("all", summary: "end every session")],
+                        examples: [
+                            "clarity-jobs serve sessions end 1a2b3c4d",
+                            "clarity-jobs serve sessions end --all --account anna",
+                        ]),
                 ]),
         ],
         runsAlone: true)

@@ -45,6 +45,7 @@ struct AccountRemoval {
         if declared != nil, let accountsFolder = file.accountsFolder {
             try AccountFiles.remove(name, from: accountsFolder)
         }
+        try endSessions(of: id, state)
         guard isWipe else {
             composition.console.results(
                 ["account \(name) was removed" + (hasData ? "; its data stays in \(folder)" : "")],
@@ -56,6 +57,16 @@ struct AccountRemoval {
         }
         let view = composition.view(of: declared ?? AccountDeclaration(id: id), in: file)
         return try wipe(id, folder, state, view)
+    }
+
+    /// Ends the sessions of the account's wearer with the pages.
+    private func endSessions(of id: AccountID, _ state: String) throws(CommandFailure) {
+        let now = composition.clock.now
+        do throws(BackupError) {
+            _ = try PageSessions(stateDirectory: state).end(at: now) { $0.account == id.rawValue }
+        } catch {
+            throw CommandFailure(ofBackup: error)
+        }
     }
 
     private func askFirst(_ id: AccountID, _ hasData: Bool) throws(CommandFailure) {

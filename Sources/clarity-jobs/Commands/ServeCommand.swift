@@ -5,8 +5,8 @@ import ClaritySystem
 @preconcurrency import Glibc
 import JSON
 
-/// `serve`, which serves the web pages in a program of its own, and `serve link` and
-/// `serve password`.
+/// `serve`, which serves the web pages in a program of its own, and its ways in: `serve link`,
+/// `serve password` and `serve sessions`.
 struct ServeCommand {
     /// Where the pages are unless somebody says otherwise.
     private static let usualAddress = "127.0.0.1:8799"
@@ -49,7 +49,7 @@ struct ServeCommand {
         let access = try access(file, state)
         let now = composition.clock.now
         let (address, token) = try using { () throws(BackupError) in
-            (try PageAccess(stateDirectory: state).address(), try access.makeLink(at: now))
+            (try access.address(), try access.makeLink(at: now))
         }
         let account = file.account.map { "account=\($0.id)&" } ?? ""
         let link =
@@ -71,7 +71,8 @@ struct ServeCommand {
         let access = try access(file, state)
         let password =
             composition.arguments.has("password-stdin") ? try standardInput() : try typed()
-        try using { () throws(BackupError) in try access.setPassword(password) }
+        let now = composition.clock.now
+        try using { () throws(BackupError) in try access.setPassword(password, at: now) }
         composition.console.note(
             "the pages have a new password" + (file.account.map { " for account `\($0.id)`" } ?? "")
         )
@@ -80,10 +81,68 @@ struct ServeCommand {
 
     /// Returns the ways in of the account of `--account`, or those without an account.
     private func access(_ file: JobFile, _ state: String) throws(CommandFailure) -> PageAccess {
-        guard file.account != nil else { return PageAccess(stateDirectory: state) }
-        let folder = try composition.ownData(file)
-        try make(folder)
-        return PageAccess(stateDirectory: folder)
+        // The password is in the account's folder.
+        if file.account != nil { try make(try composition.ownData(file)) }
+        return PageAccess(stateDirectory: state, account: file.account?.id.rawValue)
+    }
+
+    // MARK: Sessions
+
+    /// `serve sessions list`: lists the sessions, of the account of `--account` or all.
+    func listSessions() throws(CommandFailure) -> ExitStatus {
+        let (file, state) = try state()
+        let sessions = try sessions(of: file, state)
+        var table = Table(heading: ["SESSION", "ACCOUNT", "BEGUN", "ENDS"])
+        table.rows = sessions.map {
+            [
+                $0.name, $0.account ?? "-", RunText.seconds($0.begunAt),
+                RunText.seconds($0.endsAt),
+            ]
+        }
+        composition.console.results(
+            sessions.map {
+                [
+                    "session": .string($0.name), "account": .text($0.account),
+                    "begun_at": .text($0.begunAt), "ends_at": .text($0.endsAt),
+                ]
+            }, table: table)
+        return .done
+    }
+
+    /// `serve sessions end`: ends the named sessions, or with `--all` every one.
+    func endSessions() throws(CommandFailure) -> ExitStatus {
+        let names = composition.arguments.operands
+        guard names.isEmpty == composition.arguments.has("all") else {
+            throw CommandFailure(
+                .usage, "`serve sessions end` wants the names of sessions, or --all",
+                "help: clarity-jobs serve sessions list")
+        }
+        let (file, state) = try state()
+        let known = try sessions(of: file, state)
+        let owner = file.account.map { " of `\($0.id)`" } ?? ""
+        for name in names where !known.contains(where: { $0.name == name }) {
+            throw CommandFailure(
+                .failed, "there is no session `\(name.printable)`\(owner)",
+                "help: clarity-jobs serve sessions list")
+        }
+        let ended = Set(known.filter { names.isEmpty || names.contains($0.name) })
+        let now = composition.clock.now
+        let count = try using { () throws(BackupError) in
+            try PageSessions(stateDirectory: state).end(at: now) { ended.contains($0) }
+        }
+        composition.console.results(
+            [counted(count, "sessions") + " ended"], ["ended": .integer(Int64(count))])
+        return .done
+    }
+
+    private func sessions(
+        of file: JobFile, _ state: String
+    ) throws(CommandFailure) -> [PageSessions.Entry] {
+        let now = composition.clock.now
+        let all = try using { () throws(BackupError) in
+            try PageSessions(stateDirectory: state).list(at: now)
+        }
+        return all.filter { file.account == nil || $0.account == file.account?.id.rawValue }
     }
 
     private func typed() throws(CommandFailure) -> Secret {

@@ -49,6 +49,11 @@ struct APIDescription {
                     ("status", ["type": "integer", "description": "its exit status"]),
                 ])),
             .init(
+                name: "message",
+                value: APIDescription.object(
+                    [("message", ["type": "string", "description": "what was done, in one line"])]
+                )),
+            .init(
                 name: "session",
                 value: APIDescription.object([
                     (
@@ -128,13 +133,7 @@ struct APIDescription {
                 "actions/\(action.name)", "post", action.summary,
                 [
                     "description": .string("`\(action.command.joined(separator: " "))`"),
-                    "parameters": [
-                        [
-                            "name": "X-CSRF-Token", "in": "header", "required": true,
-                            "description": "the token of `session`",
-                            "schema": ["type": "string"],
-                        ]
-                    ],
+                    "parameters": [APIDescription.csrfHeader],
                     "requestBody": [
                         "required": true,
                         "content": [
@@ -152,10 +151,20 @@ struct APIDescription {
     }
 
     private var sessionPath: JSON.Member {
-        path(
+        let show = path(
             "session", "get", "What the pages need to know at first", [:], result: "session",
             faults: [400, 401, 403, 503, 504])
+        let end = path(
+            "session", "delete", "Ends the session, and has the browser forget its cookie",
+            ["parameters": [APIDescription.csrfHeader]], result: "message",
+            faults: [401, 403, 503])
+        return .init(name: show.name, value: show.value.adding(end.value))
     }
+
+    private static let csrfHeader: JSON = [
+        "name": "X-CSRF-Token", "in": "header", "required": true,
+        "description": "the token of `session`", "schema": ["type": "string"],
+    ]
 
     private var eventsPath: JSON.Member {
         let stream: JSON.Member = .init(

@@ -38,6 +38,10 @@ extension ResultSchema {
                     ]))),
             CommandResult("receive token revoke", .object([tokenName])),
             CommandResult("serve link", .object(link)),
+            CommandResult("serve sessions list", .list(.object(pageSession))),
+            CommandResult(
+                "serve sessions end",
+                .object([ResultField("ended", .integer, "number of sessions that were ended")])),
             CommandResult("notices list", .list(.object(notices))),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),

@@ -10,6 +10,15 @@ extension ResultSchema {
         ]
     }
 
+    static var pageSession: [ResultField] {
+        [
+            .init("session", .text, "name of the session, as in the audit log"),
+            .init(maybe: "account", .text, "the account; none of a session without one"),
+            .init("begun_at", .instant, "when the browser came in"),
+            .init("ends_at", .instant, "when the session ends by itself"),
+        ]
+    }
+
     static var token: ResultField {
         .init("token", .text, "the token, which nothing shows again")
     }

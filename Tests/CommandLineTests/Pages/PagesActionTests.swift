@@ -153,10 +153,10 @@ struct PagesActionTests {
                 + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
                 + body, port: pages.port)
         defer { close(browser) }
-        var child: String?
+        var child: Int32?
         while child == nil {
             try Task.checkCancellation()
-            child = try children(of: pages.program.processID).first
+            child = ProcessTable.children(of: pages.program.processID).first
         }
 
         pages.program.signal(SIGKILL)
@@ -173,15 +173,6 @@ struct PagesActionTests {
         }
         #expect(try await playground.json("explain", "quick")["paused"] != .null)
         #expect(try await playground.run("audit").status == 0)
-    }
-
-    private func children(of process: Int32) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").flatMap {
-            thread in
-            let path = "/proc/\(process)/task/\(thread)/children"
-            return String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
-                .split(separator: " ").map { String($0) }
-        }
     }
 
     @Test func `a page's views of a metric are one entry an hour and session`() async throws {

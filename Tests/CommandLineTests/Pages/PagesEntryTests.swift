@@ -139,19 +139,32 @@ struct PagesEntryTests {
         #expect(access("\(playground.statePath)/pages-link", F_OK) != 0)
     }
 
-    @Test func `a session ends after 12 hours, and the 65th ends the first`() {
-        var sessions = PageSessions()
-        let start = ContinuousClock.now
-        let first = sessions.begin(as: .person, at: start)
+    @Test func `a session ends after 12 hours, and an account's 17th ends its first`() throws {
+        let folder = try TemporaryFolder()
+        let anna = PageAccess(stateDirectory: folder.path, account: "anna")
+        let main = PageAccess(stateDirectory: folder.path)
+        let file = PageSessions(stateDirectory: folder.path)
+        let start = Instant(secondsSince1970: 1_800_000_000)
+        func begin(_ access: PageAccess, at now: Instant) throws -> String {
+            let link = try access.makeLink(at: now)
+            return PageAccess.digest(
+                try #require(try access.enter(link: link, as: "wearer", at: now)))
+        }
+        func open(at now: Instant) throws -> [String] { try file.list(at: now).map(\.digest) }
+
+        let first = try begin(anna, at: start)
+        let other = try begin(main, at: start)
         let life = Duration.seconds(12 * 3600)
-        #expect(sessions.session(first, at: start + life - .seconds(1)) != nil)
-        #expect(sessions.session(first, at: start + life) == nil)
-        #expect(sessions.session("\(first)0", at: start) == nil)
+        #expect(try open(at: start + life - .seconds(1)) == [first, other])
+        #expect(try open(at: start + life) == [])
+        // The clock was set back.
+        #expect(try open(at: start - .seconds(61)) == [])
+        let later = try (1...16).map { try begin(anna, at: start + .seconds($0)) }
 
-        let others = (0..<64).map { _ in sessions.begin(as: .person, at: start) }
-
-        #expect(sessions.session(first, at: start) == nil)
-        #expect(others.allSatisfy { sessions.session($0, at: start) != nil })
-        #expect(Set(others.compactMap { sessions.session($0, at: start)?.csrf }).count == 64)
+        #expect(try open(at: start + .seconds(60)) == [other] + later)
+        let path = "\(folder.path)/pages-sessions"
+        var status = stat()
+        stat(path, &status)
+        #expect(status.st_mode & 0o777 == 0o600)
     }
 }

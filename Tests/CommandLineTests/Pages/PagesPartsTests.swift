@@ -72,6 +72,7 @@ struct PagesPartsTests {
             APIRoute.all.map { "/api/v1/\($0.path)" }
                 + APIAction.all.map { "/api/v1/actions/\($0.name)" }
                 + ["/api/v1/session", "/api/v1/events"])
+        #expect(document["paths"]["/api/v1/session"].keys == ["get", "delete"])
         #expect(document["paths"].keys == paths)
         let schemas = document["components"]["schemas"].keys
         let references = text.matches(of: /"\$ref": "#\/components\/schemas\/([^"]+)"/)
@@ -80,27 +81,73 @@ struct PagesPartsTests {
         #expect(document["openapi"].text == "3.1.0")
     }
 
-    @Test func `four commands run at the same time, 32 wait, and one more is refused`() async {
+    @Test func `a pool runs three commands of a person, 32 wait, and one more is refused`() async {
         let pool = CommandPool(program: ["/bin/true"], environment: [:])
         let gate = Latch()
         let started = Mutex(0)
         let ended = Mutex(0)
 
-        let taken = (0..<37).map { _ in
-            pool.start {
+        let taken = (0..<36).map { _ in
+            pool.start(for: .person("anna")) {
                 started.withLock { $0 += 1 }
                 _ = gate.isOpen(within: 60_000)
                 ended.withLock { $0 += 1 }
             }
         }
 
-        #expect(taken.prefix(36).allSatisfy { $0 } && !taken[36])
-        while started.withLock({ $0 }) < 4 { await Task.yield() }
-        #expect(started.withLock { $0 } == 4)
+        #expect(taken.prefix(35).allSatisfy { $0 } && !taken[35])
+        while started.withLock({ $0 }) < 3 { await Task.yield() }
+        #expect(started.withLock { $0 } == 3)
         gate.open()
-        while ended.withLock({ $0 }) < 36 { await Task.yield() }
-        #expect(started.withLock { $0 } == 36)
-        #expect(pool.start {})
+        while ended.withLock({ $0 }) < 35 { await Task.yield() }
+        #expect(started.withLock { $0 } == 35)
+        #expect(pool.start(for: .person("anna")) {})
+    }
+
+    @Test func `who asks for many commands keeps nobody else waiting`() {
+        var queue = CommandQueue<Int>()
+        let (anna, ben, carl) = (
+            CommandAsker.person("anna"), CommandAsker.person("ben"), CommandAsker.person("carl")
+        )
+
+        let annas = (0..<60).map { queue.add($0, for: anna) }
+        #expect(annas.count { $0 == .begins } == 3 && annas.count { $0 == .waits } == 32)
+        #expect(queue.add(100, for: ben) == .begins)
+        #expect(queue.add(101, for: ben) == .waits)
+        #expect(queue.add(200, for: carl) == .waits)
+        // Who has nothing running comes before who has waited longer.
+        #expect(queue.end(of: anna)?.job == 200)
+        // Then who has the least running; anna has two and ben has one.
+        #expect(queue.end(of: carl)?.job == 101)
+        #expect(queue.end(of: ben)?.job == 3)
+    }
+
+    @Test func `many event streams of one person end for those of another`() throws {
+        let events = ChangeEvents(stateDirectory: "/nonexistent")
+        let annas = (0..<256).compactMap { _ in events.client(of: "anna") { false } }
+        for stream in annas.prefix(2) {
+            #expect(stream.next(room: 1000) { nil } == Array("retry: 2000\n\n".utf8))
+        }
+
+        #expect(events.client(of: "anna") { false } == nil)
+        let ben = try #require(events.client(of: "ben") { false })
+
+        #expect(annas.count == 256)
+        #expect(annas[0].next(room: 1000) { nil } == [])
+        #expect(annas[1].next(room: 1000) { nil } == nil)
+        #expect(ben.next(room: 1000) { nil }?.isEmpty == false)
+    }
+
+    @Test func `strangers have one place, and leave the others to persons`() {
+        var queue = CommandQueue<Int>()
+
+        let taken = (0..<100).map { queue.add($0, for: .stranger("\($0 / 10)")) }
+
+        #expect(taken.count { $0 == .begins } == 1)
+        // Eight of each of the first eight peers wait, and nobody after 64 of them.
+        #expect(taken.count { $0 == .waits } == 64)
+        #expect(queue.add(100, for: .person("")) == .begins)
+        #expect(queue.end(of: .stranger("0"))?.job == 1)
     }
 
     @Test func `a new connection ends the oldest of whoever has the most`() {
