@@ -78,9 +78,10 @@ public struct MetricsCollector: Sendable {
             jobs: JobSet(file.groups), owner: "", maxParallel: file.maxParallel ?? 2, seed: 0)
         // Which conditions hold now does not matter for what is read here.
         for status in planner.statuses(at: moment, conditions: Conditions(), ledger: ledger) {
-            report.jobs[status.job] = MetricsReport.JobFacts(
+            let facts = MetricsReport.JobFacts(
                 next: status.nextStart, lastSuccess: try history.lastSuccess(of: status.job),
                 overdue: status.overdueSince.map { moment.wall - $0 } ?? .zero)
+            report.jobs[status.job.declared, default: facts].join(facts)
             guard let run = status.open, run.state == .enqueued,
                 let reason = ledger.waits[run.id]?.first?.reason
             else { continue }

@@ -3,15 +3,23 @@ public import ClarityJobs
 public import ClarityScheduler
 import ClaritySystem
 
-/// What the metrics are made of, at one instant. It has neither a person's data nor a path.
+/// What the metrics are made of, at one instant. It has neither a person's data nor a path, and no
+/// account: a job that runs for several accounts is one job.
 public struct MetricsReport: Sendable {
-    /// A job of the job file.
+    /// A job of the job file; of several accounts what is worst.
     public struct JobFacts: Hashable, Sendable {
         /// When the schedule next wants the job; in the past if nobody has looked since.
         public var next: Instant?
         public var lastSuccess: Instant?
         /// How long the job is overdue; zero if it is not.
         public var overdue: Duration
+
+        /// Adds what is known of the job for another account.
+        mutating func join(_ other: JobFacts) {
+            next = [next, other.next].compactMap(\.self).min()
+            lastSuccess = [lastSuccess, other.lastSuccess].compactMap(\.self).min()
+            overdue = max(overdue, other.overdue)
+        }
     }
 
     /// What only the health data knows.

@@ -75,6 +75,10 @@ struct Composition {
         return view
     }
 
+    /// For whom the pages' server runs this command: `caretaker`, `wearer` or `person`; `nil` for a
+    /// command that somebody runs at a terminal.
+    var pagesViewer: String? { environment["CLARITY_JOBS_PAGES_VIEWER"] }
+
     /// The account of `--account`, if the option has an account's id.
     var namedAccount: AccountID? { arguments["account"].flatMap { AccountID($0) } }
 
@@ -112,6 +116,12 @@ struct Composition {
             console.showTimes(
                 inZone: SourceCommands.timeZone(in: file), environment: environment, clock: clock)
             return file
+        } catch  where pagesViewer == "wearer" {
+            // The fault may be in another account's file.
+            throw CommandFailure(
+                .faultyInput,
+                "the job file has an error; whoever looks after this machine sees it by "
+                    + "`clarity-jobs validate`")
         } catch {
             throw failure(error)
         }
@@ -125,7 +135,9 @@ struct Composition {
                 .usage, "--account names `\(name)`, and the job file has no `accounts`")
         }
         if let account = accounts.first(where: { $0.id.rawValue == name }) { return account }
-        let suggestion = didYouMean(name, among: accounts.map(\.id.rawValue))
+        // A wearer has not chosen the name, and is told of no other.
+        let suggestion =
+            pagesViewer == nil ? didYouMean(name, among: accounts.map(\.id.rawValue)) : ""
         throw CommandFailure(.usage, "no account `\(name)` in the job file\(suggestion)")
     }
 

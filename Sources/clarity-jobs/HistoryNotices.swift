@@ -3,7 +3,9 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
-/// What a person should know that follows from the history and the state directory. Notices that
+/// What a person should know that follows from the history and the state directory. It goes to other
+/// people's services, so it names no account: where there are several, `history show` of the run that
+/// it names says whose it is. Notices that
 /// follow from the health data are found by the attempt that sends them.
 struct HistoryNotices {
     /// What is known of a job.
@@ -39,28 +41,31 @@ struct HistoryNotices {
 
     private func ofJob(_ job: JobFacts) -> [Notice] {
         var notices: [Notice] = []
+        let name = job.id.declared.rawValue
         let last = job.runs.first { [.succeeded, .failed].contains($0.state) }
         if let last, last.state == .failed {
             notices.append(
                 Notice(
-                    .jobFailed, about: job.id.rawValue,
-                    "job `\(job.id)` failed; see `clarity-jobs history show \(last.id)`"))
+                    .jobFailed, about: name,
+                    "job `\(name)` failed; see `clarity-jobs history show \(last.id)`"))
         }
         guard let status = job.status else { return notices }
         guard let open = status.open, open.state == .enqueued else { return notices }
         if open.needs == .login {
             notices.append(
                 Notice(
-                    .loginNeeded, about: job.id.rawValue,
-                    "job `\(job.id)` waits for a login; run `clarity-jobs auth login`"
-                        .namingAccount(job.id.account?.rawValue)))
+                    .loginNeeded, about: name,
+                    "job `\(name)` waits for a login; "
+                        + (job.id.account == nil
+                            ? "run `clarity-jobs auth login`"
+                            : "see `clarity-jobs history show \(open.id)`")))
         }
         let storage = Constraint.storageFree(bytes: 0).name
         if let wait = status.deferrals.first(where: { $0.subject == storage }) {
             notices.append(
                 Notice(
-                    .diskLow, about: job.id.rawValue,
-                    "job `\(job.id)` waits for free space: \(wait.measured), wanted \(wait.wanted)")
+                    .diskLow, about: name,
+                    "job `\(name)` waits for free space: \(wait.measured), wanted \(wait.wanted)")
             )
         }
         return notices

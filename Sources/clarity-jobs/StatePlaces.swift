@@ -97,7 +97,11 @@ extension Composition {
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
         let path = geteuid() == 0 ? statePath(file) : try ownState(file)
         do throws(RunStoreError) {
-            return try RunHistory(of: file, inDirectory: path, environment: environment)
+            var history = try RunHistory(of: file, inDirectory: path, environment: environment)
+            // Who looks after the accounts sees on the pages how runs ended, and not what a wearer's
+            // program printed.
+            history.hidesOutput = pagesViewer == "caretaker"
+            return history
         } catch {
             throw CommandFailure(error)
         }

@@ -102,11 +102,14 @@ extension RunHistory {
     private func readFailures(
         _ connection: Connection, into accounts: inout AccountHistories
     ) throws(DatabaseError) {
+        let hidesOutput = hidesOutput
         try connection.forEach(RunHistory.lastFailures, []) { row in
             guard let job = JobID(row.text(0)) else { return }
+            let reason = row.text(1)
             accounts.change(job.account) { history in
                 let end = Instant(millisecondsSince1970: row.integer(2))
-                history.obstacles.append((job, .failed(reason: row.text(1), at: end)))
+                history.obstacles.append(
+                    (job, .failed(reason: hidesOutput ? reason.withoutOutput : reason, at: end)))
             }
         }
     }
@@ -114,6 +117,7 @@ extension RunHistory {
     private func readWaits(
         _ connection: Connection, into accounts: inout AccountHistories
     ) throws(DatabaseError) {
+        let hidesOutput = hidesOutput
         try connection.forEach(
             """
             SELECT job_id, reason, subject, wanted, measured, source, last_try
@@ -130,7 +134,8 @@ extension RunHistory {
             let deferral = Deferral(
                 reason, subject: row.text(2), wanted: row.text(3), measured: row.text(4),
                 source: row.text(5))
-            let lastTry = row.optionalText(6)
+            let failure = row.optionalText(6)
+            let lastTry = hidesOutput ? failure?.withoutOutput : failure
             accounts.change(job.account) { history in
                 history.obstacles.append((job, .waits(deferral, lastTry: lastTry)))
             }

@@ -128,7 +128,8 @@ struct HistoryAudit {
             """
         ) { row in
             AuditFinding(
-                .oneRunning, "job `\(row.text(0))` has several running runs: \(row.text(1))")
+                .oneRunning, of: row.text(0),
+                "job `\(row.text(0))` has several running runs: \(row.text(1))")
         }
     }
 
@@ -149,7 +150,7 @@ struct HistoryAudit {
         return running.filter { [.lapsed, .succeeded].contains(states[$0.attempt.run]) }.map {
             run in
             AuditFinding(
-                .lease, isOffence: false,
+                .lease, isOffence: false, of: run.job,
                 "run \(run.attempt.run) of `\(run.job)` is running under the lease of "
                     + "`\(run.attempt.owner)`, which has lapsed; the next look takes it over")
         }
@@ -171,7 +172,7 @@ struct HistoryAudit {
             """
         ) { row in
             AuditFinding(
-                .counts,
+                .counts, of: row.text(0),
                 "job `\(row.text(0))` counts \(row.integer(1)) finished runs and "
                     + "\(row.integer(2)) failed ones, it has \(row.integer(3)) and "
                     + "\(row.integer(4))")
@@ -202,11 +203,16 @@ public struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
     public var rule: Rule
     /// Whether a rule is broken; otherwise the finding is only a remark.
     public var isOffence: Bool
+    /// The account whose job it is about; `nil` if it names none.
+    public var account: AccountID?
     /// One line for people.
     public var description: String
 
-    init(_ rule: Rule, isOffence: Bool = true, _ description: String) {
+    init(
+        _ rule: Rule, isOffence: Bool = true, of job: String? = nil, _ description: String
+    ) {
         self.rule = rule
+        account = job.flatMap { JobID($0) }?.account
         self.isOffence = isOffence
         self.description = description
     }

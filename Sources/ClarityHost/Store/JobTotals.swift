@@ -53,22 +53,24 @@ public struct JobTotals: Hashable, Sendable {
 }
 
 extension RunHistory {
-    /// Returns the totals of every job that has any, also of jobs that no job file names any more.
+    /// Returns the totals of every job that has any, also of jobs that no job file names any more. A
+    /// job that runs for several accounts has their sum.
     public func totals() throws(RunStoreError) -> [JobID: JobTotals] {
         guard let connection else { return [:] }
         return try rethrowing(path) {
             var totals: [JobID: JobTotals] = [:]
             try connection.forEach("SELECT job_id, measure, label, number, sum_ms FROM totals") {
                 row in
-                guard let job = JobID(row.text(0)) else { return }
+                guard let job = JobID(row.text(0))?.declared else { return }
                 totals[job, default: JobTotals()].take(
                     row.text(1), row.text(2), row.integer(3), .milliseconds(row.integer(4)))
             }
             try connection.forEach("SELECT job_id, class, number FROM answer_totals") { row in
-                guard let job = JobID(row.text(0)),
+                guard let job = JobID(row.text(0))?.declared,
                     let answer = JobTotals.AnswerClass(rawValue: row.text(1))
                 else { return }
-                totals[job, default: JobTotals()].answers[answer] = row.integer(2)
+                totals[job, default: JobTotals()].answers[answer, default: 0] +=
+                    row.integer(2)
             }
             return totals
         }
@@ -80,8 +82,9 @@ extension JobTotals {
         _ measure: String, _ label: String, _ number: Int64, _ sum: Duration
     ) {
         switch measure {
-        case "runs": RunState(rawValue: label).map { runs[$0] = number }
-        case "failures": Failure.Category(rawValue: label).map { failures[$0] = number }
+        case "runs": RunState(rawValue: label).map { runs[$0, default: 0] += number }
+        case "failures":
+            Failure.Category(rawValue: label).map { failures[$0, default: 0] += number }
         case "attempts": attempts.take(label, number, sum)
         case "delays": delays.take(label, number, sum)
         default: break

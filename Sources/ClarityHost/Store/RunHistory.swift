@@ -9,6 +9,9 @@ public struct RunHistory: ~Copyable {
     let path: String
     private let listLoops: (Connection) throws -> [RunningLoop]
     let peers: any HistoryPeers
+    /// Whether what the programs of jobs wrote is left out: outputs, notes, and the line of output at
+    /// the end of a reason.
+    public var hidesOutput = false
     /// Prevents a restore of the state directory while the history is open.
     private let share: AdvisoryLock?
 
@@ -76,7 +79,11 @@ public struct RunHistory: ~Copyable {
             try connection.snapshot {
                 var cache = LedgerCache()
                 try cache.refresh(connection, peers)
-                return cache.ledger
+                var ledger = cache.ledger
+                if hidesOutput {
+                    for run in cache.ledger.open.values { ledger.apply(.put(run.withoutOutput)) }
+                }
+                return ledger
             }
         }
     }
@@ -112,7 +119,11 @@ public struct RunHistory: ~Copyable {
                 .integer(run.rawValue), map: AttemptRow.attempt
             ).map { attempt in
                 var attempt = attempt
-                attempt.output = outputs[attempt.number]
+                if hidesOutput {
+                    attempt.reason = attempt.reason?.withoutOutput
+                } else {
+                    attempt.output = outputs[attempt.number]
+                }
                 attempt.machine = machines[attempt.number]
                 return attempt
             }
@@ -153,7 +164,9 @@ public struct RunHistory: ~Copyable {
         guard let connection else { return [] }
         return try rethrowing(path) {
             var runs: [Run] = []
-            try RunRow.forEach(query, values, connection) { run, _ in runs.append(run) }
+            try RunRow.forEach(query, values, connection) { run, _ in
+                runs.append(hidesOutput ? run.withoutOutput : run)
+            }
             return runs
         }
     }
@@ -212,6 +225,27 @@ public struct RunFilter: Hashable, Sendable {
             values.append(.instant(until))
         }
         return (terms.isEmpty ? "" : "WHERE \(terms.joined(separator: " AND "))", values)
+    }
+}
+
+extension Run {
+    /// The run without what its programs wrote.
+    fileprivate var withoutOutput: Run {
+        var run = self
+        (run.notes, run.checkpoint) = ([], nil)
+        run.failure = failure.map { Failure($0.category, $0.reason.withoutOutput) }
+        return run
+    }
+}
+
+extension String {
+    /// What the reason of a program that ended says before the last line of its output, as
+    /// `CommandExit` words it: `exited with status 3: the line`.
+    var withoutOutput: String {
+        guard hasPrefix("exited with status "), let colon = firstIndex(of: ":") else {
+            return self
+        }
+        return String(self[..<colon])
     }
 }
 

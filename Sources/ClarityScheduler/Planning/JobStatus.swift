@@ -91,7 +91,7 @@ extension PlanBuilder {
         if let noted, noted.isForReservation { return noted }
         // The record is out of date once nothing runs.
         guard attempts > 0 else { return nil }
-        noted?.measured = slotsTaken
+        noted?.measured = slotsTaken(for: run.job.account)
         return noted
     }
 }

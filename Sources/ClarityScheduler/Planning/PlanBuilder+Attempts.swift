@@ -24,9 +24,9 @@ extension PlanBuilder {
     /// after it takes the slot meanwhile.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
-        // The same for every run that waits for a slot, because no attempt ends here.
-        var noSlot: Deferral?
-        var reservations: [String] = []
+        // The same for every run of an account that waits for a slot, because no attempt ends here.
+        var noSlot: [AccountID?: Deferral] = [:]
+        var reservations: [SlotHolder] = []
         var askedSince: [RunID: Duration] = [:]
         for turn in startOrder() {
             guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
@@ -35,8 +35,9 @@ extension PlanBuilder {
             let mayStart = deferrals.isEmpty
             let isFull = attempts + reservations.count >= planner.maxParallel
             if mayStart, isFull {
-                let deferral = noSlot ?? waitForSlot(behind: reservations)
-                noSlot = deferral
+                let account = job.id.account
+                let deferral = noSlot[account] ?? waitForSlot(of: account, behind: reservations)
+                noSlot[account] = deferral
                 deferrals = [deferral]
             }
             if !mayStart {
@@ -47,7 +48,10 @@ extension PlanBuilder {
                     let rest = since + Planner.longestReservation - moment.elapsed
                     if !isFull, rest > .zero {
                         let names = asked.map { "`\($0)`" }.joined(separator: ", ")
-                        reservations.append("run \(run.id) of \(job.id) waits for check \(names)")
+                        reservations.append(
+                            SlotHolder(
+                                job: job.id,
+                                words: "run \(run.id) of \(job.id) waits for check \(names)"))
                         wake(after: rest)
                     }
                 }

@@ -34,30 +34,36 @@ extension PlanBuilder {
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
-    /// Returns the deferral of a run that could start if fewer attempts were running, or if fewer
-    /// runs before it had reserved a slot.
-    mutating func waitForSlot(behind reservations: [String]) -> Deferral {
+    /// A run that holds a slot or has reserved one.
+    struct SlotHolder {
+        var job: JobID
+        var words: String
+    }
+
+    /// Returns the deferral of an account's runs that could start if fewer attempts were running, or
+    /// if fewer runs before them had reserved a slot.
+    mutating func waitForSlot(
+        of account: AccountID?, behind reservations: [SlotHolder]
+    ) -> Deferral {
         // Another process announces the end of its attempt at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
+        let reserved =
+            reservations.isEmpty
+            ? ""
+            : ", and \(reservations.count) reserved: "
+                + PlanBuilder.names(of: reservations, for: account)
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
-            measured: slotsTaken + PlanBuilder.reserved(reservations),
+            measured: slotsTaken(for: account) + reserved,
             source: reservations.isEmpty
                 ? "leases of this state directory" : Deferral.reservation)
     }
 
-    /// How many slots are taken, and by which runs.
-    var slotsTaken: String {
-        mutating get { attempts == 0 ? "0" : "\(attempts): \(slotHolders)" }
-    }
-
-    /// Returns how many slots are reserved, and by which runs; at most four of them by name.
-    private static func reserved(_ reservations: [String]) -> String {
-        guard !reservations.isEmpty else { return "" }
-        return ", and \(reservations.count) reserved: "
-            + reservations.prefix(4).joined(separator: ", ")
-            + (reservations.count > 4 ? " and \(reservations.count - 4) more" : "")
+    /// Returns how many slots are taken, and by which runs, in words for an account.
+    mutating func slotsTaken(for account: AccountID?) -> String {
+        attempts == 0
+            ? "0" : "\(attempts): \(PlanBuilder.names(of: slotHolders, for: account))"
     }
 
     /// The number of running attempts, in all processes that share the state.
@@ -67,18 +73,33 @@ extension PlanBuilder {
         }
     }
 
-    /// The runs that hold the slots, at most four of them by name.
-    private var slotHolders: String {
+    private var slotHolders: [SlotHolder] {
         mutating get {
-            let here = planner.inFlight.sorted { $0.key < $1.key }
-                .map { "run \($0.key) of \($0.value.job.id) in this process" }
-            let elsewhere = runningElsewhere.sorted { $0.id < $1.id }.map { run in
-                "run \(run.id) of \(run.job) in process \(run.lease?.owner ?? "unknown")"
+            let here = planner.inFlight.sorted { $0.key < $1.key }.map { id, attempt in
+                SlotHolder(
+                    job: attempt.job.id, words: "run \(id) of \(attempt.job.id) in this process")
             }
-            let all = here + elsewhere
-            return all.prefix(4).joined(separator: ", ")
-                + (all.count > 4 ? " and \(all.count - 4) more" : "")
+            return here
+                + runningElsewhere.sorted { $0.id < $1.id }.map { run in
+                    SlotHolder(
+                        job: run.job,
+                        words: "run \(run.id) of \(run.job) in process "
+                            + (run.lease?.owner ?? "unknown"))
+                }
         }
+    }
+
+    /// Returns at most four of the runs by name, and how many more there are. A wearer reads why a run
+    /// waits, so those of other accounts have no names.
+    private static func names(of holders: [SlotHolder], for account: AccountID?) -> String {
+        let own = holders.filter { $0.job.account == account }
+        let others = holders.count - own.count
+        let named = own.prefix(4).map(\.words).joined(separator: ", ")
+        let parts = [
+            named.isEmpty ? nil : named, own.count > 4 ? "\(own.count - 4) more" : nil,
+            others > 0 ? "\(others) of other accounts" : nil,
+        ]
+        return parts.compactMap(\.self).joined(separator: " and ")
     }
 
     /// Returns the names of the constraints that a run has dropped because it is late.

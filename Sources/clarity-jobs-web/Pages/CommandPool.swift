@@ -1,6 +1,7 @@
 import ClarityHost
 import ClaritySystem
 import Synchronization
+import WebAPI
 
 /// Runs commands of `clarity-jobs` for requests, a few at the same time and in turns (`CommandQueue`).
 ///
@@ -26,13 +27,15 @@ final class CommandPool: Sendable {
     /// - Parameters:
     ///   - asker: for whom it runs.
     ///   - session: the name of the session for the audit log.
+    ///   - viewer: who has come in; the command shows nothing that is another's.
     func run(
-        _ words: [String], for asker: CommandAsker, in session: String,
+        _ words: [String], for asker: CommandAsker, in session: String, viewer: APIViewer,
         then end:
             @escaping @Sendable (Result<CapturedCommand.Result, CapturedCommand.Fault>) -> Void
     ) -> Bool {
         var environment = environment
         environment["CLARITY_JOBS_PAGES_SESSION"] = session
+        environment["CLARITY_JOBS_PAGES_VIEWER"] = viewer.name
         let (line, surroundings) = (program + ["--output=json"] + words, environment)
         return start(for: asker) {
             end(

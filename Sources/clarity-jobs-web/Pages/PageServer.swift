@@ -247,8 +247,9 @@ final class PageServer: Sendable {
         _ words: [String], _ session: OpenSessions.Session, _ commands: CommandPool,
         _ later: LaterAnswer, _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) {
+        let viewer = session.viewer
         let isTaken = commands.run(
-            session.viewer.words + words, for: .person(session.person), in: session.name
+            viewer.words + words, for: .person(session.person), in: session.name, viewer: viewer
         ) { later.give(answer($0).secured) }
         if !isTaken { later.give(busy.secured) }
     }

@@ -40,7 +40,9 @@ struct AuditCommand {
     private func historyFindings(_ file: JobFile) throws(CommandFailure) -> [AuditFinding] {
         let history = try composition.history(file)
         let jobs = composition.jobSet(file)
+        let own = composition.namedAccount
         return try askingStore { () throws(RunStoreError) in try history.audit(jobs) }
+            .filter { own == nil || $0.account == nil || $0.account == own }
     }
 
     private func write(_ objects: [JSON]) {

@@ -37,6 +37,25 @@ struct AccountsTests {
         #expect(plan.started.allSatisfy { $0.options["page_size"] == "10" })
     }
 
+    @Test func `a run that waits for a slot is told the runs of its own account alone`() throws {
+        let jobs = try set(
+            ["anna", "ben"],
+            [job("one", schedule: nil), job("two", schedule: nil), job("three", schedule: nil)])
+        var desk = try desk(jobs, maxParallel: 2)
+
+        for (account, name) in [("anna", "one"), ("ben", "one"), ("ben", "two"), ("anna", "two")] {
+            try desk.handle(.requested([try id("\(account)/\(name)")], isForced: false))
+        }
+
+        let measured = desk.store.deferrals.sorted { $0.key < $1.key }
+            .map { $0.value.map(\.measured) }
+        #expect(
+            measured == [
+                ["2: run 2 of ben/one in this process and 1 of other accounts"],
+                ["2: run 1 of anna/one in this process and 1 of other accounts"],
+            ])
+    }
+
     @Test func `what follows a run stays within its account`() throws {
         let told = EventName("told")
         var upload = try job("upload", schedule: nil, then: [id("poll")])

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 @testable import ProgramTestSupport
 import Testing
 import WebAPI
@@ -106,6 +107,64 @@ struct PagesAccountsTests {
         let pause = try await pages.act("pause", #"{"job":"ben/upload"}"#, cookie: cookie)
         #expect(states == ["anna", "ben"])
         #expect(pause.status == 200, "\(pause.text)")
+    }
+
+    @Test func `the caretaker sees how runs ended, and nothing that a wearer's program printed`()
+        async throws
+    {
+        let playground = try await family.playground()
+        let text = String(
+            decoding: try TemporaryFolder.read(playground.jobFilePath), as: UTF8.self)
+        try playground.write { _, _ in
+            text
+                + "  - { id: say, kind: command, schedule: { every: 1h }, retry: { attempts: 3 }, "
+                + "options: { command: [sh, -c, 'echo invented diary; exit 75'] } }\n"
+        }
+        try await family.logIn(["anna"], playground)
+        try playground.folder.write("anna.xml", Array("no export".utf8))
+        for job in ["upload", "say"] {
+            _ = try await family.run(playground, "run", "anna/\(job)")
+        }
+        let pages = try await PagesProgram(
+            playground, environment: ["CLARITY_JOBS_KEY": family.key])
+        let (caretaker, wearer) = (try await pages.enter(), try await pages.enter(as: "anna"))
+        let numbers = try await runs(of: "anna", playground)
+        let paths =
+            numbers.map { "runs/\($0)" } + [
+                "history", "explain?job=anna/say", "jobs", "missed", "next", "accounts", "doctor",
+            ]
+
+        for path in paths {
+            let answer = try await pages.send("GET", "/api/v1/\(path)", cookie: caretaker)
+            #expect(answer.status == 200, "\(path): \(answer.text)")
+            #expect(!answer.text.contains("invented diary"), "\(path): \(answer.text)")
+            #expect(!answer.text.contains("\"notes\": [\""), "\(path): \(answer.text)")
+        }
+        let run = try #require(numbers.first)
+        let seen = try await pages.send("GET", "/api/v1/runs/\(run)", cookie: caretaker).text
+        let own = try await pages.send("GET", "/api/v1/runs/\(run)", cookie: wearer)
+        let terminal = try await family.run(playground, "history", "show", "\(run)")
+        #expect(seen.contains("exited with status 75"), "\(seen)")
+        #expect(own.text.contains("invented diary"), "\(own.text)")
+        #expect(terminal.output.contains("invented diary"))
+    }
+
+    @Test func `a fault in another account's file names that account to no wearer`() async throws {
+        let (pages, playground) = try await pages()
+        let cookie = try await pages.enter(as: "anna")
+        try playground.folder.write("accounts.d/ben.yaml", Array("logn: x\n".utf8))
+
+        let faulty = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
+        try playground.folder.write("accounts.d/ben.yaml", Array("login: x@example.org\n".utf8))
+        try #require(
+            rename(
+                "\(playground.folder.path)/accounts.d/anna.yaml",
+                "\(playground.folder.path)/accounts.d/anne.yaml") == 0)
+        let renamed = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
+
+        #expect(faulty.status == 503 && faulty.text.contains("the job file has an error"))
+        #expect(!faulty.text.contains("ben"), "\(faulty.text)")
+        #expect(renamed.status != 200 && !renamed.text.contains("anne"), "\(renamed.text)")
     }
 
     @Test func `an action on what is another's is refused, and changes nothing`() async throws {
