@@ -35,6 +35,24 @@ extension RunHistory {
     }
 }
 
+extension AccountErasure {
+    /// Opens the history where a job file says that it is.
+    ///
+    /// - Returns: `nil` if there is none.
+    public init?(
+        of file: JobFile, in directory: StateDirectory, environment: [String: String]
+    ) throws(RunStoreError) {
+        if let server = file.server(environment) {
+            self.init(
+                try rethrowing(server: "\(server)") { try ServerHistory.connect(to: server, 1) },
+                at: "\(server)")
+            return
+        }
+        guard let (connection, path) = try AccountErasure.file(in: directory) else { return nil }
+        self.init(connection, at: path)
+    }
+}
+
 /// A history in which this process decides beside others, and the lock that proves that it lives.
 public struct SharedHistory {
     public let store: any RunStore

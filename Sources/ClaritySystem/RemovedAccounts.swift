@@ -37,7 +37,10 @@ extension StateDirectory {
         }
     }
 
-    static func requireNotRemoved(_ path: String) throws(StateDirectoryError) {
+    /// Checks that a folder is not that of an account whose data was removed.
+    ///
+    /// - Throws: `StateDirectoryError` if it is.
+    public static func requireNotRemoved(_ path: String) throws(StateDirectoryError) {
         let parts = path.split(separator: "/")
         guard parts.count > 2, parts[parts.count - 2] == accountsName, let account = parts.last
         else { return }

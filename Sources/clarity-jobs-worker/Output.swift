@@ -52,7 +52,7 @@ func keyEnvironment(named: String? = nil) -> [String: String] {
     var environment: [String: String] = [:]
     let names = [
         "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer,
-        AccountEnvironment.password, ServerAccount.variable,
+        AccountEnvironment.password, AccountEnvironment.wraps, ServerAccount.variable,
     ]
     for name in names { environment[name] = variable(name) }
     if let named { environment[pointer] = named }

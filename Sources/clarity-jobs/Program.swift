@@ -21,8 +21,8 @@ enum Program {
                 "clarity-jobs: cannot forbid core dumps: \(String(cString: strerror(errno)))")
         }
         let serviceManager = ServiceManager.takeFromEnvironment()
-        // The job file says where the data is.
-        unsetenv(ServerAccount.variable)
+        // The job file says where the data is, and which accounts have keys of their own.
+        for name in [ServerAccount.variable, AccountEnvironment.wraps] { unsetenv(name) }
         let environment = readEnvironment()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {

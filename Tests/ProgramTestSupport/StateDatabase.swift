@@ -105,7 +105,10 @@ final class StateDatabase: Sendable {
     private func copy(_ account: String, into folder: String) throws {
         let place = try HealthServerPlace(
             address: address, account: account, folder: folder, key: nil)
-        try fill("\(folder)/health.db", from: try place.open(keyID: ""), HealthSchema.migrations)
+        let source = try place.open(keyID: "")
+        try fill("\(folder)/health.db", from: source, HealthSchema.migrations)
+        let key = try source.first("SELECT wrapped FROM account_key") { $0.blob(0) }
+        if let key { _ = try KeyFile.make("\(folder)/account.key", key) }
     }
 
     private func fill(

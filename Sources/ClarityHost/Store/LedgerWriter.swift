@@ -50,6 +50,19 @@ struct LedgerWriter {
         }
     }
 
+    /// Returns the job of a run, which may have ended in the same decision.
+    private func job(of run: RunID, _ ledger: Ledger) throws(DatabaseError) -> JobID? {
+        if let open = ledger.open[run] { return open.job }
+        return try connection.first(
+            "SELECT job_id FROM runs WHERE id = ?", .integer(run.rawValue)
+        ) { JobID($0.text(0)) } ?? nil
+    }
+
+    /// Whether what the programs of a job's account wrote was removed from the history.
+    private func isErased(_ job: JobID) throws(DatabaseError) -> Bool {
+        try AccountErasure.isDone(for: job.account, connection)
+    }
+
     /// Writes one change; `ledger` is the state before it.
     private func write(_ change: LedgerChange, _ ledger: Ledger) throws {
         switch change {
@@ -73,7 +86,8 @@ struct LedgerWriter {
             let due = DueOccurrences(first: first, latest: latest, count: count)
             try FateRow.put(
                 fate, of: job, due, run: run, after: ledger.jobs[job]?.clock, connection)
-        case .put(let run):
+        case .put(var run):
+            if let bare = run.withoutTexts, try isErased(run.job) { run = bare }
             try RunRow.put(run, connection)
             if run.state.isFinished, ledger.waits[run.id] != nil, let end = run.finishedAt {
                 try DeferralRow.end(of: run.id, at: end, connection)
@@ -82,13 +96,19 @@ struct LedgerWriter {
             try connection.run(
                 "UPDATE runs SET stop_request = coalesce(stop_request, ?) WHERE id = ?",
                 .text(reason.rawValue), .integer(run.rawValue))
-        case .putAttempt(let attempt):
+        case .putAttempt(var attempt):
+            if let bare = attempt.withoutTexts, let job = try job(of: attempt.run, ledger),
+                try isErased(job)
+            {
+                attempt = bare
+            }
             try AttemptRow.put(attempt, connection)
             try OutputRow.put(attempt, connection)
             if attempt.result == .running, let machine = peers.machine {
                 try MachineRow.put(machine, of: attempt, connection)
             }
         case .putFacts(let facts, let account, let instant):
+            guard try !AccountErasure.isDone(for: account, connection) else { return }
             try FactRow.put(facts, of: account, at: instant, connection)
         case .deferred(let run, let deferrals, let instant):
             try DeferralRow.put(

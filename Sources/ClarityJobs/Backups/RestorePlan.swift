@@ -14,9 +14,9 @@ struct RestorePlan {
     let directory: String
     /// The newest schema of each file that this program knows.
     let forms: StateForms
-    /// Returns the identifier of the present master key; `nil` if there is none. Called only to
-    /// restore health data.
-    let keyID: () throws -> String?
+    /// Returns the identifier of the key with which a backup would be restored; `nil` if there is
+    /// none. Called only to restore health data.
+    let keyID: (Backup) throws -> String?
 
     /// Plans to restore everything from a chosen backup, or each damaged or missing file from the
     /// newest intact backup that has it.
@@ -27,7 +27,9 @@ struct RestorePlan {
         try chosen.verify()
         if chosen.manifest.has(RestorePlan.sealedName) { try requireKey(of: chosen) }
         return StateRestore.Report(
-            items: try chosen.manifest.files.map { file in
+            // An account's own key follows the health data.
+            items: try chosen.manifest.files.filter { $0.name != MasterKeySource.ownName }.map {
+                file in
                 guard RestorePlan.files.contains(where: { $0.name == file.name }) else {
                     throw BackupError.damaged(
                         path: chosen.path, problem: "this program knows no `\(file.name)`")
@@ -97,7 +99,9 @@ struct RestorePlan {
 
     private func requireKey(of backup: Backup) throws {
         guard let wanted = backup.manifest.key else { return }
-        guard let keyID = try keyID() else { throw HealthStoreError.lostKey(path: backup.path) }
+        guard let keyID = try keyID(backup) else {
+            throw HealthStoreError.lostKey(path: backup.path)
+        }
         guard wanted == keyID else {
             throw RestoreError.otherKey(backup: backup.name, wanted: wanted, present: keyID)
         }

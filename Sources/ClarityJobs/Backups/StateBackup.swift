@@ -6,7 +6,7 @@ package import Database
 /// Backs up a state directory's databases while other processes use them.
 ///
 /// Each file is copied in one consistent state, encrypted as it is; a backup never contains the
-/// master key. The two copies may be some milliseconds apart. Nothing depends on that: a kill
+/// master key. It contains an account's own key as it is stored, which the master key opens. The two copies may be some milliseconds apart. Nothing depends on that: a kill
 /// between two writes leaves the same difference, such as a run in one file without its samples in
 /// the other.
 public struct StateBackup {
@@ -15,6 +15,9 @@ public struct StateBackup {
         public let backup: Backup
         /// Where the key of the backup is now, in words; `nil` without health data.
         public let keyPlace: String?
+
+        /// Whether the backup has the account's own key, which the one in `keyPlace` wraps.
+        public var hasOwnKey: Bool { backup.manifest.has(MasterKeySource.ownName) }
     }
 
     private let directory: String
@@ -66,9 +69,10 @@ public struct StateBackup {
             .asked, at: clock.now, key: store?.keyID,
             sizeBytes: try files.reduce(0) { try $0 + $1.sizeBytes() }, keep: keep
         ) { draft in
-            try files.map {
+            let copies = try files.map {
                 ($0.name, try $0.copy(to: "\(draft)/\($0.name)", form: forms[$0.name]))
             }
+            return try copies + (store == nil ? [] : WrappedKey.copy(from: directory, to: draft))
         } beforeCommit: { _ in
             // Recorded before the backup becomes visible: no backup may exist that the log does not
             // mention.

@@ -113,7 +113,9 @@ public struct StateRestore {
             if !isRehearsal { report.aside = try finish(replacement) }
             return report
         }
-        let plan = RestorePlan(directory: directory, forms: forms, keyID: keyID)
+        let plan = RestorePlan(directory: directory, forms: forms) { backup in
+            try key(of: backup)?.identifier()
+        }
         report = try plan.find(try path.map { try Backup(at: $0) })
         let draft = try replacement.makeDraft()
         do {
@@ -161,7 +163,9 @@ public struct StateRestore {
     private func settle(_ items: [Item], in draft: String) throws -> HealthSettling? {
         let name = "health.db"
         guard let item = items.first(where: { $0.file.name == name }) else { return nil }
-        guard let key = try key() else { throw HealthStoreError.lostKey(path: item.backup.path) }
+        guard let key = try key(of: item.backup) else {
+            throw HealthStoreError.lostKey(path: item.backup.path)
+        }
         let present = "\(draft)/present.db"
         let isThere = try item.fault == nil && StateFile.isThere("\(directory)/\(name)")
         if isThere {
@@ -171,17 +175,45 @@ public struct StateRestore {
             path: "\(draft)/\(name)", present: isThere ? present : nil, key: key,
             backup: item.backup, doubling: doubling, actor: actor, clock: clock
         ).settle()
+        if let found = try source.find(), (try ownKey() ?? found.key).bytes != key.bytes {
+            _ = try KeyFile.make(
+                "\(draft)/\(MasterKeySource.ownName)", WrappedKey(key, by: found.key).bytes)
+        }
         for suffix in ["", "-wal", "-shm"] where unlink(present + suffix) != 0 && errno != ENOENT {
             throw BackupError.file(path: present + suffix, errno: errno)
         }
         return settling
     }
 
-    private func key() throws -> MasterKey? {
-        try MasterKeySource(stateDirectory: directory, environment: environment).load()
+    private var source: MasterKeySource {
+        MasterKeySource(stateDirectory: directory, environment: environment)
     }
 
-    private func keyID() throws -> String? { try key()?.identifier() }
+    /// Returns the key of a backup: that of the present health data, if there is any, or else the one
+    /// of which the backup says that it is its key. `nil` if there is none.
+    ///
+    /// Without health data, an account's own key may be missing, or be that of data that was lost
+    /// before it began; the backup has its own.
+    private func key(of backup: Backup) throws -> MasterKey? {
+        guard let given = try source.find()?.key else { return nil }
+        let present = try ownKey()
+        let isThere = try StateFile.isThere(HealthFile(in: directory).path)
+        if let present, isThere { return present }
+        let stored = try WrappedKey(of: backup)?.opened(by: given, at: backup.path)
+        let candidates = [present, stored, given].compactMap(\.self)
+        return try candidates.first { try $0.identifier() == backup.manifest.key }
+            ?? candidates.first
+    }
+
+    /// Returns the account's own key; `nil` if it has none, or the one that is there does not open.
+    private func ownKey() throws(MasterKeyError) -> MasterKey? {
+        guard let given = try source.find()?.key else { return nil }
+        do throws(MasterKeyError) {
+            return try WrappedKey(at: source.ownPath)?.opened(by: given, at: source.ownPath)
+        } catch .wrapped {
+            return nil
+        }
+    }
 }
 
 /// Why a state directory was not restored; nothing has changed then.

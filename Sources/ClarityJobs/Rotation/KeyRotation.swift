@@ -4,7 +4,8 @@ import Database
 
 /// The source of a new master key.
 public enum NewKey: Hashable, Sendable {
-    /// clarity-jobs makes the key; it becomes `master.key` in the state directory.
+    /// clarity-jobs makes the key; it becomes `master.key` in the state directory. For an account with
+    /// a key of its own, it becomes that key, and the given key that wraps it stays.
     case made
     /// A file made by a person: 32 bytes, or 64 hex digits.
     case file(String)
@@ -39,10 +40,9 @@ public struct KeyRotation {
 
     private let file: HealthFile
     private let environment: [String: String]
-    private let newKey: NewKey
+    private let keys: RotationKeys
     private let actor: AuditActor
     private let clock: any WallClock
-    private let source: MasterKeySource
     /// The number of rows encrypted again in one transaction.
     var portion = 1000
     /// How long to wait for other processes.
@@ -61,9 +61,11 @@ public struct KeyRotation {
         actor: AuditActor, clock: any WallClock
     ) {
         file = HealthFile(in: stateDirectory)
-        source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+        keys = RotationKeys(
+            file: file,
+            source: MasterKeySource(stateDirectory: stateDirectory, environment: environment),
+            newKey: newKey)
         self.environment = environment
-        self.newKey = newKey
         self.actor = actor
         self.clock = clock
     }
@@ -76,13 +78,13 @@ public struct KeyRotation {
     public func run() throws(HealthStoreError) -> KeyRotationReport {
         guard file.isKept else { throw .rotation(.nothingKept, path: file.path) }
         try file.check()
-        let first = try presentKey()
+        let first = try keys.present()
         // During a rotation the key is either the former or the new one; its record decides which.
         try KeyCheck(file, environment).require(first.key, allowsRotation: true)
         let lock = try StoreLock.alone(of: file, patience: patience)
         defer { withExtendedLifetime(lock) {} }
         // Read again: another process may have rotated the key while this one waited.
-        let present = try presentKey()
+        let present = try keys.present()
         do {
             return try rotate(from: present.key, in: present.place, lock)
         } catch let error as SealingError where error.table == "canary" {
@@ -107,19 +109,19 @@ public struct KeyRotation {
         let next: MasterKey
         if let found = try RotationState(connection) {
             (state, resumedFrom) = (found, found.begunAt)
-            next = try resumedKey(found, present: key)
+            next = try keys.resumed(found, present: key)
         } else {
             let former = try Canary.sealer(key, connection)
             // Checked now, because the note is authenticated with the former key.
             try Audit.noteBreak(connection, former, lock)
             try FormUpgrade(connection: connection, sealer: former).run(actor: actor, at: clock.now)
-            next = try freshKey(instead: key, in: place)
+            next = try keys.fresh(instead: key, in: place)
             try after(.keyKept)
             state = RotationState(
                 begunAt: clock.now,
                 proof: try former.followed(by: next).seal([], for: RotationState.proofRow),
-                isNewInFile: newKey == .made,
-                wasFormerInFile: place == .file(path: source.path))
+                isNewInFile: keys.isNewInFile,
+                wasFormerInFile: place == .file(path: keys.source.path))
             try connection.transaction { try state.write(connection) }
             try after(.begun)
         }
@@ -142,105 +144,12 @@ public struct KeyRotation {
         }
         try emptyLog(connection)
         try after(.logEmptied)
-        try putInPlace(state, next)
-        // A draft may hold the former key. A draft of the new key would hold a former key after the
-        // next rotation.
-        for path in [source.path, nextPath] { try KeyFile.removeDrafts(of: path) }
+        try keys.putInPlace(state, next)
         try after(.keyPlaced)
         try connection.transaction { try RotationState.remove(connection) }
         return KeyRotationReport(
             rows: state.rows, damaged: state.damaged, resumedFrom: resumedFrom,
-            placeToFill: state.isNewInFile ? nil : placeToFill(key, place, next))
-    }
-
-    /// Returns where the user must put a given key, or `nil` if it is already there.
-    private func placeToFill(
-        _ key: MasterKey, _ place: MasterKeySource.Place?, _ next: MasterKey
-    ) -> String? {
-        switch place {
-        case .some where key.bytes == next.bytes: nil
-        case nil, .file: "a credential or a variable"
-        case .some(let place): place.description
-        }
-    }
-
-    // MARK: Keys
-
-    private var nextPath: String { "\(source.path).new" }
-
-    /// Returns the present key.
-    ///
-    /// At the very end of an interrupted rotation the former key may already be gone; the present
-    /// key is then the given one.
-    private func presentKey() throws(HealthStoreError) -> (
-        key: MasterKey, place: MasterKeySource.Place?
-    ) {
-        try HealthStore.describing(file.path) {
-            if let found = try source.find() { return found }
-            guard newKey != .made else { throw HealthStoreError.lostKey(path: file.path) }
-            return (try givenKey(), nil)
-        }
-    }
-
-    /// Returns the new key of a rotation that begins now, once it is durably on disk.
-    private func freshKey(
-        instead present: MasterKey, in place: MasterKeySource.Place?
-    ) throws -> MasterKey {
-        if newKey == .made {
-            guard case .file = place else {
-                throw HealthStoreError.rotation(
-                    .keyIsElsewhere(place?.description ?? ""), path: file.path)
-            }
-            let key = try MasterKey.random()
-            // An existing file was made by a call that ended before its rotation began.
-            if try KeyFile.make(nextPath, key) { return key }
-            return try madeKey()
-        }
-        let key = try givenKey()
-        guard key.bytes != present.bytes else {
-            throw HealthStoreError.rotation(.sameKey, path: file.path)
-        }
-        return key
-    }
-
-    /// Returns the new key of an interrupted rotation.
-    private func resumedKey(
-        _ state: RotationState, present: MasterKey
-    ) throws -> MasterKey {
-        let key: MasterKey
-        switch (newKey, state.isNewInFile) {
-        case (.made, true) where state.phase == .placing:
-            // It may already be in place.
-            key = try KeyFile.read(nextPath, as: .own) ?? present
-        case (.made, false):
-            throw HealthStoreError.rotation(.newKeyNeeded, path: file.path)
-        default: key = try givenKey()
-        }
-        guard try Sealer(key).opened(state.proof, for: RotationState.proofRow) != nil else {
-            throw HealthStoreError.rotation(.otherNewKey, path: file.path)
-        }
-        return key
-    }
-
-    private func madeKey() throws -> MasterKey {
-        guard let key = try KeyFile.read(nextPath, as: .own) else {
-            throw HealthStoreError.rotation(.newKeyLost(nextPath), path: file.path)
-        }
-        return key
-    }
-
-    private func givenKey() throws -> MasterKey {
-        switch newKey {
-        case .made: return try madeKey()
-        case .file(let path):
-            guard let key = try KeyFile.read(path, as: .credential) else {
-                throw HealthStoreError.rotation(.noNewKey("`\(path)`"), path: file.path)
-            }
-            return key
-        case .variable(let name):
-            let hex = try MasterKeySource.value(of: name, environment)
-            return try MasterKey(content: Array(hex.utf8), origin: "`\(name)`")
-        }
+            placeToFill: try keys.placeToFill(place))
     }
 
     // MARK: The end
@@ -251,19 +160,6 @@ public struct KeyRotation {
         let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
         guard isHeld == 0 else {
             throw HealthStoreError.rotation(.logInUse, path: file.path)
-        }
-    }
-
-    /// Moves a key that clarity-jobs made to the former key's place, or removes the former key file
-    /// if the new key is elsewhere.
-    private func putInPlace(_ state: RotationState, _ next: MasterKey) throws {
-        if state.isNewInFile {
-            guard try KeyFile.read(nextPath, as: .own) != nil else { return }
-            try KeyFile.replace(source.path, by: nextPath)
-        } else if state.wasFormerInFile, let former = try KeyFile.read(source.path, as: .own),
-            former.bytes != next.bytes
-        {
-            try KeyFile.remove(source.path)
         }
     }
 }

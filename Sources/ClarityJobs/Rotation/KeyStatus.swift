@@ -35,23 +35,28 @@ public struct KeyStatus: Hashable, Sendable {
         guard file.isKept else { return nil }
         try file.check()
         let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
-        let found = try HealthStore.describing(file.path) { try source.find() }
-        guard let found else { throw .lostKey(path: file.path) }
+        let found = try HealthStore.describing(file.path) {
+            try source.load().flatMap { key in try source.find().map { (key, $0.place) } }
+        }
+        guard let (key, place) = found else { throw .lostKey(path: file.path) }
         // The status reports an interrupted rotation.
-        try KeyCheck(file, environment).require(found.key, allowsRotation: true)
+        try KeyCheck(file, environment).require(key, allowsRotation: true)
         return try HealthStore.describing(file.path) {
             let copy = try FileConnection(path: "")
             try DatabaseCopy(path: file.path, drafts: temporaryFolder(environment))
                 .copy(into: copy)
             try HealthSchema.migrations.migrate(copy)
-            return try KeyStatus(copy, file, found.place)
+            return try KeyStatus(copy, file, place, wrapsKey: access(source.ownPath, F_OK) == 0)
         }
     }
 
     private init(
-        _ connection: Connection, _ file: HealthFile, _ place: MasterKeySource.Place
+        _ connection: Connection, _ file: HealthFile, _ place: MasterKeySource.Place,
+        wrapsKey: Bool
     ) throws {
-        self.place = place.description
+        self.place =
+            place.description
+            + (wrapsKey ? ", which wraps the key in `\(MasterKeySource.ownName)`" : "")
         let (changes, last) =
             try connection.first(
                 "SELECT count(DISTINCT generation), max(retired_at_ms) FROM former_keys"

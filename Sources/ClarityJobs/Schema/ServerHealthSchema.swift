@@ -20,8 +20,12 @@ enum ServerHealthSchema {
     /// The statements that made each version of the one before. A step of the file's schema has one
     /// here that does the same.
     static func upgrades(users: String) -> [String] {
-        [
+        let accounts = ServerSchema.quoted(accountsRole(of: users))
+        return [
             """
+            \(map(users: users).translated(keys))
+            GRANT SELECT, INSERT, UPDATE, DELETE ON account_key TO \(accounts);
+            \(withoutStatistics)
             \(lockTables(users: users))
             REVOKE SELECT (\(ownerColumn)) ON session FROM \(ServerSchema.quoted(users));
             DROP POLICY session_logins ON session;
@@ -42,7 +46,9 @@ enum ServerHealthSchema {
         return schema.statements(
             tables: """
                 \(map(users: users).translated(HealthSchema.tables))
+                \(map(users: users).translated(keys))
                 \(triggers)
+                \(withoutStatistics)
                 \(ServerSchema.rights(of: accountsRole(of: users), in: name))
                 GRANT USAGE ON SCHEMA \(name) TO \(scheduler);
                 GRANT SELECT ON schema_version TO \(scheduler);
@@ -106,6 +112,29 @@ enum ServerHealthSchema {
 
     /// The role of which those of all accounts are members.
     static func accountsRole(of users: String) -> String { "\(users)_accounts" }
+
+    /// Each account's own key, wrapped; a file has it beside it.
+    private static let keys = """
+        CREATE TABLE account_key (
+            id INTEGER PRIMARY KEY CONSTRAINT account_key_one CHECK (id = 1),
+            wrapped BLOB NOT NULL
+        ) STRICT;
+        """
+
+    /// Keeps the server from copying sealed values and keys into its statistics, where they would
+    /// stay when the rows are gone. Tags are searched for, and are no sealed values.
+    private static let withoutStatistics = """
+        DO $$ DECLARE found record; BEGIN
+            FOR found IN SELECT attrelid::regclass AS place, attname FROM pg_attribute
+                JOIN pg_class ON pg_class.oid = attrelid
+                WHERE relnamespace = '\(name)'::regnamespace AND relkind = 'r'
+                    AND atttypid = 'bytea'::regtype AND attname <> 'tag'
+            LOOP
+                EXECUTE format(
+                    'ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', found.place, found.attname);
+            END LOOP;
+        END $$;
+        """
 
     /// As in `HealthSchema.pulledTables`.
     private static let triggers = """

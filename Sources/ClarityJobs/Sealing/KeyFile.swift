@@ -13,6 +13,13 @@ enum KeyFile {
 
     /// Returns the key in the file; `nil` if there is no such file.
     static func read(_ path: String, as kind: Kind) throws(MasterKeyError) -> MasterKey? {
+        guard let content = try content(of: path, as: kind) else { return nil }
+        return try MasterKey(content: content, origin: "`\(path)`")
+    }
+
+    /// Returns the bytes of the file, of which a key has fewer than 1024; `nil` if there is no such
+    /// file.
+    static func content(of path: String, as kind: Kind) throws(MasterKeyError) -> [UInt8]? {
         // A container manager provides its credentials as links.
         let follow = kind == .own ? O_NOFOLLOW : 0
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow)
@@ -38,17 +45,17 @@ enum KeyFile {
         var content = [UInt8](repeating: 0, count: 1024)
         let count = Glibc.read(descriptor, &content, content.count)
         guard count >= 0 else { throw .file(path: path, errno: errno) }
-        return try MasterKey(content: Array(content[..<count]), origin: "`\(path)`")
+        return Array(content[..<count])
     }
 
-    /// Creates the file with mode 0600.
+    /// Creates the file with mode 0600 and these bytes in hex.
     ///
     /// The file appears whole or not at all: it is first written and synced under another name. Its
     /// folder is synced too, so the file is durable when this returns, whoever created it.
     ///
     /// - Returns: `false` if the file already exists.
-    static func make(_ path: String, _ key: MasterKey) throws(MasterKeyError) -> Bool {
-        let draft = try write(key, besides: path)
+    static func make(_ path: String, _ bytes: [UInt8]) throws(MasterKeyError) -> Bool {
+        let draft = try write(bytes, besides: path)
         defer { unlink(draft) }
         let isMade = link(draft, path) == 0
         guard isMade || errno == EEXIST else { throw .file(path: path, errno: errno) }
@@ -66,6 +73,21 @@ enum KeyFile {
     static func remove(_ path: String) throws(MasterKeyError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw .file(path: path, errno: errno) }
         try syncFolder(of: path)
+    }
+
+    /// Overwrites the file and removes it, durably when this returns; a missing file is no error.
+    ///
+    /// A disk or file system that writes elsewhere keeps the bytes of before.
+    static func destroy(_ path: String) throws(MasterKeyError) {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if descriptor >= 0 {
+            defer { close(descriptor) }
+            let zeros = [UInt8](repeating: 0, count: 1024)
+            guard Glibc.write(descriptor, zeros, zeros.count) == zeros.count,
+                fsync(descriptor) == 0
+            else { throw .file(path: path, errno: errno) }
+        }
+        try remove(path)
     }
 
     /// Removes the drafts of `path` that killed processes left behind, durably when this returns.
@@ -88,9 +110,9 @@ enum KeyFile {
     /// The part of a draft's name after the file's name; no copy made by a person has it.
     private static let draftMark = ".draft-"
 
-    /// Writes the key to a file with a unique name and returns that name.
+    /// Writes the bytes to a file with a unique name and returns that name.
     private static func write(
-        _ key: MasterKey, besides path: String
+        _ bytes: [UInt8], besides path: String
     ) throws(MasterKeyError) -> String {
         var template = Array("\(path)\(draftMark)XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
@@ -99,7 +121,7 @@ enum KeyFile {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         let draft = String(
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let content = Array("\(hexEncoded(key.bytes))\n".utf8)
+        let content = Array("\(hexEncoded(bytes))\n".utf8)
         let count = Glibc.write(descriptor, content, content.count)
         guard count == content.count, fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
             // A short write sets no `errno`; the disk had no room for the rest.

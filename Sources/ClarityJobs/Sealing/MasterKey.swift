@@ -26,6 +26,12 @@ public struct MasterKey: Sendable {
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
+    /// Creates the key of bytes that were unwrapped; `nil` if they are no key.
+    init?(unwrapped bytes: [UInt8]) {
+        guard bytes.count == MasterKey.byteCount else { return nil }
+        self.bytes = bytes
+    }
+
     /// Returns a new random key.
     static func random() throws(MasterKeyError) -> MasterKey {
         try prepareSodium()
@@ -51,6 +57,11 @@ public struct MasterKey: Sendable {
             &bytes, bytes.count, name, UInt64(name.count), parent, parent.count)
         guard code == 0 else { throw .noCryptography }
         return MasterKey(bytes: bytes)
+    }
+
+    /// Returns the key that wraps an account's own (`WrappedKey`).
+    func wrappingKey() throws(MasterKeyError) -> MasterKey {
+        MasterKey(bytes: try subkey(.wrapping))
     }
 
     /// Returns the subkey for one purpose, as independent of the other subkeys as if it were
@@ -88,6 +99,8 @@ enum KeyPurpose: UInt64 {
     case accounts = 6
     /// The password of an account's role in a database.
     case databaseLogin = 7
+    /// The encryption of accounts' own keys.
+    case wrapping = 8
 }
 
 /// Initialises libsodium; cheap if that is already done.
@@ -107,6 +120,8 @@ public enum MasterKeyError: Error, Hashable, Sendable {
     case file(path: String, errno: Int32)
     /// A file with the key cannot be trusted.
     case notOurs(path: String, problem: String)
+    /// An account's own key, in a file or a database, opens with another given key than this one.
+    case wrapped(place: String)
     /// The variable named for the key is empty or not set.
     case noVariable(String)
     /// The name given for the variable is not a possible variable name.
@@ -126,6 +141,9 @@ extension MasterKeyError: CustomStringConvertible {
         case .file(let path, let code):
             "cannot read or make the master key `\(path)`: \(errnoText(code))"
         case .notOurs(let path, let problem): "cannot use the master key `\(path)`: \(problem)"
+        case .wrapped(let place):
+            "cannot open the account's key in `\(place)`: another master key wrapped it, or it is "
+                + "damaged"
         case .noVariable(let name): "the variable `\(name)`, named for the master key, is not set"
         case .faultyVariable: "the variable named for the master key has no name of a variable"
         case .noCryptography: "libsodium does not work on this machine"

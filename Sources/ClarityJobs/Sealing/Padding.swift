@@ -32,7 +32,9 @@ enum Padding {
     static func floor(of plain: [UInt8], in table: String) -> Int {
         switch table {
         case "outbox": (plain.first ?? 0) < 3 ? 64 : 128
-        case "owner", "canary", "day_zone", "former_keys", "rotation", "pulls", "packed_totals": 64
+        case "owner", "canary", "day_zone", "former_keys", "rotation", "pulls", "packed_totals",
+            "account_key":
+            64
         case "server_words", "audit": 256
         case "metrics": 512
         case "insights", "insight_requests", "profile": 4096

@@ -5,11 +5,14 @@ public import ClarityScheduler
 /// and nothing that opens another's data.
 ///
 /// An account whose job file names a variable has the key in it. Otherwise its key is derived from
-/// the one that a person or a service manager gives (`MasterKeySource`). Without either, the account
-/// has a `master.key` of its own in its folder, and the process finds it there.
+/// the one that a person or a service manager gives (`MasterKeySource`). This key wraps a random one
+/// of the account's own. Without either, the account has a `master.key` of its own in its folder, and
+/// the process finds it there.
 public struct AccountEnvironment: Sendable {
     /// The variable with the password for logins without a person.
     public static let password = "CLARITY_JOBS_ACCOUNT_PASSWORD"
+    /// The variable that says that the key in the environment is an account's, and wraps its own.
+    public static let wraps = MasterKeySource.wrapsName
 
     private let environment: [String: String]
     /// The variables with the keys and the secrets of notices of any account.
@@ -45,18 +48,22 @@ public struct AccountEnvironment: Sendable {
         if let keyVariable {
             own[keyVariable] = try MasterKeySource.value(of: keyVariable, environment)
             own[AccountEnvironment.pointer] = keyVariable
+            own[AccountEnvironment.wraps] = "1"
         } else if let given = try MasterKeySource(stateDirectory: "", environment: environment)
             .findGiven()
         {
             own[AccountEnvironment.key] = hexEncoded(try given.key.key(of: account).bytes)
+            own[AccountEnvironment.wraps] = "1"
         }
         return own
     }
 
     private static let key = "CLARITY_JOBS_KEY"
-    private static let pointer = "CLARITY_JOBS_KEY_VARIABLE"
+    private static let pointer = MasterKeySource.pointer
     /// The variables that lead to keys.
-    private static let ofKeys: Set<String> = [key, pointer, "CREDENTIALS_DIRECTORY", password]
+    private static let ofKeys: Set<String> = [
+        key, pointer, "CREDENTIALS_DIRECTORY", password, wraps,
+    ]
 
     /// Returns a credential that the service manager gives; `nil` if there is no such file, others
     /// may read it, or it is not text.

@@ -1,6 +1,7 @@
 import ClarityScheduler
 import ClaritySystem
 import Database
+import Glibc
 
 /// The result of a logout that removes everything.
 public struct WipeReceipt: Hashable, Sendable {
@@ -95,5 +96,14 @@ extension HealthStore {
         }
         try access { connection in try connection.rewrite() }
         return receipt
+    }
+
+    /// Destroys the keys in the folder of an account that was removed: what is left of its data
+    /// anywhere opens no more, also not with the key that was given for it.
+    public static func destroyKeys(in folder: String) throws(HealthStoreError) {
+        guard Glibc.access(folder, F_OK) == 0 else { return }
+        try describing(folder) {
+            try MasterKeySource(stateDirectory: folder, environment: [:]).destroy()
+        }
     }
 }

@@ -112,7 +112,8 @@ enum HealthBackup {
         ) { folder in
             let copy = "\(folder)/health.db"
             try DurableFile.make(copy)
-            return [("health.db", try source.writeCopy(to: copy, form: nil))]
+            return try [("health.db", source.writeCopy(to: copy, form: nil))]
+                + WrappedKey.copy(from: directory, to: folder)
         }
     }
 }

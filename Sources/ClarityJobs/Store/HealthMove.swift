@@ -1,6 +1,53 @@
 public import Database
 
 extension HealthStore {
+    /// Where a move begins.
+    public enum MoveOrigin: Sendable { case files, server }
+
+    /// Opens the health data of a state directory in files and on a server, for a move.
+    ///
+    /// A place without data gets the key of the other one first, because rows move as they are
+    /// sealed.
+    ///
+    /// - Parameter environment: names the server (`ServerAccount`).
+    /// - Throws: `HealthStoreError` as for opening either.
+    public static func both(
+        stateDirectory: String, environment: [String: String], from origin: MoveOrigin,
+        actor: AuditActor
+    ) throws(HealthStoreError) -> (files: HealthStore, server: HealthStore) {
+        guard let (address, account) = try ServerAccount.named(in: environment) else {
+            throw .server("no server is named")
+        }
+        let (place, given) = try place(of: account, at: address, stateDirectory, environment)
+        var local = environment
+        local[ServerAccount.variable] = nil
+        func files() throws(HealthStoreError) -> HealthStore {
+            try HealthStore(stateDirectory: stateDirectory, environment: local, actor: actor)
+        }
+        func server() throws(HealthStoreError) -> HealthStore {
+            try HealthStore(stateDirectory: stateDirectory, environment: environment, actor: actor)
+        }
+        let source = MasterKeySource(stateDirectory: stateDirectory, environment: local)
+        switch origin {
+        case .files:
+            let files = try files()
+            try describing(place.name) {
+                if let key = try source.load() { _ = try place.adopt(key, given: given) }
+            }
+            return (files, try server())
+        case .server:
+            let server = try server()
+            let file = HealthFile(in: stateDirectory)
+            try describing(file.path) {
+                let key = try place.ownKey(given, place.connect()) ?? given
+                if !file.exists { try source.adopt(key) }
+            }
+            return (try files(), server)
+        }
+    }
+}
+
+extension HealthStore {
     /// Copies everything into the store of another place, and moves the login there: each renewal
     /// makes a login of before worthless, so that two places cannot have the same.
     ///
@@ -9,6 +56,8 @@ extension HealthStore {
     ///
     /// - Throws: `HealthStoreError`; then this store is as it was.
     public func move(to other: HealthStore) throws(HealthStoreError) -> TableCopy.Outcome {
+        // Rows move as they are sealed.
+        guard keyID == other.keyID else { return .occupied }
         let isNew = try other.access { target in try !HealthStore.isBegun(target) }
         return try changeAnyway { source in
             if isNew, try HealthStore.isBegun(source) {
@@ -29,7 +78,7 @@ extension HealthStore {
     /// The tables of which one has rows as soon as somebody has logged in or imported anything.
     private static let marks = ["owner", "outbox", "sources"]
 
-    private static func isBegun(_ connection: Connection) throws -> Bool {
+    static func isBegun(_ connection: Connection) throws -> Bool {
         try marks.contains { try connection.hasRows($0) }
     }
 

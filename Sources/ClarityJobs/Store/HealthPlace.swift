@@ -17,6 +17,9 @@ protocol HealthPlace: Sendable {
     /// - Parameter keyID: identifies the key, for a backup that is made first.
     func open(keyID: String) throws -> Connection
 
+    /// Returns the key of the data: the one that was given, or one that it wraps here.
+    func key(_ given: MasterKey, _ connection: Connection) throws -> MasterKey
+
     /// Makes a second connection; `nil` where none would see the same data.
     func lookout() throws -> Connection?
 
@@ -43,6 +46,10 @@ protocol HealthPlace: Sendable {
 
     /// Tells schedulers that nobody is logged in.
     func unmarkLogin(_ connection: Connection) throws
+}
+
+extension HealthPlace {
+    func key(_ given: MasterKey, _ connection: Connection) throws -> MasterKey { given }
 }
 
 /// The file `health.db` of a state directory.
@@ -118,6 +125,8 @@ struct HealthCopyPlace: HealthPlace {
     let copy: @Sendable () throws -> FileConnection
     /// Whether another process has the lock of a number.
     let isLocked: @Sendable (Int64) throws -> Bool
+    /// Returns the key of the data, given the one that was found for it.
+    var ownKey: @Sendable (MasterKey) throws -> MasterKey = { $0 }
 
     var name: String { original.name }
     var folder: String { original.folder }
@@ -127,6 +136,10 @@ struct HealthCopyPlace: HealthPlace {
         let connection = try copy()
         try HealthFilePlace.prepare(connection) { _ in }
         return connection
+    }
+
+    func key(_ given: MasterKey, _ connection: Connection) throws -> MasterKey {
+        try ownKey(given)
     }
 
     func lookout() throws -> Connection? { nil }

@@ -42,10 +42,66 @@ public enum HealthServer {
     ) throws(HealthStoreError) -> String {
         let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
         return try HealthStore.describing(stateDirectory) {
-            let known = try source.load()
+            let known = try source.find()?.key
             if known == nil { _ = try StateDirectory(path: stateDirectory) }
             return try DatabaseLogin(known ?? source.create()).verifier()
         }
+    }
+
+    /// Deletes all rows of an account, with its key, in every table of the health data.
+    ///
+    /// - Parameters:
+    ///   - stateDirectory: the folder of the account, which may have the key.
+    ///   - environment: names the server and the account (`ServerAccount`).
+    /// - Throws: `HealthStoreError`; then nothing was deleted.
+    public static func erase(
+        stateDirectory: String, environment: [String: String]
+    ) throws(HealthStoreError) {
+        guard let (server, account) = try ServerAccount.named(in: environment) else { return }
+        try HealthStore.describing("\(server)") {
+            let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+            try HealthServerPlace(
+                address: server, account: account, folder: stateDirectory, key: source.find()?.key
+            ).erase()
+        }
+    }
+
+    /// Whether a server has rows of an account; `false` too for an account that has no role there.
+    public static func hasData(
+        stateDirectory: String, environment: [String: String]
+    ) throws(HealthStoreError) -> Bool {
+        guard let (server, account) = try ServerAccount.named(in: environment) else { return false }
+        return try HealthStore.describing("\(server)") {
+            let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+            do {
+                return try HealthServerPlace(
+                    address: server, account: account, folder: stateDirectory,
+                    key: source.find()?.key
+                ).connect().hasRows("tenancy")
+            } catch let error as DatabaseError where error.isAccess {
+                return false
+            }
+        }
+    }
+
+    /// Has the server remove deleted rows from its tables.
+    ///
+    /// - Parameter connection: of the schedulers. Only the owner of a table may do it.
+    /// - Returns: the statements that are left to the owner; empty if all were done.
+    public static func vacuum(_ connection: Connection) throws(DatabaseError) -> String {
+        let statements = "VACUUM (FULL) \(ServerHealthSchema.name).account_key; VACUUM (ANALYZE);"
+        let foreign = try connection.integer(
+            """
+            SELECT count(*) FROM pg_class
+            WHERE relkind = 'r' AND NOT pg_has_role(relowner, 'USAGE')
+                AND relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname LIKE 'clarity\\_%')
+            """)
+        guard foreign == 0 else { return statements }
+        // A page keeps the bytes of a row until it is written again: the keys get new pages.
+        for statement in statements.split(separator: ";") {
+            try connection.execute(String(statement))
+        }
+        return ""
     }
 
     /// Returns the accounts that are logged in, as the role of the schedulers sees them.

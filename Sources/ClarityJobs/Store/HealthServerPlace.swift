@@ -12,15 +12,20 @@ struct HealthServerPlace: HealthPlace {
     let account: String
     /// The state directory of this machine, which may have the key.
     let folder: String
+    /// Whether data that begins here gets a key of its own, which the given key wraps.
+    let wrapsKeys: Bool
 
     var name: String { "\(address)" }
     var share: StoreLock? { nil }
 
     /// - Parameters:
     ///   - address: the server, with the role of the schedulers.
-    ///   - key: the account's master key, for the password; `nil` for a server that wants none.
+    ///   - key: the key that was given for the account, from which the password follows; `nil` for a
+    ///     server that wants none.
+    ///   - wrapsKeys: whether the account has a key of its own, which the given one wraps.
     init(
-        address: ServerAddress, account: String, folder: String, key: MasterKey?
+        address: ServerAddress, account: String, folder: String, key: MasterKey?,
+        wrapsKeys: Bool = false
     ) throws(MasterKeyError) {
         var own = address
         own.user = ServerAccount.role(of: account, users: address.user)
@@ -30,6 +35,7 @@ struct HealthServerPlace: HealthPlace {
             try DatabaseLogin(key).password
         }
         (self.address, self.account, self.folder) = (own, account, folder)
+        self.wrapsKeys = wrapsKeys
     }
 
     func open(keyID: String) throws -> Connection {
@@ -42,7 +48,7 @@ struct HealthServerPlace: HealthPlace {
 
     func lookout() throws -> Connection? { try connect() }
 
-    private func connect() throws(DatabaseError) -> ServerConnection {
+    func connect() throws(DatabaseError) -> ServerConnection {
         do {
             let connection = try ServerConnection(
                 address,
@@ -154,6 +160,8 @@ extension HealthServerPlace {
             return copy
         } isLocked: { number in
             try isLocked(number, connect())
+        } ownKey: { given in
+            try ownKey(given, connect()) ?? given
         }
     }
 }

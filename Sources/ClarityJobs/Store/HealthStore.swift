@@ -84,19 +84,21 @@ public final class HealthStore: @unchecked Sendable {
         environment[ServerAccount.variable] != nil || HealthFile(in: stateDirectory).isKept
     }
 
-    /// Returns an account's place on a server, and its master key.
+    /// Returns an account's place on a server, and the key that was given for it.
     static func place(
         of account: String, at server: ServerAddress, _ stateDirectory: String,
         _ environment: [String: String]
     ) throws(HealthStoreError) -> (place: HealthServerPlace, key: MasterKey) {
         try describing("\(server)") {
+            try StateDirectory.requireNotRemoved(stateDirectory)
             let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
-            guard let key = try source.load() else {
+            guard let key = try source.find()?.key else {
                 throw HealthStoreError.lostKey(path: "\(server), account `\(account)`")
             }
             return (
                 try HealthServerPlace(
-                    address: server, account: account, folder: stateDirectory, key: key), key
+                    address: server, account: account, folder: stateDirectory, key: key,
+                    wrapsKeys: account != ServerAccount.name(of: nil)), key
             )
         }
     }
@@ -110,8 +112,9 @@ public final class HealthStore: @unchecked Sendable {
         self.actor = actor
         self.clock = clock
         do {
+            connection = try place.open(keyID: key.identifier())
+            let key = try place.key(key, connection)
             keyID = try key.identifier()
-            connection = try place.open(keyID: keyID)
             let isRotating = try RotationState(connection) != nil
             do {
                 sealer = try Canary.sealer(key, connection)
@@ -320,7 +323,7 @@ public final class HealthStore: @unchecked Sendable {
         // and the store in between, this one would see a store without a key.
         let hadHealth = file.exists
         return try describing(file.path) {
-            if let known = try source.load() { return known }
+            if let known = try source.load(isBegun: hadHealth) { return known }
             guard !hadHealth else { throw HealthStoreError.lostKey(path: file.path) }
             return try make(source)
         }

@@ -15,8 +15,11 @@ extension StateBackup.Receipt {
         ]
         if let key = manifest.key, let keyPlace {
             lines.append(
-                "it opens with the master key \(key) alone, which is not in it; that key is now in "
-                    + keyPlace)
+                hasOwnKey
+                    ? "it opens with \(keyPlace), which is not in it and wraps the account's key "
+                        + "\(key), which is"
+                    : "it opens with the master key \(key) alone, which is not in it; that key is now "
+                        + "in \(keyPlace)")
         }
         return lines.map(\.forReport)
     }

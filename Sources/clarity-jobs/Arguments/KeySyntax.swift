@@ -10,7 +10,9 @@ extension CommandSyntax {
                     "If the key is in `master.key`, the command makes a new one and replaces it. If the key",
                     "comes from a credential or a variable, make the new key yourself (64 hex digits,",
                     "`openssl rand -hex 32`), name it with an option, and replace the old key after this",
-                    "command and before any other. Stop the loop first. If a rotation is interrupted, run the",
+                    "command and before any other. An account with a given key has a key of its own, which",
+                    "the given one wraps: without an option, the command replaces that one alone.",
+                    "Stop the loop first. If a rotation is interrupted, run the",
                     "same command again; until then other commands refuse to work.",
                 ],
                 options: [

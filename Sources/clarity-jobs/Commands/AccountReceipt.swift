@@ -10,6 +10,8 @@ struct AccountReceipt {
     var removedAt: Instant
     /// Whether the backend ended the session; `nil` if nobody was logged in, or nobody knows.
     var endedSession: Bool?
+    /// Whether everything was deleted; otherwise the same command does the rest.
+    var isFinished = false
     /// The number of deleted rows of each kind; `nil` if the data could not be opened.
     var counts: [String: Int64]?
 
@@ -27,6 +29,7 @@ struct AccountReceipt {
         else { throw CommandFailure(.disk, "`\(path)` is damaged: it is no receipt of a removal") }
         var receipt = AccountReceipt(account: account, removedAt: at)
         if case .bool(let ended)? = json["session_ended"] { receipt.endedSession = ended }
+        if case .bool(let isFinished)? = json["finished"] { receipt.isFinished = isFinished }
         if case .object(let members)? = json["removed"] {
             receipt.counts = [:]
             for member in members {
@@ -49,7 +52,8 @@ struct AccountReceipt {
 
     var lines: [String] {
         let session = endedSession.map { $0 ? "" : "; the backend did not end the session" } ?? ""
-        let head = "account \(account) was removed at \(removedAt)\(session)"
+        let rest = isFinished ? "" : "; the removal is not finished: run it again"
+        let head = "account \(account) was removed at \(removedAt)\(session)\(rest)"
         guard let counts else { return ["\(head); nobody could count what it had"] }
         let kept = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         let width = kept.map { String($0.value).count }.max() ?? 0
@@ -64,6 +68,7 @@ struct AccountReceipt {
         [
             "account": .string(account), "removed_at": .text(removedAt),
             "session_ended": endedSession.map { .bool($0) } ?? .null,
+            "finished": .bool(isFinished),
             "removed": counts.map { .counts($0) } ?? .null,
         ]
     }

@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
+import Database
 @preconcurrency import Glibc
 import JSON
 
@@ -10,7 +11,8 @@ import JSON
 /// The steps are in an order in which a kill between any two loses nothing, and the same command
 /// again does the rest: the account's file goes first, so that its jobs are planned no more; then
 /// the data, in one transaction after which nobody who has it open writes anything; then the receipt
-/// is kept, after which nobody opens the folder; and the folder goes last.
+/// is kept, after which nobody opens the folder. Then go the texts in the history, all that a server
+/// still has of the account, its keys, and last its folder; only then does the receipt say so.
 struct AccountRemoval {
     private let composition: Composition
 
@@ -26,12 +28,15 @@ struct AccountRemoval {
             throw composition.noAccount(name, in: accounts)
         }
         let folder = composition.dataPath(of: id, file)
-        let hasData = access(folder, F_OK) == 0
         let isWipe = composition.arguments.has("wipe")
-        guard declared != nil || isWipe && hasData else {
-            guard isWipe, let receipt = try AccountReceipt.read(of: name, in: state) else {
-                throw composition.noAccount(name, in: accounts)
-            }
+        let view = composition.view(of: declared ?? AccountDeclaration(id: id), in: file)
+        let receipt = isWipe ? try AccountReceipt.read(of: name, in: state) : nil
+        var hasData = access(folder, F_OK) == 0
+        if !hasData, isWipe, receipt == nil, declared == nil {
+            hasData = try isKeptOnServer(folder, view)
+        }
+        guard declared != nil || isWipe && hasData || receipt?.isFinished == false else {
+            guard let receipt else { throw composition.noAccount(name, in: accounts) }
             composition.console.results(receipt.lines, receipt.object)
             return .done
         }
@@ -51,11 +56,10 @@ struct AccountRemoval {
                 ["account \(name) was removed" + (hasData ? "; its data stays in \(folder)" : "")],
                 [
                     "account": .string(name), "removed_at": .null, "session_ended": .null,
-                    "removed": .null,
+                    "finished": .null, "removed": .null,
                 ])
             return .done
         }
-        let view = composition.view(of: declared ?? AccountDeclaration(id: id), in: file)
         return try wipe(id, folder, state, view)
     }
 
@@ -84,7 +88,7 @@ struct AccountRemoval {
         _ id: AccountID, _ folder: String, _ state: String, _ view: JobFile
     ) throws(CommandFailure) -> ExitStatus {
         let status: ExitStatus
-        let receipt: AccountReceipt
+        var receipt: AccountReceipt
         if let known = try AccountReceipt.read(of: id.rawValue, in: state) {
             // A removal that was cut short had kept its receipt.
             (receipt, status) = (known, .done)
@@ -92,13 +96,65 @@ struct AccountRemoval {
             (receipt, status) = try empty(id, folder, view)
             try receipt.keep(in: state)
         }
-        do throws(BackupError) {
+        try eraseTexts(id, view)
+        try eraseOnServer(id, folder, view)
+        try usingBackups {
+            try HealthStore.destroyKeys(in: folder)
             try DurableFile.removeFolder(folder)
-        } catch {
-            throw CommandFailure(ofBackup: error)
         }
+        receipt.isFinished = true
+        try receipt.keep(in: state)
         composition.console.results(receipt.lines, receipt.object)
         return status
+    }
+
+    /// Removes from the history what the programs of the account's jobs wrote.
+    private func eraseTexts(_ id: AccountID, _ view: JobFile) throws(CommandFailure) {
+        let state: StateDirectory
+        do throws(StateDirectoryError) {
+            state = try StateDirectory(path: composition.statePath(view))
+        } catch {
+            throw CommandFailure(.configuration, error.description)
+        }
+        try askingStore { () throws(RunStoreError) in
+            try AccountErasure(of: view, in: state, environment: composition.environment)?
+                .run(of: id, at: composition.clock.now)
+        }
+    }
+
+    /// Deletes all rows that a server has of the account, with its key.
+    private func eraseOnServer(
+        _ id: AccountID, _ folder: String, _ view: JobFile
+    ) throws(CommandFailure) {
+        guard let server = view.server(composition.environment) else { return }
+        let environment = try composition.keyEnvironment(view)
+        try usingHealthData { () throws(HealthStoreError) in
+            try HealthServer.erase(stateDirectory: folder, environment: environment)
+        }
+        let left: String
+        do throws(DatabaseError) {
+            left = try HealthServer.vacuum(ServerConnection(server))
+        } catch {
+            throw CommandFailure(
+                error.kind == .gone ? .unreachable : .configuration,
+                "cannot use `\(server)`: \(error)")
+        }
+        guard !left.isEmpty else { return }
+        composition.console.note(
+            "the database keeps deleted rows, sealed, until its owner runs: \(left)")
+    }
+
+    /// Whether a server has data of an account that is not declared, because its removal was cut
+    /// short.
+    private func isKeptOnServer(_ folder: String, _ view: JobFile) throws(CommandFailure) -> Bool {
+        guard view.server != nil, let environment = try environmentIfKeyed(view) else {
+            return false
+        }
+        do throws(HealthStoreError) {
+            return try HealthServer.hasData(stateDirectory: folder, environment: environment)
+        } catch {
+            throw CommandFailure(error)
+        }
     }
 
     /// Logs the account out, deletes what its database has, and returns the receipt.

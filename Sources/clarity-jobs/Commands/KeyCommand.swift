@@ -11,7 +11,7 @@ struct KeyCommand {
 
     func rotate() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        let newKey: NewKey
+        var newKey: NewKey
         switch (arguments["new-key-file"], arguments["new-key-variable"]) {
         case (nil, nil): newKey = .made
         case (let path?, nil): newKey = .file(path)
@@ -25,9 +25,17 @@ struct KeyCommand {
             file,
             help: "stop the loops, take the state to files with `clarity-jobs store copy --to "
                 + "files`, rotate the key there, and copy it back; docs/fleet.md has the steps")
+        let state = try composition.ownData(file)
+        var environment = try composition.keyEnvironment(file)
+        if let account = file.account {
+            do throws(MasterKeyError) {
+                (newKey, environment) = try newKey.derived(for: account.id, in: environment)
+            } catch {
+                throw CommandFailure(.configuration, error.description)
+            }
+        }
         var rotation = KeyRotation(
-            stateDirectory: try composition.ownData(file),
-            environment: try composition.keyEnvironment(file), to: newKey,
+            stateDirectory: state, environment: environment, to: newKey,
             actor: AuditActor(program: "key rotate"), clock: SystemClock())
         if composition.console.isVerbose {
             rotation.progress = { Console.fault("\($0) rows done") }

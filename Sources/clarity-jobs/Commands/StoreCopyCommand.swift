@@ -81,10 +81,10 @@ struct StoreCopyCommand {
             return .empty
         }
         return try usingHealthData { () throws(HealthStoreError) in
-            let actor = AuditActor(program: "store copy")
-            let server = try HealthStore(
-                stateDirectory: folder, environment: remote, actor: actor)
-            let files = try HealthStore(stateDirectory: folder, environment: local, actor: actor)
+            let (files, server) = try HealthStore.both(
+                stateDirectory: folder, environment: remote,
+                from: direction == .database ? .files : .server,
+                actor: AuditActor(program: "store copy"))
             return switch direction {
             case .database: try files.move(to: server)
             case .files: try server.move(to: files)

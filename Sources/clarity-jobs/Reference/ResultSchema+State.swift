@@ -96,6 +96,10 @@ extension ResultSchema {
                 maybe: "session_ended", .boolean,
                 "whether the backend ended the session; none if nobody was logged in"),
             .init(
+                maybe: "finished", .boolean,
+                "whether all of it is gone; otherwise the same command does the rest; none if it stays"
+            ),
+            .init(
                 maybe: "removed", .map(.integer),
                 "number of removed entries by kind; none if no key opened the data"),
         ]

@@ -185,6 +185,40 @@ import Testing
         }
     }
 
+    @Test(arguments: [NewKey.made, .variable("NEXT")])
+    func `an account of before gets a key of its own, whenever the change is killed`(
+        to new: NewKey
+    ) throws {
+        let hex = String(repeating: "0f", count: 32)
+        let given = ["CLARITY_JOBS_KEY": hex, "CLARITY_JOBS_KEY_WRAPS": "1"]
+        let during = given.merging(["NEXT": String(repeating: "aa", count: 32)]) { $1 }
+        let after =
+            new == .made
+            ? given : given.merging(["CLARITY_JOBS_KEY": String(repeating: "aa", count: 32)]) { $1 }
+        let filled = try FilledStore(["CLARITY_JOBS_KEY": hex])
+        // What the given key derives opens everything.
+        let derived = try sealer(["CLARITY_JOBS_KEY": hex])
+        var stops: [(step: KeyRotation.Step, store: FilledStore)] = []
+        var first = rotation(filled.folder, to: new, during, portion: 40)
+        first.after = { stops.append(($0, filled.copy())) }
+        let report = try first.run()
+
+        #expect(try opened(filled.folder, by: derived) == 0)
+        #expect(report.placeToFill == (new == .made ? nil : "the variable `CLARITY_JOBS_KEY`"))
+        for store in [filled] + stops.map(\.store) {
+            if store.folder.path != filled.folder.path {
+                _ = try rotation(store.folder, to: new, during, portion: 40).run()
+            }
+            try store.expectWhole(after)
+            #expect(try opened(store.folder, by: derived) == 0)
+            #expect(store.folder.names.filter { $0.contains(".key") } == ["account.key"])
+        }
+        // Again, with the key of its own.
+        let second = try rotation(filled.folder, after).run()
+        #expect(second.placeToFill == nil)
+        try filled.expectWhole(after)
+    }
+
     @Test func `a change can be stopped many times`() throws {
         let filled = try FilledStore()
         var starts = 0

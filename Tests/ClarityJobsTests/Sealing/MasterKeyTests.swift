@@ -126,6 +126,59 @@ import Testing
         #expect(folder.mode(of: "master.key") == 0o600)
     }
 
+    @Test func `an account's own key is drawn once, and wrapped by the given key`() throws {
+        let folder = StateFolder()
+        let given = ["CLARITY_JOBS_KEY": hex, "CLARITY_JOBS_KEY_WRAPS": "1"]
+        let source = MasterKeySource(stateDirectory: folder.path, environment: given)
+        let none = try source.load(isBegun: false)
+
+        let first = try source.create()
+        let second = try source.create()
+        let other = MasterKeySource(
+            stateDirectory: folder.path,
+            environment: given.merging(["CLARITY_JOBS_KEY": String(repeating: "1e", count: 32)]) {
+                $1
+            })
+
+        #expect(none == nil)
+        #expect(first.bytes == second.bytes && first.bytes != [UInt8](repeating: 0x0F, count: 32))
+        #expect(try source.load()?.bytes == first.bytes)
+        #expect(folder.names == ["account.key"] && folder.mode(of: "account.key") == 0o600)
+        let error = #expect(throws: MasterKeyError.self) { try other.load() }
+        #expect(
+            error?.description
+                == "cannot open the account's key in `\(folder.path)/account.key`: another master "
+                + "key wrapped it, or it is damaged")
+
+        try source.destroy()
+        #expect(folder.names == [])
+    }
+
+    @Test func `two who begin an account's data at once have one key`() async throws {
+        let folder = StateFolder()
+        let given = ["CLARITY_JOBS_KEY": hex, "CLARITY_JOBS_KEY_WRAPS": "1"]
+
+        let keys = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<8 {
+                group.addTask { try folder.open(given).keyID }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+
+        #expect(keys.count == 1)
+        #expect(folder.names.filter { $0.hasPrefix("account.key") } == ["account.key"])
+    }
+
+    @Test func `an account of before keeps the key that was derived for it`() throws {
+        let folder = StateFolder()
+        let given = ["CLARITY_JOBS_KEY": hex]
+        let before = try folder.open(given).keyID
+
+        let store = try folder.open(given.merging(["CLARITY_JOBS_KEY_WRAPS": "1"]) { $1 })
+
+        #expect(store.keyID == before && !folder.names.contains("account.key"))
+    }
+
     @Test func `making a key takes nothing from another process of the same number`() throws {
         // Two containers that share the folder may use the same process numbers.
         let folder = StateFolder()

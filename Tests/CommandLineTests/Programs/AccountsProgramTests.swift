@@ -115,13 +115,15 @@ struct AccountsProgramTests {
         let playground = try await playground()
         try await logIn(["anna", "ben"], playground)
         try await upload(3, as: "anna", playground)
-        // Anna's database, taken alone.
+        // Anna's database and her wrapped key, taken alone.
         try #require(mkdir("\(playground.folder.path)/alone", 0o700) == 0)
         let files = try playground.folder.contents()
         for end in ["", "-wal"] {
             guard let bytes = files["state/accounts/anna/health.db\(end)"] else { continue }
             try playground.folder.write("alone/health.db\(end)", bytes)
         }
+        try playground.folder.write(
+            "alone/account.key", files["state/accounts/anna/account.key"] ?? [])
         try playground.folder.write(
             "alone.yaml",
             Array(

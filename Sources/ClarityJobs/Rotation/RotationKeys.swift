@@ -1,0 +1,184 @@
+public import ClarityScheduler
+@preconcurrency import Glibc
+
+/// The keys of a rotation, and the files with them.
+///
+/// An account's own key is in a file that a given key wraps (`WrappedKey`). A rotation replaces that
+/// key by a new random one, and wraps the new one with the new given key, or with the same. An account
+/// of before, whose key was derived from the given one, gets a key of its own.
+struct RotationKeys {
+    let file: HealthFile
+    let source: MasterKeySource
+    let newKey: NewKey
+
+    /// Whether the new key is in a file beside the former one until it replaces that.
+    var isNewInFile: Bool { newKey == .made || isWrapped }
+
+    /// Whether the key is an account's own, or will be.
+    private var isWrapped: Bool {
+        source.wraps || access(source.ownPath, F_OK) == 0
+            || access("\(source.ownPath).new", F_OK) == 0
+    }
+
+    private var path: String { isWrapped ? source.ownPath : source.path }
+    private var nextPath: String { "\(path).new" }
+
+    /// Returns the present key.
+    ///
+    /// At the very end of an interrupted rotation the former key may already be gone; the present
+    /// key is then the given one.
+    func present() throws(HealthStoreError) -> (key: MasterKey, place: MasterKeySource.Place?) {
+        try HealthStore.describing(file.path) {
+            guard let found = try source.find() else {
+                guard newKey != .made else { throw HealthStoreError.lostKey(path: file.path) }
+                return (try given(), nil)
+            }
+            guard let own = try WrappedKey(at: source.ownPath) else { return found }
+            return (try opened(own, at: source.ownPath), found.place)
+        }
+    }
+
+    /// Returns the new key of a rotation that begins now, once it is durably on disk.
+    func fresh(
+        instead present: MasterKey, in place: MasterKeySource.Place?
+    ) throws -> MasterKey {
+        if isWrapped { return try freshOwn() }
+        if newKey == .made {
+            guard case .file = place else {
+                throw HealthStoreError.rotation(
+                    .keyIsElsewhere(place?.description ?? ""), path: file.path)
+            }
+            let key = try MasterKey.random()
+            // An existing file was made by a call that ended before its rotation began.
+            if try KeyFile.make(nextPath, key.bytes) { return key }
+            return try made()
+        }
+        let key = try given()
+        guard key.bytes != present.bytes else {
+            throw HealthStoreError.rotation(.sameKey, path: file.path)
+        }
+        return key
+    }
+
+    private func freshOwn() throws -> MasterKey {
+        guard let found = try source.find() else {
+            throw HealthStoreError.lostKey(path: file.path)
+        }
+        let wrapping = newKey == .made ? found.key : try given()
+        guard newKey == .made || wrapping.bytes != found.key.bytes else {
+            throw HealthStoreError.rotation(.sameKey, path: file.path)
+        }
+        // A call that ended before its rotation began may have left one, for another given key.
+        try KeyFile.remove(nextPath)
+        let key = try MasterKey.random()
+        _ = try KeyFile.make(nextPath, WrappedKey(key, by: wrapping).bytes)
+        return key
+    }
+
+    /// Returns the new key of an interrupted rotation.
+    func resumed(_ state: RotationState, present: MasterKey) throws -> MasterKey {
+        let key: MasterKey
+        switch (newKey, state.isNewInFile) {
+        case (_, true) where isWrapped:
+            // It may already be in place.
+            key =
+                try WrappedKey(at: nextPath).map { try opened($0, at: nextPath) }
+                ?? (state.phase == .placing ? present : made())
+        case (.made, true) where state.phase == .placing:
+            key = try KeyFile.read(nextPath, as: .own) ?? present
+        case (.made, false):
+            throw HealthStoreError.rotation(.newKeyNeeded, path: file.path)
+        default: key = try given()
+        }
+        guard try Sealer(key).opened(state.proof, for: RotationState.proofRow) != nil else {
+            throw HealthStoreError.rotation(.otherNewKey, path: file.path)
+        }
+        return key
+    }
+
+    /// Opens an account's own key with the given key that is in force, or with the new one.
+    private func opened(_ own: WrappedKey, at path: String) throws -> MasterKey {
+        var wrapping = try source.find().map { [$0.key] } ?? []
+        if let new = try newKey.given(source.environment) { wrapping.append(new) }
+        for key in wrapping.dropLast() {
+            do throws(MasterKeyError) {
+                return try own.opened(by: key, at: path)
+            } catch {
+                // The last key decides.
+            }
+        }
+        guard let last = wrapping.last else { throw HealthStoreError.lostKey(path: file.path) }
+        return try own.opened(by: last, at: path)
+    }
+
+    private func made() throws -> MasterKey {
+        guard !isWrapped, let key = try KeyFile.read(nextPath, as: .own) else {
+            throw HealthStoreError.rotation(.newKeyLost(nextPath), path: file.path)
+        }
+        return key
+    }
+
+    private func given() throws -> MasterKey {
+        if let key = try newKey.given(source.environment) { return key }
+        guard case .file(let path) = newKey else { return try made() }
+        throw HealthStoreError.rotation(.noNewKey("`\(path)`"), path: file.path)
+    }
+
+    /// Moves a key that clarity-jobs made to the former key's place, or removes the former key file
+    /// if the new key is elsewhere.
+    func putInPlace(_ state: RotationState, _ next: MasterKey) throws {
+        if state.isNewInFile {
+            if access(nextPath, F_OK) == 0 { try KeyFile.replace(path, by: nextPath) }
+        } else if state.wasFormerInFile, let former = try KeyFile.read(source.path, as: .own),
+            former.bytes != next.bytes
+        {
+            try KeyFile.remove(source.path)
+        }
+        // A draft may hold the former key. A draft of the new key would hold a former key after the
+        // next rotation.
+        for path in [path, nextPath] { try KeyFile.removeDrafts(of: path) }
+    }
+
+    /// Returns the place into which the user must put the new given key; `nil` if it is there already,
+    /// or the given key stays.
+    func placeToFill(_ place: MasterKeySource.Place?) throws -> String? {
+        guard newKey != .made else { return nil }
+        switch place {
+        case .some where try source.find()?.key.bytes == newKey.given(source.environment)?.bytes:
+            return nil
+        case nil, .file: return "a credential or a variable"
+        case .some(let place): return place.description
+        }
+    }
+}
+
+extension NewKey {
+    private static let derived = "CLARITY_JOBS_NEW_KEY"
+
+    /// Returns the new key as an account gets it, and the account's environment with it: where the
+    /// account's key is derived from a given one, so is the new one.
+    ///
+    /// - Throws: `MasterKeyError` if there is no such key.
+    public func derived(
+        for account: AccountID, in environment: [String: String]
+    ) throws(MasterKeyError) -> (key: NewKey, environment: [String: String]) {
+        guard environment[MasterKeySource.wrapsName] != nil,
+            environment[MasterKeySource.pointer] == nil, let given = try given(environment)
+        else { return (self, environment) }
+        var own = environment
+        own[NewKey.derived] = hexEncoded(try given.key(of: account).bytes)
+        return (.variable(NewKey.derived), own)
+    }
+
+    /// Returns the key that a person gives; `nil` if there is no such file, or for a key that
+    /// clarity-jobs makes.
+    func given(_ environment: [String: String]) throws(MasterKeyError) -> MasterKey? {
+        switch self {
+        case .made: return nil
+        case .file(let path): return try KeyFile.read(path, as: .credential)
+        case .variable(let name):
+            let hex = try MasterKeySource.value(of: name, environment)
+            return try MasterKey(content: Array(hex.utf8), origin: "`\(name)`")
+        }
+    }
+}
