@@ -5,6 +5,8 @@
 /// prepared once and kept.
 public class Connection {
     let engine: any Engine
+    /// Called in each transaction that writes, after its body and before its commit.
+    public var beforeCommit: ((Connection) throws -> Void)?
 
     init(_ engine: any Engine) { self.engine = engine }
 
@@ -164,6 +166,7 @@ public class Connection {
         try engine.beginTransaction(writes: writes)
         do {
             let result = try body()
+            if writes { try beforeCommit?(self) }
             try engine.commit()
             return result
         } catch {

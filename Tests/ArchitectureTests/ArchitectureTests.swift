@@ -25,6 +25,23 @@ struct ArchitectureTests {
         #expect(drawn.filter { !found.contains($0) } == [])
     }
 
+    @Test func `whoever inserts a sample counts it`() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        let texts = try SourceTree.files(below: "\(root)/Sources/ClarityJobs").map { file in
+            let bytes = try TemporaryFolder.read("\(root)/Sources/ClarityJobs/\(file.path)")
+            return (path: file.path, text: String(decoding: bytes, as: UTF8.self))
+        }
+        let inserting = texts.filter { $0.text.contains("INSERT INTO outbox ") }
+
+        #expect(inserting.count == 3)
+        for (path, text) in inserting {
+            // No trigger counts these (`CountedTable.countsInsertions`).
+            #expect(
+                text.ranges(of: "INSERT INTO outbox ").count
+                    == text.ranges(of: "countInserted(").count, "\(path)")
+        }
+    }
+
     @Test(arguments: [
         ("import of a module", "import SQLite", ["A/Low/x.swift: imports SQLite"]),
         ("public import of a module", "public import SQLite", ["A/Low/x.swift: imports SQLite"]),

@@ -75,9 +75,27 @@ struct FormerFile {
         let source = MasterKeySource(stateDirectory: state, environment: [:])
         let sealer = try Sealer(try #require(try source.load()))
         let sealed = sealer.seal(version < 4 ? [] : Canary.text, for: Canary.row)
-        try FileConnection(path: path, access: .readWrite)
-            .run("UPDATE canary SET sealed = ?", .blob(sealed))
+        let file = try FileConnection(path: path, access: .readWrite)
+        try file.run("UPDATE canary SET sealed = ?", .blob(sealed))
+        if version >= 4, version < migrations.steps.count { try forgetCounts(file, sealer) }
         try #require(truncate("\(state)/health.lock", 0) == 0)
+    }
+
+    /// Authenticates the head of the audit log as it was before it had counts of rows.
+    private func forgetCounts(_ file: FileConnection, _ sealer: Sealer) throws {
+        let head = try file.first(
+            """
+            SELECT anchor_number, anchor_hash, last_number, last_hash, uploaded_number,
+                broken_number
+            FROM audit_head
+            """
+        ) {
+            AuditHead(
+                anchorNumber: $0.integer(0), anchorHash: $0.blob(1), lastNumber: $0.integer(2),
+                lastHash: $0.blob(3), uploadedNumber: $0.integer(4),
+                brokenNumber: $0.optionalInteger(5))
+        }
+        if let head { try file.run("UPDATE audit_head SET mac = ?", .blob(head.mac(sealer))) }
     }
 
     /// The version in which the samples of a batch share the batch's state.

@@ -23,6 +23,8 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case keyRotated = "key rotated"
     /// A file of an earlier release was encrypted again with the same key.
     case resealed
+    /// A person accepted the rows that are there, which contradicted their counts.
+    case counted
 }
 
 /// Who performed an action: a program, and if it is an attempt, of which job and run.

@@ -16,6 +16,24 @@ struct AuditHead: Hashable, Sendable {
     ///
     /// It is kept for ever, because the head written afterwards is authentic again.
     var brokenNumber: Int64?
+    /// The counts of the rows that belong to this head.
+    var counts = Counts()
+
+    /// The sums over the counts of rows (`CountRow`), by which a count that was removed, or
+    /// replaced by an older one, is missed.
+    ///
+    /// Each write of a count has a generation of its own, and no count is ever removed by itself.
+    /// So every older count makes `sum` smaller, and no other set of them has the same sum.
+    struct Counts: Hashable, Sendable {
+        /// The number of writes of counts so far; 0 in a file whose rows were never counted.
+        var generation: Int64 = 0
+        /// How many counts there are.
+        var rows: Int64 = 0
+        /// The sum of their generations.
+        var sum: Int64 = 0
+        /// The generation after which they were all made anew.
+        var floor: Int64 = 0
+    }
 
     /// Returns the stored head and whether this key made it, or `nil` if there is none.
     static func read(
@@ -27,13 +45,18 @@ struct AuditHead: Hashable, Sendable {
                 anchorHash: row.blob(Column.anchor_hash),
                 lastNumber: row.integer(Column.last_number), lastHash: row.blob(Column.last_hash),
                 uploadedNumber: row.integer(Column.uploaded_number),
-                brokenNumber: row.optionalInteger(Column.broken_number))
-            return (head, sealer.authenticate(head.bytes) == row.blob(Column.mac))
+                brokenNumber: row.optionalInteger(Column.broken_number),
+                counts: Counts(
+                    generation: row.integer(Column.count_generation),
+                    rows: row.integer(Column.count_rows), sum: row.integer(Column.count_sum),
+                    floor: row.integer(Column.count_floor)))
+            return (head, head.mac(sealer) == row.blob(Column.mac))
         }
     }
 
     private enum Column: String, RowColumn {
-        case anchor_number, anchor_hash, last_number, last_hash, uploaded_number, broken_number, mac
+        case anchor_number, anchor_hash, last_number, last_hash, uploaded_number, broken_number
+        case count_generation, count_rows, count_sum, count_floor, mac
     }
 
     /// Returns the head to continue from.
@@ -57,6 +80,9 @@ struct AuditHead: Hashable, Sendable {
         var head = AuditHead()
         (head.lastNumber, head.lastHash) = (number, hash)
         head.brokenNumber = number &+ 1
+        // It knows no count, so that the rows that are there contradict it until a person accepts
+        // them. A generation of 0 would have them counted as those of an earlier version.
+        head.counts.generation = max(1, try CountRow.newest(connection, sealer))
         return head
     }
 
@@ -75,9 +101,13 @@ struct AuditHead: Hashable, Sendable {
             ON CONFLICT (id) DO UPDATE SET \(Column.replacements(besides: []))
             """,
             .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber), .blob(lastHash),
-            .integer(uploadedNumber), .integer(brokenNumber),
-            .blob(sealer.authenticate(bytes)))
+            .integer(uploadedNumber), .integer(brokenNumber), .integer(counts.generation),
+            .integer(counts.rows), .integer(counts.sum), .integer(counts.floor),
+            .blob(mac(sealer)))
     }
+
+    /// Returns the keyed hash over the head.
+    func mac(_ sealer: Sealer) -> [UInt8] { sealer.authenticate(bytes) }
 
     private var bytes: [UInt8] {
         var row = RowIdentity("audit_head")
@@ -88,6 +118,13 @@ struct AuditHead: Hashable, Sendable {
         row.append(uploadedNumber)
         row.append(brokenNumber == nil ? 0 : 1)
         row.append(brokenNumber ?? 0)
+        // The head of an earlier version has no counts.
+        if counts.generation > 0 {
+            row.append(counts.generation)
+            row.append(counts.rows)
+            row.append(counts.sum)
+            row.append(counts.floor)
+        }
         return row.bytes
     }
 }

@@ -16,6 +16,8 @@ struct AuditMark {
         case cut(Int64)
         /// Another entry has the number of the noted one.
         case replaced(Int64)
+        /// The head knows fewer writes of counts than were noted.
+        case older
 
         /// Returns the entry at which a log that ends with `last` is broken, and why.
         func place(after last: Int64) -> (number: Int64, reason: String) {
@@ -26,6 +28,7 @@ struct AuditMark {
                 (number, "it is missing: an older end of the log was put back")
             case .replaced(let number):
                 (number, "it is not the entry that was written: another log was put here")
+            case .older: (last &+ 1, AuditHead.olderReason)
             }
         }
     }
@@ -40,8 +43,13 @@ struct AuditMark {
 
     private let number: Int64
     private let hash: [UInt8]
+    /// `AuditHead.Counts.generation`; 0 in the note of an earlier version, which is shorter.
+    private let generation: Int64
 
-    init(_ head: AuditHead) { (number, hash) = (head.lastNumber, head.lastHash) }
+    init(_ head: AuditHead) {
+        (number, hash) = (head.lastNumber, head.lastHash)
+        generation = head.counts.generation
+    }
 
     /// - Returns: `nil` for bytes that were not made with the key.
     private init?(_ content: [UInt8], _ sealer: Sealer) {
@@ -50,14 +58,16 @@ struct AuditMark {
             return nil
         }
         (self.number, self.hash) = (number, hash)
+        generation = content.count > 72 ? reader.number(Int64.self) ?? 0 : 0
         guard content == self.content(sealer) else { return nil }
     }
 
-    /// Returns the number, the hash, and a keyed hash over both.
+    /// Returns the number, the hash, the generation, and a keyed hash over them.
     func content(_ sealer: Sealer) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: number)
         bytes += hash
+        if generation > 0 { bytes.append(littleEndian: generation) }
         var row = RowIdentity("audit_mark")
         row.append(bytes)
         return bytes + sealer.authenticate(row.bytes)
@@ -74,6 +84,7 @@ struct AuditMark {
         if note.content.isEmpty { return note.isExpected ? .missing : nil }
         guard let mark = AuditMark(note.content, sealer) else { return .changed }
         if head.lastNumber < mark.number { return .cut(head.lastNumber &+ 1) }
+        if head.counts.generation < mark.generation { return .older }
         if mark.number < head.anchorNumber { return nil }
         let hash =
             mark.number == head.anchorNumber
@@ -85,6 +96,9 @@ struct AuditMark {
 }
 
 extension AuditHead {
+    static let olderReason =
+        "the head of the log is older than the counts of the rows: an older head was put back"
+
     /// Records a finding in the head, so that it is not forgotten.
     mutating func take(_ finding: AuditMark.Finding?) {
         guard let finding else { return }

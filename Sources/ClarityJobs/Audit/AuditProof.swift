@@ -39,6 +39,11 @@ public struct AuditProof: Hashable, Sendable {
         } else if last.hash != head.lastHash {
             note(last.number, "its hash is not the one that the head of the log has")
         }
+        if isAuthentic,
+            try CountRow.newest(log.connection, log.sealer) > head.counts.generation
+        {
+            note(head.lastNumber &+ 1, AuditHead.olderReason)
+        }
         if let finding = try log.note.flatMap({
             try AuditMark.finding($0, head, log.connection, log.sealer)
         }) {

@@ -101,7 +101,9 @@ struct HealthRestore {
         _ doubling: StateRestore.Doubling
     ) throws -> HealthSettling {
         var settling = HealthSettling()
-        if let head = former?.log {
+        if var head = former?.log {
+            // The counts are those of the restored rows.
+            head.counts = try AuditHead.current(connection, store.sealer).counts
             try connection.execute(
                 "DELETE FROM audit; INSERT INTO audit SELECT * FROM present.audit")
             try head.write(connection, store.sealer)

@@ -61,6 +61,7 @@ extension Outbox {
                 """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
                 .blob(row.tagBytes), sealed, .integer(aggregate.asOf),
                 .integer(row.end < restored.until ? 1 : 0))
+            try countInserted([row], 1, after: 0, connection)
             if restored.isHeld { try holdPossiblySent(after: last, connection) }
         }
         switch ruling.fate {

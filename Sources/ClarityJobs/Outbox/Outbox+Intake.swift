@@ -131,7 +131,7 @@ extension Outbox {
             let news = try rows.indices.filter { try packed.isNew(&rows[$0]) }
             rows = news.map { rows[$0] }
         }
-        let last = try restored.isHeld ? lastRow(connection) : 0
+        let last = try lastRow(connection)
         let added = try connection.withInsertion(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed, doubts)
@@ -149,6 +149,7 @@ extension Outbox {
                 }
             }
         }
+        try countInserted(rows, added, after: last, connection)
         if restored.isHeld { try holdPossiblySent(after: last, connection) }
         return added
     }

@@ -20,6 +20,8 @@ public struct OutboxFinding: Hashable, Sendable {
         case batches
         /// The state of every sample agrees with the state of its batch.
         case members
+        /// There are as many rows of each type and month as were counted under the key.
+        case counts
     }
 
     public let rule: Rule
@@ -33,11 +35,14 @@ public struct OutboxProof: Hashable, Sendable {
     /// The numbers of rows and of readings that were checked.
     public internal(set) var rows: Int64 = 0
     public internal(set) var readings: Int64 = 0
+
+    /// Whether somebody without the key changed what is counted under it.
+    public var contradictsCounts: Bool { findings.contains { $0.rule == .counts } }
 }
 
 extension Outbox {
     /// The most findings of one rule that are listed one by one.
-    private static let findingLimit = 100
+    static let findingLimit = 100
 
     /// Checks every page of the file and the whole outbox, in one snapshot.
     ///
@@ -52,6 +57,7 @@ extension Outbox {
             try proveLedger(&proof, connection)
             try proveStates(&proof, connection)
             try proveBatches(&proof, connection)
+            try proveCounts(&proof, connection)
             return proof
         }
     }
@@ -185,7 +191,7 @@ extension Outbox {
 }
 
 extension OutboxProof {
-    fileprivate mutating func add(_ rule: OutboxFinding.Rule, _ what: String) {
+    mutating func add(_ rule: OutboxFinding.Rule, _ what: String) {
         findings.append(OutboxFinding(rule: rule, what: what))
     }
 

@@ -77,6 +77,7 @@ extension Outbox {
                 VALUES (?, ?, ?, ?, ?, 1)
                 """, .text(kind.rawValue), .integer(row.start), .integer(row.end),
                 .blob(row.tagBytes), .blob(bytes))
+            try countInserted([row], 1, after: 0, connection)
         }
         let count = Int64(samples.count)
         totals.stored -= count

@@ -52,6 +52,7 @@ struct Resealing {
             try Canary.write(Canary.renotedText, connection, next)
             try FormerKeys.write(former.taggingKeys, connection, next, at: now)
             let formerHead = try turnHead(state)
+            try RowCounts(connection: connection, sealer: former).turn(to: next)
             let log = AuditLog(connection: connection, sealer: next)
             try log.append(
                 AuditEntry(

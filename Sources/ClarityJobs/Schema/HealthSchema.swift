@@ -30,7 +30,7 @@ enum HealthSchema {
     static let tables = [
         keyTables, sessionTables, sourceTables, contributionTables, outboxTables, sendingTables,
         packedTables, pulledTables, analysisTables, segmentTables, segmentDayTables, prunedTables,
-        noticeTables,
+        noticeTables, countTables,
     ].joined(separator: "\n")
 
     /// How many versions there were, with the newest.
@@ -45,7 +45,7 @@ enum HealthSchema {
         HealthVersions.sending, HealthVersions.form, contributionTables, HealthVersions.named,
         noticeTables, segmentTables, segmentDayTables, HealthVersions.packed,
         HealthVersions.pruned, HealthVersions.batched, HealthVersions.generations,
-        HealthVersions.heldRestorations,
+        HealthVersions.heldRestorations, countTables + "\n" + HealthVersions.countedHead,
     ]
 
     /// The first version in which nothing stored in plain text depends on a value.

@@ -53,6 +53,7 @@ extension HealthSchema {
 
         -- The entries after `anchor_number` up to `last_number` are kept; `mac` covers the rest
         -- of the row under a key of its own, so that entries cut off from the end are missed.
+        -- The columns `count_...` say which rows of `counts` belong to it.
         CREATE TABLE audit_head (
             id INTEGER PRIMARY KEY CONSTRAINT audit_head_one CHECK (id = 1),
             anchor_number INTEGER NOT NULL,
@@ -63,6 +64,10 @@ extension HealthSchema {
             uploaded_number INTEGER NOT NULL,
             broken_number INTEGER,
             mac BLOB NOT NULL CONSTRAINT audit_head_mac CHECK (length(mac) = 32),
+            count_generation INTEGER NOT NULL DEFAULT 0,
+            count_rows INTEGER NOT NULL DEFAULT 0,
+            count_sum INTEGER NOT NULL DEFAULT 0,
+            count_floor INTEGER NOT NULL DEFAULT 0,
             CONSTRAINT audit_head_order
                 CHECK (anchor_number <= uploaded_number AND uploaded_number <= last_number)
         ) STRICT;

@@ -33,7 +33,18 @@ enum ServerHealthSchema {
             ALTER TABLE session NO FORCE ROW LEVEL SECURITY;
             INSERT INTO logins SELECT \(ownerColumn) FROM session;
             ALTER TABLE session FORCE ROW LEVEL SECURITY;
+            """,
             """
+            \(map(users: users).translated(HealthSchema.countTables))
+            ALTER TABLE audit_head ADD COLUMN count_generation bigint NOT NULL DEFAULT 0;
+            ALTER TABLE audit_head ADD COLUMN count_rows bigint NOT NULL DEFAULT 0;
+            ALTER TABLE audit_head ADD COLUMN count_sum bigint NOT NULL DEFAULT 0;
+            ALTER TABLE audit_head ADD COLUMN count_floor bigint NOT NULL DEFAULT 0;
+            \(countedTables(users: users))
+            \(withoutStatistics)
+            GRANT SELECT, INSERT, UPDATE, DELETE ON counts, \(CountedTable.changes) TO \(accounts);
+            GRANT USAGE ON ALL SEQUENCES IN SCHEMA \(name) TO \(accounts);
+            """,
         ]
     }
 
@@ -48,6 +59,7 @@ enum ServerHealthSchema {
                 \(map(users: users).translated(HealthSchema.tables))
                 \(map(users: users).translated(keys))
                 \(triggers)
+                \(countedTables(users: users))
                 \(withoutStatistics)
                 \(ServerSchema.rights(of: accountsRole(of: users), in: name))
                 GRANT USAGE ON SCHEMA \(name) TO \(scheduler);
@@ -60,7 +72,16 @@ enum ServerHealthSchema {
     private static func map(users: String) -> PostgresSchema {
         PostgresSchema(
             ownerColumn: ownerColumn, ownerType: "text",
-            condition: "current_user = \(ServerSchema.literal(users + "/")) || \(ownerColumn)")
+            condition: condition(users: users))
+    }
+
+    private static func condition(users: String) -> String {
+        "current_user = \(ServerSchema.literal(users + "/")) || \(ownerColumn)"
+    }
+
+    private static func countedTables(users: String) -> String {
+        CountedTable.server(
+            schema: name, owner: map(users: users).owner, condition: condition(users: users))
     }
 
     // MARK: Locks

@@ -34,7 +34,7 @@ extension HealthStore {
         ("packed_totals", nil),
         ("pulls", nil),
         ("insight_requests", nil), ("analyses", "analyses"), ("missing_texts", nil),
-        ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),
+        ("restorations", nil), ("notice_deliveries", nil), ("notices", nil), ("counts", nil),
     ]
 
     /// The tables that a wipe keeps: apart from the encrypted audit log, they contain nothing of a
@@ -80,6 +80,7 @@ extension HealthStore {
                 guard let name else { continue }
                 entries.append(.init(name: name, count: removed))
             }
+            try RowCounts(connection: connection, sealer: sealer).forget()
             let receipt = WipeReceipt(entries: entries)
             if user != nil || receipt.total > 0 {
                 try log.append(

@@ -25,10 +25,12 @@ enum AnsweredUploads {
         let isThere = try connection.integer(
             "SELECT 1 FROM batches WHERE \(condition) LIMIT 1")
         guard isThere != nil else { return 0 }
-        return try connection.change(
-            """
-            UPDATE batches SET state = 'stored', reason = NULL, finished_at_ms = accepted_at_ms
-            WHERE \(condition)
-            """)
+        return try connection.transaction {
+            try connection.change(
+                """
+                UPDATE batches SET state = 'stored', reason = NULL, finished_at_ms = accepted_at_ms
+                WHERE \(condition)
+                """)
+        }
     }
 }

@@ -86,12 +86,16 @@ enum Canary {
     /// together with the canary. The owner may be encrypted with the new key long before.
     private static func isProvedElsewhere(_ connection: Connection, _ sealer: Sealer) -> Bool {
         do {
-            if try AuditHead.read(connection, sealer)?.isAuthentic == true { return true }
-            if try RotationState(connection) != nil { return false }
-            return try connection.all("SELECT sealed FROM owner") { $0.blob(0) }
-                .contains { sealer.opened($0, for: RowIdentity("owner")) != nil }
+            let isRotating = try RotationState(connection) != nil
+            let owners = try connection.all("SELECT sealed FROM owner") { $0.blob(0) }
+            if !isRotating,
+                owners.contains(where: { sealer.opened($0, for: RowIdentity("owner")) != nil })
+            {
+                return true
+            }
+            return try AuditHead.read(connection, sealer)?.isAuthentic == true
         } catch {
-            // A file of an earlier version has neither.
+            // A file of an earlier version has no record of a rotation, or another head.
             return false
         }
     }

@@ -91,6 +91,8 @@ extension HealthStore {
                     marks: HealthStore.marks,
                     own: Set(HealthStore.loginTables + ["canary", "audit", "audit_head"]))
                 guard case .copied = outcome else { return outcome }
+                // The counts were copied with their rows.
+                try target.run("DELETE FROM \(CountedTable.changes)")
                 // A file has a note of its audit log's end, which is now that of another log.
                 try Canary.write(Canary.renotedText, target, sealer)
                 if try target.hasRows("session") { try place.markLogin(target) }

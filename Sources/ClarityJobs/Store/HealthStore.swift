@@ -126,6 +126,8 @@ public final class HealthStore: @unchecked Sendable {
             let isUpgraded = try FormUpgrade(connection: connection, sealer: sealer).run(
                 actor: actor, at: clock.now)
             self.wasUpgraded = isUpgraded || wasUpgraded
+            try RowCounts.watch(connection, sealer, place.share)
+            try RowCounts(connection: connection, sealer: sealer).begin()
             try AnsweredUploads.settle(connection)
             try audit.beginNote(connection)
             try audit.noteEnd(connection)
@@ -252,6 +254,7 @@ public final class HealthStore: @unchecked Sendable {
                 try HealthStore.describing(path) {
                     try lock.withLock { _ in
                         let session = try place.open(keyID: keyID)
+                        try RowCounts.watch(session, sealer, place.share)
                         // Whoever asks at this moment whether the batches are being sent has it.
                         guard
                             try sender.withLock({

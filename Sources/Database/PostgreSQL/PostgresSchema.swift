@@ -33,7 +33,7 @@ public struct PostgresSchema: Sendable {
     }
 
     /// An SQL expression: the owner that the session has set; NULL without one.
-    private var owner: String {
+    public var owner: String {
         "(nullif(current_setting('clarity.\(ownerColumn)', true), '')::\(ownerType))"
     }
 

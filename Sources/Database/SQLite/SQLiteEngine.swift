@@ -62,11 +62,10 @@ final class SQLiteEngine: Engine {
     func insert(
         _ sql: String, _ body: (any EngineStatement) throws -> Void
     ) throws -> Int64 {
-        let statement = try begin(sql)
+        let statement = SQLiteStatement(try prepare(sql), sql, self)
         defer { statement.end() }
-        let before = sqlite3_total_changes64(handle)
         try body(statement)
-        return sqlite3_total_changes64(handle) - before
+        return statement.changes
     }
 
     func beginTransaction(writes: Bool) throws(DatabaseError) {
@@ -150,6 +149,8 @@ private final class SQLiteStatement: EngineStatement {
     private let sql: String
     /// Keeps the statement open.
     private let engine: SQLiteEngine
+    /// The number of rows that all runs inserted, changed or removed, without those of triggers.
+    private(set) var changes: Int64 = 0
 
     init(_ handle: OpaquePointer, _ sql: String, _ engine: SQLiteEngine) {
         (self.handle, self.sql, self.engine) = (handle, sql, engine)
@@ -182,7 +183,9 @@ private final class SQLiteStatement: EngineStatement {
         while true {
             switch sqlite3_step(handle) {
             case SQLITE_ROW: hasRow = true
-            case SQLITE_DONE: return hasRow
+            case SQLITE_DONE:
+                changes += sqlite3_changes64(engine.handle)
+                return hasRow
             case let code: throw engine.failure(code, sql)
             }
         }

@@ -37,7 +37,9 @@ extension CommandSyntax {
             "Check that nothing in history, outbox or archive is missing, duplicated or stuck.",
         details: [
             "--repair adds up the days of the archive and counts packed samples anew where that is wrong,",
-            "and reads every source again whose records are damaged. Nothing else is changed.",
+            "and reads every source again whose records are damaged. Where rows contradict the counts of",
+            "each type and month, which only the master key can make, it keeps the rows as they are and",
+            "records that in the audit log. Nothing else is changed.",
         ],
         options: [
             .all,

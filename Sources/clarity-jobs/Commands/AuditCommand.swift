@@ -81,6 +81,11 @@ struct AuditCommand {
         if console.form == .table {
             proof.findings.forEach { console.show($0.line) }
             if proof.findings.isEmpty, !console.isQuiet { console.show(proof.line) }
+            if proof.contradictsCounts {
+                console.note(
+                    "help: somebody without the key changed the health data; restore a backup, or "
+                        + "keep the data as it is with `clarity-jobs audit --repair`")
+            }
         }
         let archive = try usingHealthData { () throws(HealthStoreError) in
             try store.archive.prove(in: zone)
@@ -88,7 +93,8 @@ struct AuditCommand {
         objects += archive.damaged.map { object("archive", $0) }
         if console.form == .table {
             archive.damaged.forEach { console.result("archive: \($0)".printable) }
-            if archive.damaged.isEmpty, archive.records > 0, !console.isQuiet {
+            let isSound = archive.damaged.isEmpty && !proof.contradictsCounts
+            if isSound, archive.records > 0, !console.isQuiet {
                 console.result("the archive is sound: \(archive.records) records")
             }
         }
@@ -96,10 +102,13 @@ struct AuditCommand {
     }
 
     private func repair(_ store: HealthStore, _ zone: Zone) throws(CommandFailure) {
-        let (archive, totals) = try usingHealthData { () throws(HealthStoreError) in
-            (try store.archive.repair(in: zone), try store.outbox.repairTotals())
+        let (archive, totals, accepted) = try usingHealthData { () throws(HealthStoreError) in
+            (
+                try store.archive.repair(in: zone), try store.outbox.repairTotals(),
+                try store.outbox.acceptRows()
+            )
         }
-        var lines: [String] = []
+        var lines = accepted.map { "taken as it is: \($0.what)" }
         if archive.sums > 0 { lines.append("\(counted(archive.sums, "months")) added up anew") }
         if totals > 0 {
             lines.append("packed samples of \(counted(totals, "kinds")) counted anew")

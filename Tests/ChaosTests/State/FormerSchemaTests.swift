@@ -39,6 +39,7 @@ struct FormerSchemaTests {
                 0xe12e_a16d_cd29_2f62, 0x952e_66c7_24ab_effe, 0x209f_1720_5008_5532,
                 0xeaa8_e05c_fb99_a4d8, 0x546b_ff95_e07f_f402, 0x8c70_dd49_70af_53c6,
                 0x6751_f356_0929_7153, 0xb3b7_8b7d_b901_1723, 0x65cc_8b45_e9e1_aa02,
+                0x42fb_60a7_0f24_ccec,
             ]),
     ]
 

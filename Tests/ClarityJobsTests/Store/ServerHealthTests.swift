@@ -47,7 +47,7 @@ struct ServerHealthTests {
             """
             SELECT tablename FROM pg_tables
             WHERE schemaname = 'clarity_health'
-                AND tablename NOT IN ('schema_version', 'logins')
+                AND tablename NOT IN ('schema_version', 'logins', 'count_changes')
             ORDER BY tablename
             """
         ) { $0.text(0) }

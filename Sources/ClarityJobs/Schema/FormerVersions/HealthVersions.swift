@@ -195,4 +195,12 @@ enum HealthVersions {
             CHECK (anchor_number <= uploaded_number AND uploaded_number <= last_number)
         ) STRICT;
         """
+
+    /// Which counts of rows belong to the head of the audit log.
+    static let countedHead = """
+        ALTER TABLE audit_head ADD COLUMN count_generation INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE audit_head ADD COLUMN count_rows INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE audit_head ADD COLUMN count_sum INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE audit_head ADD COLUMN count_floor INTEGER NOT NULL DEFAULT 0;
+        """
 }
