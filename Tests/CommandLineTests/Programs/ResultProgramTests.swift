@@ -1,6 +1,9 @@
+import ClarityJobs
+import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
 import Foundation
+import Glibc
 @testable import ProgramTestSupport
 import Database
 import Testing
@@ -284,6 +287,11 @@ struct ResultProgramTests {
             _ = try await playground.run("receive", "token", "revoke", "phone")
         }
         try await add("serve link", to: &outputs, playground)
+        let pages = PageAccess(stateDirectory: playground.statePath)
+        let now = Instant(secondsSince1970: Int64(time(nil)))
+        _ = try pages.enter(link: try pages.makeLink(at: now), as: "person", at: now)
+        try await add("serve sessions list", to: &outputs, playground)
+        try await add("serve sessions end", ["--all"], to: &outputs, playground)
         try await add("receive token list", to: &outputs, playground)
         try await add("receive token revoke", ["phone"], to: &outputs, playground) {
             _ = try await playground.run("receive", "token", "add", "phone")
