@@ -188,8 +188,8 @@ struct ServerHealthTests {
             try connection.integer("SELECT count(*) FROM \(table)")
         }
         let known = HealthStore.wipedTables.map(\.0) + HealthStore.keptTables
-        let own = ["account_key", "locks"]
-        #expect(Set(tables) == Set(known + own).subtracting(["sqlite_sequence"]))
+        let ofServer = ["account_key", "locks"]
+        #expect(Set(tables) == Set(known + ofServer).subtracting(["sqlite_sequence"]))
 
         // Each role with each account, but for the own account with its own role.
         for (role, account) in [

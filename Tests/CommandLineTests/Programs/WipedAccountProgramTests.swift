@@ -32,7 +32,7 @@ struct WipedAccountProgramTests {
     /// Opens what was saved of anna's rows with all that whoever has the master key can derive.
     private func open(_ folder: String) throws -> HealthStore {
         let anna = try #require(AccountID("anna"))
-        let environment = AccountEnvironment(["CLARITY_JOBS_KEY": family.key], keyVariables: [])
+        let environment = AccountEnvironment(["CLARITY_JOBS_KEY": family.key], secretVariables: [])
         return try HealthStore(
             stateDirectory: folder,
             environment: try environment.variables(for: anna, keyVariable: nil))
