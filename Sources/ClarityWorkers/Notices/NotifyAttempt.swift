@@ -221,7 +221,7 @@ extension AttemptOrder {
         return Set(options.noticeSecretNames + keys)
             .union([
                 "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", pointer, AccountEnvironment.password,
-                ServerAccount.variable,
+                AccountEnvironment.wraps, ServerAccount.variable,
             ])
     }
 }

@@ -133,13 +133,21 @@ struct StoreProgramTests {
             """
             SET search_path = clarity_health;
             DROP TABLE clarity_history.decisions, clarity_history.turns;
-            DROP TABLE locks, logins;
+            DROP TABLE locks, logins, account_key, counts, count_changes;
+            DO $$ DECLARE name text; BEGIN
+                FOR name IN SELECT oid::regprocedure FROM pg_proc
+                    WHERE pronamespace = 'clarity_health'::regnamespace
+                        AND proname LIKE 'count!_%' ESCAPE '!'
+                LOOP EXECUTE 'DROP FUNCTION ' || name || ' CASCADE'; END LOOP;
+            END $$;
+            ALTER TABLE audit_head DROP COLUMN count_generation, DROP COLUMN count_rows,
+                DROP COLUMN count_sum, DROP COLUMN count_floor;
             DROP TRIGGER session_noted ON session;
             DROP FUNCTION note_login();
             GRANT SELECT (account) ON session TO \(users);
             CREATE POLICY session_logins ON session FOR SELECT TO \(users) USING (true);
             UPDATE clarity_history.schema_version SET version = version - 1;
-            UPDATE schema_version SET version = version - 1;
+            UPDATE schema_version SET version = version - 2;
             """)
         let migrate = ["store", "migrate", "--apply", "--owner", "admin"]
 
