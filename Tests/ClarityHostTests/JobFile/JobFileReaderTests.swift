@@ -273,11 +273,13 @@ import Testing
         ("[a, a]", "3:22: `names` of `limits` has `a` twice"),
         (
             #"["a\nb"]"#,
-            "3:19: entry 1 of `names` of `limits` is empty or has a line break, wanted one line"
+            "3:19: entry 1 of `names` of `limits` is empty or has a line break or another "
+                + "control character, wanted one line"
         ),
         (
             #"[""]"#,
-            "3:19: entry 1 of `names` of `limits` is empty or has a line break, wanted one line"
+            "3:19: entry 1 of `names` of `limits` is empty or has a line break or another "
+                + "control character, wanted one line"
         ),
     ])
     func `what is no list of different texts is a fault`(list: String, fault: String) {
