@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import axe_core_python
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -375,14 +376,26 @@ class Doing(PagesCase):
         until(lambda: "disk is away" in browser.text(card), "the pause")
         paused = served.json("explain", "backup")["paused"]
         self.assertEqual(paused["reason"], "disk is away")
-        browser.find_element(By.CSS_SELECTOR, f"{card} [data-key='resume backup']").click()
+        self.click(f"{card} [data-key='resume backup']")
         until(lambda: "Paused" not in browser.text(card), "the end of the pause")
         self.assertIsNone(served.json("explain", "backup")["paused"])
         self.assertTrue(browser.execute_script("return window.stays"))
 
+    def click(self, selector):
+        """Clicks an element, which the page may draw anew at this moment."""
+
+        def is_clicked():
+            try:
+                browser.find_element(By.CSS_SELECTOR, selector).click()
+                return True
+            except StaleElementReferenceException:
+                return False
+
+        until(is_clicked, selector)
+
     def press(self, key, agree=True):
         """Presses the button of a key, and answers its question."""
-        browser.find_element(By.CSS_SELECTOR, f"[data-key='{key}']").click()
+        self.click(f"[data-key='{key}']")
         until(lambda: browser.text("dialog"), "the question")
         answer = ".main" if agree else ":not(.main)"
         browser.find_element(By.CSS_SELECTOR, f"dialog button{answer}").click()
