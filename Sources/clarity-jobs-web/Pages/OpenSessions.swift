@@ -63,6 +63,8 @@ final class OpenSessions: Sendable {
         }
     }
 
+    /// Returns the session with a digest, as the file has it now: other processes begin and end
+    /// sessions too.
     private func known(_ digest: String, at now: Instant) -> PageSessions.Entry? {
         var stamps = FileStamps()
         stamps.add(file.path)
