@@ -33,13 +33,10 @@ let package = Package(
     name: "clarity-jobs",
     products: [
         .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
-        .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem", "Database"]),
+        .library(name: "ClarityHost", targets: ["ClarityHost", "Platform", "Database"]),
         .library(
-            name: "ClarityWorkers",
-            targets: [
-                "ClarityWorkers", "ClarityClient", "ClarityTransport", "ClarityContract",
-                "ClarityJobs",
-            ]),
+            name: "ClarityJobs",
+            targets: ["ClarityJobs", "Backend", "HealthStore"]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-keeper", targets: ["clarity-jobs-keeper"]),
@@ -69,58 +66,47 @@ let package = Package(
         // Libraries; each sees only what stands to its right.
         library("JSON"),
         library("Database", ["CSQLite", "CPostgreSQL"]),
-        library("HTTPServing"),
         library("WebAPI"),
         library("ClarityScheduler"),
-        library("ClaritySystem", ["ClarityScheduler", "CLinux", "CSodium"]),
+        library("Platform", ["ClarityScheduler", "CLinux", "CSodium"]),
         library(
             "ClarityHost",
             [
-                "ClaritySystem", "ClarityScheduler", "JSON", "Database", "CYAML", "CLinux",
+                "Platform", "ClarityScheduler", "JSON", "Database", "CYAML", "CLinux",
                 "CSystemd",
             ]),
         library(
+            "HealthStore",
+            ["Platform", "ClarityScheduler", "JSON", "Database", "CSodium", "CZstd"]),
+        library(
+            "Backend", ["HealthStore", "Platform", "ClarityScheduler", "JSON", "CCurl"]),
+        library(
+            "Import",
+            ["HealthStore", "Platform", "ClarityScheduler", "JSON", "CArchive"]),
+        library(
             "ClarityJobs",
-            ["ClaritySystem", "ClarityScheduler", "JSON", "Database", "CSodium", "CZstd"]),
-        library("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
-        library(
-            "ClarityTransport",
-            ["ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CCurl"]),
-        library(
-            "ClarityClient",
             [
-                "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler", "JSON",
+                "Reports", "Backend", "Import", "HealthStore", "Platform", "ClarityScheduler",
+                "JSON", "CLinux",
             ]),
         library(
-            "ClaritySources",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CArchive"]),
-        library(
-            "ClarityWorkers",
-            [
-                "ClarityReports", "ClarityClient", "ClaritySources", "ClarityTransport",
-                "ClarityContract",
-                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CLinux",
-            ]),
-        library(
-            "ClarityReports",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "Database", "CLinux"]),
+            "Reports",
+            ["HealthStore", "Platform", "ClarityScheduler", "JSON", "Database", "CLinux"]),
 
         library(
-            "ClarityMetrics", ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),
+            "ClarityMetrics", ["ClarityHost", "HealthStore", "Platform", "ClarityScheduler"]),
 
         // Programs: composition only.
         program(
             "clarity-jobs",
             [
-                "ClarityReports", "ClarityContract", "ClarityHost", "ClarityJobs", "ClaritySystem",
+                "Reports", "Backend", "ClarityHost", "HealthStore", "Platform",
                 "ClarityScheduler", "JSON", "Database", "WebAPI", "CLinux",
             ]),
         program(
             "clarity-jobs-worker",
             [
-                "ClarityReports", "ClarityWorkers", "ClarityClient", "ClaritySources",
-                "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
+                "Reports", "ClarityJobs", "Backend", "Import", "HealthStore", "Platform",
                 "ClarityScheduler", "JSON", "CLinux",
             ]),
         // In C, because one runs beside each command: it starts in 0.7 ms and takes 0.6 MiB.
@@ -128,12 +114,11 @@ let package = Package(
         program(
             "clarity-jobs-web",
             [
-                "ClarityMetrics", "ClarityHost", "ClarityJobs", "ClarityScheduler",
-                "ClaritySystem", "JSON", "HTTPServing", "WebAPI", "CWebPages", "CMicroHTTPD",
-                "CLinux",
+                "ClarityMetrics", "ClarityHost", "HealthStore", "ClarityScheduler", "Platform",
+                "JSON", "WebAPI", "CWebPages", "CMicroHTTPD", "CLinux",
             ]),
         program(
-            "clarity-jobs-sandbox", ["JSON", "Database", "HTTPServing", "CMicroHTTPD", "CSodium"]),
+            "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "CMicroHTTPD", "CSodium"]),
 
         // Somebody else's jobs, on the engine alone.
         .executableTarget(
@@ -152,52 +137,44 @@ let package = Package(
         .target(
             name: "ProgramTestSupport",
             dependencies: [
-                "ClarityTestSupport", "ClarityHost", "ClarityJobs", "ClarityScheduler", "Database",
+                "ClarityTestSupport", "ClarityHost", "HealthStore", "ClarityScheduler", "Database",
             ],
             path: "Tests/ProgramTestSupport", swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
         tests("DatabaseTests", ["Database", "CSQLite"]),
         tests("ClaritySchedulerTests", ["ClarityScheduler"]),
-        tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
+        tests("PlatformTests", ["Platform", "ClarityScheduler"]),
         tests(
             "ClarityHostTests",
             [
-                "ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "Database",
+                "ClarityHost", "Platform", "ClarityScheduler", "CLinux", "JSON", "Database",
                 "lease-holder", "clarity-jobs-keeper",
             ],
             exclude: ["Kernel/Captures"]),
         tests(
-            "ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "Database"]),
+            "HealthStoreTests", ["HealthStore", "Platform", "ClarityScheduler", "Database"]),
         tests(
-            "ClarityTransportTests",
-            ["ClarityTransport", "ClarityContract", "ClarityJobs", "ClarityScheduler"]),
+            "BackendTests", ["Backend", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
         tests(
-            "ClarityClientTests",
+            "ImportTests",
+            ["Import", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
+        tests(
+            "ClarityJobsTests",
             [
-                "ClarityClient", "ClarityTransport", "ClarityContract", "ClarityJobs",
-                "ClaritySystem", "ClarityScheduler", "JSON",
+                "ClarityJobs", "Backend", "Import", "HealthStore", "Platform", "ClarityScheduler",
+                "JSON",
             ]),
         tests(
-            "ClaritySourcesTests",
-            ["ClaritySources", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
-        tests(
-            "ClarityWorkersTests",
-            [
-                "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport",
-                "ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
-            ]),
-        tests(
-            "ClarityReportsTests",
-            ["ClarityReports", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
+            "ReportsTests",
+            ["Reports", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
         tests("ClarityMetricsTests", ["ClarityMetrics"]),
-        tests("SandboxTests", ["clarity-jobs-sandbox", "HTTPServing", "JSON"]),
+        tests("SandboxTests", ["clarity-jobs-sandbox", "Platform", "JSON"]),
         tests(
             "CommandLineTests",
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-keeper", "clarity-jobs-web",
-                "clarity-jobs-sandbox", "ClarityHost", "ClarityJobs", "ClarityScheduler",
-                "ClaritySystem", "HTTPServing",
-                "JSON", "WebAPI", "ProgramTestSupport", "Database",
+                "clarity-jobs-sandbox", "ClarityHost", "HealthStore", "ClarityScheduler",
+                "Platform", "JSON", "WebAPI", "ProgramTestSupport", "Database",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(
@@ -206,18 +183,17 @@ let package = Package(
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-keeper",
                 "clarity-jobs-sandbox", "ClarityScheduler", "ProgramTestSupport", "Database",
                 // What texts from elsewhere are handed to without a program around it.
-                "ClarityContract", "ClarityHost", "ClarityJobs", "ClarityReports", "ClaritySystem",
-                "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport", "JSON",
+                "Backend", "ClarityHost", "HealthStore", "Reports", "Platform", "ClarityJobs",
+                "Import", "JSON",
             ]),
         // The whole of it over a month, but for the processes of attempts.
         tests(
             "MonthTests",
             [
-                "clarity-jobs-sandbox", "ClarityContract", "ClarityHost", "ClarityTransport",
-                "ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
-                "Database",
+                "clarity-jobs-sandbox", "Backend", "ClarityHost", "ClarityJobs", "HealthStore",
+                "Platform", "ClarityScheduler", "JSON", "Database",
             ]),
         tests("ExampleTests", ["house-jobs"]),
-        tests("ArchitectureTests", []),
+        tests("ArchitectureTests", [], exclude: ["Folders.md"]),
     ]
 )

@@ -27,12 +27,12 @@ let package = Package(
             path: "Sources/BenchmarkWorker", swiftSettings: strict),
         .executableTarget(
             name: "benchmark-records",
-            dependencies: [.product(name: "ClarityWorkers", package: "clarity-jobs")],
+            dependencies: [.product(name: "ClarityJobs", package: "clarity-jobs")],
             path: "Sources/BenchmarkRecords", swiftSettings: strict),
         .executableTarget(
             name: "benchmark-upload",
             dependencies: [
-                .product(name: "ClarityWorkers", package: "clarity-jobs"),
+                .product(name: "ClarityJobs", package: "clarity-jobs"),
                 .product(name: "ClarityHost", package: "clarity-jobs"),
                 .product(name: "ClarityScheduler", package: "clarity-jobs"),
             ],

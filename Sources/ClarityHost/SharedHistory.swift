@@ -1,5 +1,5 @@
 public import ClarityScheduler
-public import ClaritySystem
+public import Platform
 public import Database
 @preconcurrency import Glibc
 

@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Reads the state of a job file's jobs, and of the health data if it can be opened.
 ///

@@ -1,7 +1,7 @@
 public import ClarityHost
-public import ClarityJobs
+public import HealthStore
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// What the metrics are made of, at one instant. It has neither a person's data nor a path, and no
 /// account: a job that runs for several accounts is one job.

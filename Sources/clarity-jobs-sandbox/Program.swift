@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-import HTTPServing
+import Platform
 
 @main enum Program {
     static func main() {

@@ -1,5 +1,5 @@
 import CMicroHTTPD
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// The connections of a server, which it ends when their place or their time is over.

@@ -1,6 +1,5 @@
 import ClarityMetrics
-import ClaritySystem
-import HTTPServing
+import Platform
 
 /// Answers Prometheus: `GET /metrics`, and nothing else.
 final class MetricsService {

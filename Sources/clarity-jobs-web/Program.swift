@@ -1,9 +1,8 @@
 import CLinux
-import ClarityJobs
+import HealthStore
 import ClarityMetrics
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
-import HTTPServing
 
 /// `clarity-jobs-web`: what is served to other programs. `clarity-jobs` starts it, in a process of
 /// its own for each of its tasks.

@@ -1,5 +1,5 @@
-import ClarityJobs
-import ClaritySystem
+import HealthStore
+import Platform
 @preconcurrency import Glibc
 import JSON
 

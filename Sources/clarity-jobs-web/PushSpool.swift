@@ -1,5 +1,5 @@
-import ClarityJobs
-import ClaritySystem
+import HealthStore
+import Platform
 @preconcurrency import Glibc
 
 /// The folder into which the receiver puts pushes, each as a file of its own.

@@ -1,5 +1,5 @@
 import CMicroHTTPD
-import HTTPServing
+import Platform
 import Synchronization
 
 /// An answer to a request.

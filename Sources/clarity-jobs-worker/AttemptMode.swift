@@ -1,8 +1,8 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
-import ClarityTransport
-import ClarityWorkers
+import Platform
+import Backend
+import ClarityJobs
 @preconcurrency import Glibc
 import Synchronization
 

@@ -1,11 +1,9 @@
-import ClarityClient
-import ClarityTransport
-import ClarityContract
-import ClarityJobs
-import ClarityReports
+import Backend
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
-import ClarityWorkers
+import Platform
+import ClarityJobs
 import JSON
 
 /// Logs in and logs out, and everything that an account needs for that.

@@ -1,8 +1,8 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
-import ClarityTransport
-import ClarityWorkers
+import Platform
+import Backend
+import ClarityJobs
 import JSON
 
 /// Shows whether the backend answers, what it allows, and who is logged in. Changes nothing: it

@@ -1,6 +1,6 @@
 import ClarityScheduler
-import ClaritySystem
-import ClarityWorkers
+import Platform
+import ClarityJobs
 import JSON
 @preconcurrency import Glibc
 

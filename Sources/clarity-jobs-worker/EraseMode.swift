@@ -1,10 +1,9 @@
-import ClarityClient
-import ClarityContract
-import ClarityJobs
-import ClarityReports
+import Backend
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
-import ClarityWorkers
+import Platform
+import ClarityJobs
 
 /// Deletes at the backend what was uploaded, once a person agrees.
 enum EraseMode {

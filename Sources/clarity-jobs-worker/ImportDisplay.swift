@@ -1,7 +1,7 @@
-import ClaritySources
+import Import
 import ClarityScheduler
-import ClaritySystem
-import ClarityWorkers
+import Platform
+import ClarityJobs
 import Synchronization
 
 /// Shows the progress of an import on the error output: as a bar on a terminal, else as lines.

@@ -1,10 +1,9 @@
-import ClarityClient
-import ClarityContract
-import ClarityJobs
-import ClarityReports
+import Backend
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
-import ClarityWorkers
+import Platform
+import ClarityJobs
 import JSON
 
 /// Logs out: informs the backend, and forgets the session or removes everything that belongs to the

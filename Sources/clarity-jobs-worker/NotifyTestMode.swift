@@ -1,7 +1,7 @@
 import ClarityScheduler
-import ClaritySystem
-import ClarityTransport
-import ClarityWorkers
+import Platform
+import Backend
+import ClarityJobs
 import Glibc
 import JSON
 

@@ -1,9 +1,9 @@
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySources
-import ClaritySystem
-import ClarityWorkers
+import Import
+import Platform
+import ClarityJobs
 @preconcurrency import Glibc
 
 /// Writes a complaint as one line to the error output, after the name under which this program was

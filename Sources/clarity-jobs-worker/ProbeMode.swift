@@ -1,7 +1,6 @@
-import ClarityTransport
-import ClarityContract
-import ClaritySystem
-import ClarityWorkers
+import Backend
+import Platform
+import ClarityJobs
 
 /// Requests a URL once, for programs that may not link a library for that.
 ///

@@ -1,5 +1,5 @@
 import CLinux
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Does what the scheduler must not do itself: an attempt or its dry run, a login or logout, an

@@ -1,8 +1,8 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySources
-import ClaritySystem
-import ClarityWorkers
+import Import
+import Platform
+import ClarityJobs
 @preconcurrency import Glibc
 
 /// Shows the status of a job file's sources; they are in the order on the standard input.

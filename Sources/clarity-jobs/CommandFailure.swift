@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The end of a command that did not do its work: lines for the user and an exit status.
 struct CommandFailure: Error {

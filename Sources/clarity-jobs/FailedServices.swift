@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 import SwiftOverlayShims
 

@@ -1,8 +1,8 @@
 import CLinux
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 // How the commands read and change the health data.
 

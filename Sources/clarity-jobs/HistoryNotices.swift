@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// What a person should know that follows from the history and the state directory. It goes to other
 /// people's services, so it names no account: where there are several, `history show` of the run that

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The turns of a loop: in each, it has the history to decide on, and a scheduler.
 ///

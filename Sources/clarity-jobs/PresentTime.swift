@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityReports
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// A time that the user gave in place of the present.
 struct PresentTime {

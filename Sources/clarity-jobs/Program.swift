@@ -1,6 +1,6 @@
 import CLinux
-import ClarityJobs
-import ClaritySystem
+import HealthStore
+import Platform
 @preconcurrency import Glibc
 
 /// `clarity-jobs`: parses the command line, runs the command, and turns errors into lines and an

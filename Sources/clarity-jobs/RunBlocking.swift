@@ -1,5 +1,5 @@
 import ClarityHost
-import ClaritySystem
+import Platform
 
 /// Runs asynchronous work, and everything it waits for, on this thread.
 ///

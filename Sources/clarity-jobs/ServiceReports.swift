@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Synchronization
 
 /// Tells the service manager how a loop is doing: ready, reloading, stopping, what runs, what waits

@@ -1,5 +1,5 @@
 import ClarityHost
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 // What a command says if only another user can do what it was asked to do.

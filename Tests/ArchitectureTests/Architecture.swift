@@ -1,4 +1,4 @@
-/// The source folders and the dependencies between them that ARCHITECTURE.md allows.
+/// The source folders and the dependencies between them that Folders.md allows.
 struct Architecture {
     struct Folder {
         /// The path below Sources/.
@@ -45,7 +45,7 @@ struct Architecture {
             for name in file.declaredTypes { homes[name, default: []].insert(file.folder) }
         }
         let unknown = Set(files.map(\.folder)).subtracting(known.keys).sorted()
-        return unknown.map { "\($0): the folder is not in ARCHITECTURE.md" }
+        return unknown.map { "\($0): the folder is not in Folders.md" }
             + files.flatMap { file -> [String] in
                 guard let folder = known[file.folder] else { return [] }
                 let imports = file.imports.filter { !folder.imports.contains($0) }

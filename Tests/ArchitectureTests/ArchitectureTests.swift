@@ -6,7 +6,8 @@ struct ArchitectureTests {
     @Test func `no source file crosses an arrow that is not drawn`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let markdown = String(
-            decoding: try TemporaryFolder.read("\(root)/ARCHITECTURE.md"), as: UTF8.self)
+            decoding: try TemporaryFolder.read("\(root)/Tests/ArchitectureTests/Folders.md"),
+            as: UTF8.self)
         let architecture = Architecture(markdown: markdown)
         let files = try SourceTree.files(below: "\(root)/Sources")
 
@@ -17,7 +18,8 @@ struct ArchitectureTests {
     @Test func `every folder in the table exists`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let markdown = String(
-            decoding: try TemporaryFolder.read("\(root)/ARCHITECTURE.md"), as: UTF8.self)
+            decoding: try TemporaryFolder.read("\(root)/Tests/ArchitectureTests/Folders.md"),
+            as: UTF8.self)
         let found = Set(try SourceTree.files(below: "\(root)/Sources").map(\.folder))
 
         let drawn = Architecture(markdown: markdown).folders.map(\.path)
@@ -27,8 +29,8 @@ struct ArchitectureTests {
 
     @Test func `whoever inserts a sample counts it`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
-        let texts = try SourceTree.files(below: "\(root)/Sources/ClarityJobs").map { file in
-            let bytes = try TemporaryFolder.read("\(root)/Sources/ClarityJobs/\(file.path)")
+        let texts = try SourceTree.files(below: "\(root)/Sources/HealthStore").map { file in
+            let bytes = try TemporaryFolder.read("\(root)/Sources/HealthStore/\(file.path)")
             return (path: file.path, text: String(decoding: bytes, as: UTF8.self))
         }
         let inserting = texts.filter { $0.text.contains("INSERT INTO outbox ") }
@@ -79,6 +81,6 @@ struct ArchitectureTests {
 
         let violations = architecture.violations(in: [SourceFile(path: "A/B/x.swift", text: "")])
 
-        #expect(violations == ["A/B: the folder is not in ARCHITECTURE.md"])
+        #expect(violations == ["A/B: the folder is not in Folders.md"])
     }
 }

@@ -31,35 +31,23 @@ let package = Package(
         system("CMicroHTTPD", "libmicrohttpd"),
         .target(name: "CLinux", path: "Linked/Sources/CLinux"),
         .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
-        part("JSON"), part("SQLite", ["CSQLite"]), part("HTTPServing"), part("ClarityScheduler"),
-        part("ClaritySystem", ["ClarityScheduler", "CSodium"]),
+        part("JSON"), part("SQLite", ["CSQLite"]), part("ClarityScheduler"),
+        part("Platform", ["ClarityScheduler", "CSodium"]),
         part(
             "ClarityHost",
-            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
-        part("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
-        part("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
+            ["Platform", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
+        part("HealthStore", ["Platform", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
+        part("Backend", ["HealthStore", "Platform", "ClarityScheduler", "JSON", "CCurl"]),
         part(
-            "ClarityTransport",
-            ["ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CCurl"]),
+            "Import",
+            ["HealthStore", "Platform", "ClarityScheduler", "JSON", "CArchive"]),
         part(
-            "ClarityClient",
-            [
-                "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler", "JSON",
-            ]),
-        part(
-            "ClaritySources",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CArchive"]),
-        part(
-            "ClarityWorkers",
-            [
-                "ClarityClient", "ClaritySources", "ClarityTransport", "ClarityContract",
-                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
-            ]),
-        part("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
+            "ClarityJobs",
+            ["Backend", "Import", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
+        part("Reports", ["HealthStore", "Platform", "ClarityScheduler", "JSON"]),
         // The sandbox is a library here, without its main function.
         part(
-            "clarity-jobs-sandbox", ["JSON", "SQLite", "HTTPServing", "CMicroHTTPD", "CSodium"],
+            "clarity-jobs-sandbox", ["JSON", "SQLite", "Platform", "CMicroHTTPD", "CSodium"],
             without: ["Program.swift"]),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
@@ -67,9 +55,8 @@ let package = Package(
         .target(
             name: "FuzzProperties",
             dependencies: [
-                "ClarityHost", "ClarityJobs", "ClarityScheduler", "ClaritySystem",
-                "ClarityContract", "ClarityClient", "ClarityTransport", "ClaritySources",
-                "ClarityReports", "ClarityWorkers", "JSON", "SQLite", "ClarityTestSupport",
+                "ClarityHost", "HealthStore", "ClarityScheduler", "Platform", "Backend", "Import",
+                "Reports", "ClarityJobs", "JSON", "SQLite", "ClarityTestSupport",
                 "clarity-jobs-sandbox",
             ],
             path: "Linked/Properties", swiftSettings: strict),

@@ -1,12 +1,10 @@
-import ClarityContract
+import Backend
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import ClarityTestSupport
-import ClarityClient
-import ClarityTransport
-import ClarityWorkers
+import ClarityJobs
 import Glibc
 import JSON
 import Synchronization

@@ -1,4 +1,4 @@
-@testable import ClarityJobs
+@testable import HealthStore
 import Database
 
 /// What a state directory contains while no process uses it.

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Database
 @preconcurrency import Glibc
 @testable import ClarityHost
-@testable import ClarityJobs
+@testable import HealthStore
 
 /// A database in which the programs of a playground keep their state in place of files. It ends with
 /// its owner.

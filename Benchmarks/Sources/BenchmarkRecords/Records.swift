@@ -1,4 +1,4 @@
-import ClarityJobs
+import HealthStore
 import Glibc
 
 /// `benchmark-records STATE TYPE ROUNDS`: reads the month in the middle of all months of a type.

@@ -1,10 +1,8 @@
-import ClarityClient
-import ClarityContract
-import ClarityJobs
+import Backend
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
-import ClarityTransport
-import ClarityWorkers
+import Platform
+import ClarityJobs
 @preconcurrency import Glibc
 
 /// `benchmark-upload URL COUNT BATCH`: uploads invented heart rates with the client, and writes the

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// A planner with many jobs and a store, in which a known number of jobs is due at each tick.
 ///

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// The folder that `Benchmarks/run` prepares.

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Synchronization
 
 /// Jobs that are each due once at a given instant, run by the whole engine: the scheduler, the

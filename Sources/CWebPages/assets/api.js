@@ -84,7 +84,7 @@ export async function act(name, fields) {
 
 /**
  * Replaces what steers a terminal or turns the direction of text by U+FFFD in a text of an answer,
- * as the command line does (`printableLines` in ClaritySystem/Wording.swift). U+200C and U+200D are
+ * as the command line does (`printableLines` in Platform/Wording.swift). U+200C and U+200D are
  * parts of words and of emoji.
  */
 const printable = (_name, value) => typeof value === "string"

@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 import CSystemd
 import Glibc
 

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The known state of one service on the bus. It decides which requests to send and which messages
 /// to trust.

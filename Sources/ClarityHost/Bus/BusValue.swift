@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// The value of a property, of a type that a condition can use.
 enum BusValue: Hashable, Sendable {

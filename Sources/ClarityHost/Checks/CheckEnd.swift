@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// How a question to a check ended.
 enum CheckEnd: Hashable {

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-public import ClaritySystem
+public import Platform
 import CLinux
 import Glibc
 import Synchronization

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Database
 
 /// Builds accounts from drafts: gives each its settings and jobs, and checks what accounts must not

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// An account of a job file: what differs from the file for one wearer.
 public struct AccountDeclaration: Hashable, Sendable {

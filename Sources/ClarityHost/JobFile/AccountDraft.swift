@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// An account as written in the job file or in a file of its own.
 struct AccountDraft: Sendable {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// A folder with a file for each account: `anna.yaml` declares the account `anna`.

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// A check that jobs may depend on, and how to run it.
 public struct CheckDeclaration: Hashable, Sendable {

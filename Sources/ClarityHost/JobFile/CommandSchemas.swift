@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 extension ValueSchema where Value == String {
     /// Reads a list of `NAME=VALUE` with unique names; the value joins the entries with U+0000.

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The keys that jobs and `defaults:` share, as written in the file.
 struct CommonDraft: Sendable {

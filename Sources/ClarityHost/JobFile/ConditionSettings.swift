@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The job file's settings for measuring this machine's conditions.
 public struct ConditionSettings: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `constraints:` as written in the file.
 struct ConstraintsDraft: Sendable {

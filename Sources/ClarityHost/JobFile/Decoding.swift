@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The environment in which a job file is read.
 struct DecodingContext: Sendable {

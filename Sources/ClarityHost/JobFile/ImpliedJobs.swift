@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The jobs that sections of a job file imply.
 struct ImpliedJobs {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Builds jobs from drafts: applies the file's and the engine's defaults, and checks rules that
 /// involve several keys.

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// A job as written in the file.
 struct JobDraft: Sendable {

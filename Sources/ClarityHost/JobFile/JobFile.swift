@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 public import Database
 
 /// The contents of a job file, checked and complete.

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Reads job files: parses YAML to a tree with positions, decodes the tree to drafts, and builds

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// The graph of jobs that start other jobs; checks ids and `then:` across the whole list.
 struct JobGraph {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Finds valid settings that can never take effect, or not as written.
 ///

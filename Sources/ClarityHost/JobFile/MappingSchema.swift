@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// The keys of one mapping; decodes it, and reports unknown keys with the nearest known one.
 ///

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Why the text of a scalar is not a value, in words that follow the key and the text.
 struct TextFault: Error {

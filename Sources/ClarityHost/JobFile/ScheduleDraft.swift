@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `schedule:` as written in the file.
 struct ScheduleDraft: Sendable {

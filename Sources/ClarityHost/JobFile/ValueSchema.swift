@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// How a value of a job file is written: the code that reads it, and a description as data.
 struct ValueSchema<Value: Sendable>: Sendable {

@@ -1,5 +1,5 @@
 import CLinux
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Checks that nobody but one user and root may write a file whose programs that user runs, as

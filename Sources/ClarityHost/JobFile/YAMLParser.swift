@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 import CYAML
 
 /// A node of a YAML document with its position.

@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// Translates a fault of libyaml for people who write job files, not parsers.
 ///

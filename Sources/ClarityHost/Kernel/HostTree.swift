@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 import Glibc
 
 /// A tree of small text files that the kernel provides: `/` itself, or a captured copy.

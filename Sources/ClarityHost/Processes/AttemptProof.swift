@@ -1,5 +1,5 @@
 public import ClarityScheduler
-public import ClaritySystem
+public import Platform
 import Glibc
 
 /// What the process of an attempt holds, so that nobody takes its run over before it has ended.

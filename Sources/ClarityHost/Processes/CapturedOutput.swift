@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Keeps the beginning and the end of a program's output, however long it is.
 ///

@@ -1,6 +1,6 @@
 import CLinux
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Glibc
 import Synchronization
 

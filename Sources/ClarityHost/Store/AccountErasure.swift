@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 import Database
 import Glibc
 

@@ -1,5 +1,5 @@
 import ClarityScheduler
-public import ClaritySystem
+public import Platform
 @preconcurrency import Glibc
 
 /// The locks of attempts, one each, in the folder `attempts` of a state directory.

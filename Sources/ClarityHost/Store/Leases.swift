@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Determines whether the leases in the store are held, lapsed or this process's own.

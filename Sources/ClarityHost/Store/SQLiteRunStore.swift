@@ -1,5 +1,5 @@
 public import ClarityScheduler
-public import ClaritySystem
+public import Platform
 import Database
 
 /// Stores runs in `history.db`, a SQLite file in WAL mode that any number of processes share.

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 public import JSON
 
 /// Converts conditions to and from the members of a JSON object.

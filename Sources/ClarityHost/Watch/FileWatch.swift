@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 // In a target that also imports C libraries, `timespec` belongs to this module of the toolchain.
 import SwiftOverlayShims

@@ -1,4 +1,4 @@
-import HTTPServing
+import Platform
 
 /// A parsed command line.
 enum Invocation: Sendable {

@@ -1,5 +1,5 @@
 import CMicroHTTPD
-import HTTPServing
+import Platform
 
 /// Serves the service on a socket, with libmicrohttpd and one thread.
 ///

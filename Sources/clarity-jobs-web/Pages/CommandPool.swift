@@ -1,5 +1,5 @@
 import ClarityHost
-import ClaritySystem
+import Platform
 import Synchronization
 import WebAPI
 

@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Synchronization
 import WebAPI
 

@@ -1,4 +1,4 @@
-import HTTPServing
+import Platform
 @preconcurrency import Glibc
 
 /// The names under which browsers may ask for the pages.

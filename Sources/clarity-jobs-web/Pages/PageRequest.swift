@@ -1,4 +1,4 @@
-import ClarityJobs
+import HealthStore
 
 /// What the pages' server takes from the head of a request.
 struct PageRequest {

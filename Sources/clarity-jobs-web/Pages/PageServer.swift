@@ -1,7 +1,6 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
-import HTTPServing
+import Platform
 import JSON
 import Synchronization
 import WebAPI

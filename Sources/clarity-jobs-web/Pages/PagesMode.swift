@@ -1,7 +1,6 @@
-import ClarityJobs
-import ClaritySystem
+import HealthStore
+import Platform
 @preconcurrency import Glibc
-import HTTPServing
 
 /// `clarity-jobs-web pages`: serves the web pages until a signal ends the server.
 struct PagesMode {

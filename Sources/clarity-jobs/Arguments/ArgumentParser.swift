@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// A command line that breaks the syntax; the message is one line for the user.
 struct UsageFault: Error, Equatable {

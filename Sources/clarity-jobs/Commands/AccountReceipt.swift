@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// What was deleted when an account was removed with its data: times and counts.

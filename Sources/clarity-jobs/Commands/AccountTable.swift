@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// A table of accounts: a CSV file (RFC 4180) whose first line names its columns.

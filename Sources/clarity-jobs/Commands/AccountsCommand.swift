@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityReports
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 import JSON
 

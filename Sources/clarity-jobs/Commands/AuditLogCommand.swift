@@ -1,8 +1,8 @@
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `audit log [--since SPAN]` and `audit log --verify`.
 struct AuditLogCommand {

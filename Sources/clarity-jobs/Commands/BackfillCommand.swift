@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `backfill JOB --from TIME [--to TIME]`: requests one run for each occurrence in a past range.

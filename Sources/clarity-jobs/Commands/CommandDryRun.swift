@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `dry-run` of a job of kind `command`: shows what the job would start, and starts nothing.

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `doctor`: shows this machine's conditions, their sources, and what is missing to know more.

@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `dry-run JOB`: shows what a job would send or delete, and changes nothing.
 struct DryRunCommand {

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `--all`: a command for each account of the job file in turn.
 struct EachAccount {

@@ -1,7 +1,7 @@
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// `export-data`: gives the records of the archive back, in the clear.

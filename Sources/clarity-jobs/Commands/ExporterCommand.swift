@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// `exporter`: serves metrics to Prometheus, in a program of its own.
 struct ExporterCommand {

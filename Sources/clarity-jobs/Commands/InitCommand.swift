@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// `init`: asks what it needs to know, checks each answer, and leaves a job file that works.

@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
-import ClarityReports
-import ClaritySystem
+import HealthStore
+import Reports
+import Platform
 
 /// `key rotate` and `key status`.
 struct KeyCommand {

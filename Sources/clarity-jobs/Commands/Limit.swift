@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 extension Composition {
     /// Returns the value of `--limit`, which must be in `range`; 20 by default.

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `list`: lists the jobs, when each runs next and what it waits for.

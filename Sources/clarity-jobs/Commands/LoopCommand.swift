@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `loop`: runs jobs as they fall due, until a signal tells it to drain.
 struct LoopCommand {

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `history missed [JOB]`: lists the occurrences that started no run of their own, latest first.

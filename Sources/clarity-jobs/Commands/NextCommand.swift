@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityReports
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `next [JOB...]`: lists the next occurrences of jobs, in order of time.

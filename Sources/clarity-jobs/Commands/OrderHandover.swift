@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Glibc
 
 /// Passes an order to the program that replaces this one, on its standard input.

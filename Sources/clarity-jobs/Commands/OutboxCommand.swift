@@ -1,9 +1,9 @@
-import ClarityContract
+import Backend
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Glibc
 
 /// `outbox` and its subcommands: shows what is in the outbox and where it came from, and performs a

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Makes one login after the other, as fast as the backend's limiter admits them.
 ///

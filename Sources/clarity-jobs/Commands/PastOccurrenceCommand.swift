@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `explain JOB --at TIME`: explains what happened to the last occurrence up to a time.

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `pause` and `resume`: stop jobs from starting for a while, and let them continue.

@@ -1,8 +1,8 @@
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Glibc
 
 /// `metrics`, `records`, `insights`, `analyses`, `profile`, `summary` and `archive`: show the data on

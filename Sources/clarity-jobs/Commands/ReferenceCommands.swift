@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `completion`, `manual` and `schema`: print what is generated from the declarations of commands

@@ -1,8 +1,8 @@
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `report`: writes a month as one page, in the clear.

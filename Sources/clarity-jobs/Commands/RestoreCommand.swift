@@ -1,9 +1,9 @@
-import ClarityContract
+import Backend
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `restore [BACKUP]`: restores damaged files, or the whole state from a named backup.
 struct RestoreCommand {

@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// `run [JOB...] [--due] [--force] [--ask]`: runs jobs now, in the given order, or everything that is
 /// due.

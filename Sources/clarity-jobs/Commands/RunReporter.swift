@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Synchronization
 
 /// Reports the progress of runs to the user.

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 // `simulate --accounts N`: what so many accounts come to on this machine.

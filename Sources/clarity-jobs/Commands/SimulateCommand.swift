@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `simulate [JOB...]`: shows the runs that there would be over a trace of conditions.

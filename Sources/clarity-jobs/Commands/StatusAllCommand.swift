@@ -1,8 +1,8 @@
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `status --all`: shows which accounts are up to date, by what the history knows of them.

@@ -1,8 +1,8 @@
 import ClarityHost
-import ClarityJobs
-import ClarityReports
+import HealthStore
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Database
 import JSON
 

@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Glibc
 
 /// `trace record`: writes the machine's conditions as they change, for use by `simulate`.

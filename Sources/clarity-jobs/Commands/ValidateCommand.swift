@@ -1,6 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import JSON
 
 /// `validate`: checks the job file, reports every fault in it, and warns of settings that can never

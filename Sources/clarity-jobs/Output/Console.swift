@@ -1,6 +1,6 @@
-import ClarityReports
+import Reports
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 import JSON
 import Synchronization

@@ -1,4 +1,4 @@
-import ClarityReports
+import Reports
 import ClarityScheduler
 import JSON
 

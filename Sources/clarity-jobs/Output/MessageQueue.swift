@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Writes a scheduler's lines on a thread of its own, so that a pipe that nobody reads, or a disk that

@@ -1,5 +1,5 @@
-import ClarityReports
-import ClaritySystem
+import Reports
+import Platform
 @preconcurrency import Glibc
 
 extension Console {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Synchronization
 
 /// Shows how far running attempts are, on one line of the terminal that is drawn again and again.

@@ -1,5 +1,5 @@
-import ClarityReports
-import ClaritySystem
+import Reports
+import Platform
 
 /// Rows under a heading, each column as wide as its widest cell.
 struct Table {

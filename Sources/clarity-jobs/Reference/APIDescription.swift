@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 import JSON
 import WebAPI
 

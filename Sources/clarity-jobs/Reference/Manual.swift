@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// The manual of clarity-jobs: a page for the program, one for each command, and one for the job
 /// file. Everything in it comes from the declarations that parse.

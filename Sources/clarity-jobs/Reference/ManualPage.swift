@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// A page of the manual in the language of man(7).
 ///

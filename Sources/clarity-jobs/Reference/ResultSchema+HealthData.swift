@@ -1,4 +1,4 @@
-import ClarityJobs
+import HealthStore
 
 // The results of the commands that read the health data.
 

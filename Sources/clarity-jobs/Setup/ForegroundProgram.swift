@@ -1,5 +1,5 @@
 import CLinux
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Starts programs that use the terminal of this one.

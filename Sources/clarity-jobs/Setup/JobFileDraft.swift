@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// A job file that has no name yet: it disappears with this process unless it is published.

@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 
 /// What `init` asks, and the job file that follows from it.
 struct SetupAnswers: Equatable {

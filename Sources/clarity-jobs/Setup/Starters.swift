@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Installs what starts the jobs of one user, without root.

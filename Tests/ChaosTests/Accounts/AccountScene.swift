@@ -5,7 +5,7 @@ import Database
 import Synchronization
 import Testing
 
-@testable import ClarityJobs
+@testable import HealthStore
 
 /// Wearers that share a job file, a machine and a backend. Each has a login and an export.
 ///

@@ -1,13 +1,11 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import ClarityTestSupport
 import Testing
 
-@testable import ClarityContract
-@testable import ClarityClient
-@testable import ClarityTransport
-@testable import ClarityWorkers
+@testable import Backend
+@testable import ClarityJobs
 
 @Suite("A backend that answers anything", .timeLimit(.minutes(20)))
 struct AnswerTableTests {

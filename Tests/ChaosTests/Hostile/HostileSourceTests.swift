@@ -1,11 +1,11 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
 import Testing
 
-@testable import ClaritySources
+@testable import Import
 
 @Suite("Sources that somebody made to do harm", .timeLimit(.minutes(20)))
 struct HostileSourceTests {

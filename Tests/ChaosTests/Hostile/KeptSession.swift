@@ -1,8 +1,8 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
 import Synchronization
 
-@testable import ClarityClient
+@testable import Backend
 
 /// A session store in memory that refuses nothing.
 final class KeptSession: SessionStore {

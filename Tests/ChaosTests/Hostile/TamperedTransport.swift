@@ -1,8 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import ClarityContract
-@testable import ClarityTransport
+@testable import Backend
 
 /// A transport to a backend in this process that can tamper with the answers to one call.
 final class TamperedTransport: HTTPTransport {

@@ -1,5 +1,5 @@
 @testable import ClarityHost
-@testable import ClarityJobs
+@testable import HealthStore
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc

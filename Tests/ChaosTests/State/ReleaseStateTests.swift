@@ -1,4 +1,4 @@
-@testable import ClarityJobs
+@testable import HealthStore
 import ClarityScheduler
 import ClarityTestSupport
 import Database

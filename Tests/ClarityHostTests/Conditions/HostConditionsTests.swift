@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import ClarityTestSupport
 import Glibc
 import Testing

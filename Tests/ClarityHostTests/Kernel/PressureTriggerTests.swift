@@ -1,5 +1,5 @@
 @testable import ClarityHost
-import ClaritySystem
+import Platform
 import ClarityTestSupport
 import Glibc
 

@@ -1,4 +1,4 @@
-import ClarityJobs
+import HealthStore
 @testable import ClarityScheduler
 import Testing
 

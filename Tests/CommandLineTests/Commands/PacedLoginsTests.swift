@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Testing
 
 @testable import clarity_jobs
@@ -26,7 +26,7 @@ import Testing
             return .ended(.done)
         }
 
-        func run(_ count: Int) throws -> ClaritySystem.ExitStatus {
+        func run(_ count: Int) throws -> Platform.ExitStatus {
             try PacedLogins(count: count, wait: { self.now += $0 }, say: { self.lines.append($0) })
                 .run { number throws(CommandFailure) in login(number) }
         }
@@ -61,7 +61,7 @@ import Testing
 
     @Test func `a refused password does not stop the others, and an interruption does`() throws {
         var tried: [Int] = []
-        let ends = [ClaritySystem.ExitStatus.done, .credential, .done, .interrupted, .done]
+        let ends = [Platform.ExitStatus.done, .credential, .done, .interrupted, .done]
 
         let status = try PacedLogins(count: ends.count, wait: { _ in }, say: { _ in })
             .run { number throws(CommandFailure) in

@@ -1,6 +1,6 @@
 @testable import clarity_jobs
 
-import ClarityReports
+import Reports
 import ClarityScheduler
 import Testing
 

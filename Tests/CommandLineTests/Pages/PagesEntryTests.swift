@@ -1,4 +1,4 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
 import ClarityTestSupport
 import Glibc

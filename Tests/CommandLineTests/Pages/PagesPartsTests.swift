@@ -1,7 +1,6 @@
-import ClaritySystem
+import Platform
 import ClarityTestSupport
 import Foundation
-import HTTPServing
 import JSON
 @testable import ProgramTestSupport
 import Synchronization

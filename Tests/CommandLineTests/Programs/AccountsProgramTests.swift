@@ -4,7 +4,7 @@ import Glibc
 @testable import ProgramTestSupport
 import Testing
 
-@testable import ClarityJobs
+@testable import HealthStore
 
 /// The accounts of a job file, through the built programs: a family's and a study's ways.
 @Suite("accounts", .timeLimit(.minutes(5)))

@@ -1,5 +1,5 @@
 import ClarityScheduler
-@testable import ClaritySystem
+@testable import Platform
 import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport

@@ -1,6 +1,6 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing

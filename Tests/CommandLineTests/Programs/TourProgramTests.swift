@@ -1,5 +1,5 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport

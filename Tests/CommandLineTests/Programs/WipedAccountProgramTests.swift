@@ -4,7 +4,7 @@ import Glibc
 @testable import ProgramTestSupport
 import Testing
 
-@testable import ClarityJobs
+@testable import HealthStore
 @testable import ClarityScheduler
 
 /// What stays of an account after `accounts remove --wipe`, in files and in PostgreSQL.

@@ -1,4 +1,4 @@
-import ClaritySystem
+import Platform
 import Testing
 
 @testable import clarity_jobs

@@ -1,4 +1,4 @@
-import HTTPServing
+import Platform
 import Testing
 
 @testable import clarity_jobs_sandbox

@@ -1,4 +1,4 @@
-import HTTPServing
+import Platform
 import JSON
 import Testing
 

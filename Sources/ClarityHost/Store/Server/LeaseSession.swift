@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Database
 @preconcurrency import Glibc
 import Synchronization

@@ -1,6 +1,6 @@
 import CLinux
 import ClarityScheduler
-import ClaritySystem
+import Platform
 @preconcurrency import Glibc
 
 /// Until when a server leaves its runs to this process for certain, in memory that the keepers of its

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 import Synchronization
 
 /// Shows whether the thread on which a loop decides still comes round.

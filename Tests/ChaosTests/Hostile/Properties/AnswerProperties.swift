@@ -1,11 +1,9 @@
-@testable import ClarityContract
-@testable import ClarityJobs
+@testable import Backend
+@testable import HealthStore
 
-import ClarityReports
+import Reports
 import ClarityScheduler
-@testable import ClarityClient
-@testable import ClarityTransport
-@testable import ClarityWorkers
+@testable import ClarityJobs
 import JSON
 
 /// Checks that any answer of a backend becomes a value within bounds or a typed error, and that its

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-@testable import ClaritySources
+@testable import Import
 
 /// Checks that an archive is read to its end or to where it breaks, within the limit, whatever its
 /// headers say.

@@ -1,6 +1,6 @@
-import ClarityJobs
+import HealthStore
 
-@testable import ClaritySources
+@testable import Import
 
 /// A digest of a scanner's events (FNV-1a), and the number of records among them.
 final class EventDigest: Equatable {

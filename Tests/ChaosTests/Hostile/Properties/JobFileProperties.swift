@@ -1,7 +1,7 @@
 import ClarityHost
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Checks that any bytes are a job file whose jobs can be planned, or have faults with positions
 /// inside them.

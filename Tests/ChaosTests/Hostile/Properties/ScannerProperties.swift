@@ -1,7 +1,7 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
 
-@testable import ClaritySources
+@testable import Import
 
 /// Checks what must hold for every text of an export, however damaged it is.
 enum ScannerProperties {

@@ -1,5 +1,5 @@
 import ClarityScheduler
-import ClaritySystem
+import Platform
 
 /// Checks that an expression of a job file names ascending instants or is refused, and that the
 /// search for the next instant ends.

@@ -1,11 +1,10 @@
-import ClarityJobs
+import HealthStore
 import ClarityScheduler
 import Glibc
 import JSON
 
-@testable import ClarityContract
-@testable import ClarityClient
-@testable import ClaritySources
+@testable import Backend
+@testable import Import
 
 /// Checks files of samples that other programs write: each record is a sample that can be queued
 /// and sent, or is counted with a reason.

@@ -1,0 +1,99 @@
+import HealthStore
+
+extension Dialect {
+    /// The contract of the product's founding documents.
+    public static let blueprint = Dialect(
+        name: "blueprint",
+        greeting: .nothing,
+        routes: [
+            .register: Route(
+                .post, "/auth/register", isAuthorized: false,
+                [.email, .password, .firstName, .lastName, .termsAccepted, .privacyPolicyAccepted],
+                optional: [.phoneNumber]),
+            .login: Route(
+                .post, "/auth/login", isAuthorized: false, [.email, .password, .rememberMe],
+                isRepeatable: true),
+            // The access token has expired by now; the refresh token in the body is proof enough.
+            .refresh: Route(
+                .post, "/auth/refresh", isAuthorized: false, [.refreshToken], isRepeatable: true),
+            .logout: Route(.post, "/auth/logout", [.refreshToken], isRepeatable: true),
+            .me: Route(.get, "/auth/me"),
+            .verifyEmail: Route(.post, "/auth/verify-email", [.code], isRepeatable: true),
+            .uploadSamples: Route(.post, "/healthkit_upload"),
+            .samplesStatus: Route(.get, "/healthkit_upload/status/{id}"),
+            // The backend keeps each metric id once, so a repeated request adds nothing.
+            .uploadMetrics: Route(.post, "/health-data/upload", isRepeatable: true),
+            .metricsStatus: Route(.get, "/health-data/processing/{id}"),
+            .healthData: Route(.get, "/health-data"),
+            .analyseSteps: Route(.post, "/pat/analyze-step-data"),
+            .analyseActigraphy: Route(.post, "/pat/analyze"),
+            .analysis: Route(.get, "/pat/analysis/{id}"),
+            .actigraphyHealth: Route(.get, "/pat/health", isAuthorized: false),
+            .generateInsight: Route(.post, "/insights/generate"),
+            .insight: Route(.get, "/insights/{id}"),
+            .insightHistory: Route(.get, "/insights/history/{id}"),
+            .insightStatus: Route(.get, "/insights/status"),
+            .serviceHealth: Route(.get, "/health", isAuthorized: false, mustExist: false),
+        ],
+        endpoints: [
+            .metrics: UploadEndpoint(
+                call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(blueprintFields),
+                samplesPerRequest: 100,
+                requestBytes: 1024 * 1024, isIdempotent: true,
+                takesFuture: false, wholeProgress: 100),
+            .samples: UploadEndpoint(
+                call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
+                samplesPerRequest: 1000,
+                requestBytes: 1024 * 1024, isIdempotent: false,
+                takesFuture: false, wholeProgress: 1),
+        ],
+        standardRoute: .metrics,
+        paging: .cursor,
+        lowersUserIDs: false,
+        passwordRule: PasswordRule(length: 8, needsKinds: true),
+        analysisLimits: AnalysisLimits(
+            steps: 1...10_080, points: 1...10_080, hours: 1...168, metadata: 50),
+        analysisForm: .steps,
+        insightNumbers: nil,
+        givesInsightsInFull: true,
+        refusalOfTokenIsCertain: true,
+        refusalOfUploadIsCertain: true,
+        meanings: [
+            Meaning([.register], 409, .any, .error(.accountExists)),
+            Meaning([.verifyEmail], 400, .code("invalid_code"), .error(.codeRefused)),
+        ])
+
+    /// Body temperature and blood glucose have fields, but no metric type to go with them.
+    private static var blueprintFields: [SampleKind: UploadEndpoint.Field] {
+        typealias Field = UploadEndpoint.Field
+        let biometric = UploadEndpoint.Payload("biometric_data")
+        let activity = UploadEndpoint.Payload("activity_data")
+        let mind = UploadEndpoint.Payload("mental_health_data", timestamp: "timestamp")
+        return [
+            .heartRate: Field("heart_rate", biometric, "heart_rate", in: [30...220]),
+            .heartRateVariability: Field(
+                "heart_rate_variability", biometric, "heart_rate_variability"),
+            .bloodPressure: Field(
+                "blood_pressure", biometric, "blood_pressure_systolic",
+                "blood_pressure_diastolic", isWhole: true),
+            .oxygenSaturation: Field("blood_oxygen", biometric, "oxygen_saturation"),
+            .respiratoryRate: Field("respiratory_rate", biometric, "respiratory_rate"),
+            .steps: Field("activity_level", activity, "steps", isWhole: true),
+            .distance: Field("activity_level", activity, "distance"),
+            .activeEnergy: Field("activity_level", activity, "active_energy"),
+            .exerciseMinutes: Field("activity_level", activity, "exercise_minutes", isWhole: true),
+            .flightsClimbed: Field("activity_level", activity, "flights_climbed", isWhole: true),
+            .vo2Max: Field("activity_level", activity, "vo2_max"),
+            .restingHeartRate: Field("activity_level", activity, "resting_heart_rate"),
+            .meditationMinutes: Field("mood_assessment", mind, "meditation_minutes", isWhole: true),
+            .sleep: Field(
+                "sleep_analysis", UploadEndpoint.Payload("sleep_data"), in: [1...1440]),
+            .activity: Field("activity_level", activity),
+            .mood: Field("mood_assessment", mind),
+            .stress: Field("stress_indicators", mind),
+            .cognitive: Field("cognitive_metrics", mind),
+            // No payload has this type's name; the contract's client puts it with the body's values.
+            .environmental: Field("environmental", biometric),
+        ]
+    }
+}

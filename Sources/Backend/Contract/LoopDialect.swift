@@ -1,0 +1,199 @@
+import HealthStore
+
+extension Dialect {
+    /// The contract of the deployed backend, as measured.
+    public static let loop = Dialect(
+        name: "loop",
+        greeting: .service("authentication"),
+        routes: [
+            .register: Route(
+                .post, "/auth/register", isAuthorized: false, [.email, .password],
+                optional: [.displayName], window: .seconds(3600)),
+            // Never repeated automatically: a refusal counts towards the lock of the account, even
+            // one that an outage of the backend causes.
+            .login: Route(
+                .post, "/auth/login", isAuthorized: false, [.email, .password, .rememberMe],
+                window: .seconds(60)),
+            // The backend would take a token in the header for the refresh token. It does not
+            // replace the refresh token.
+            .refresh: Route(
+                .post, "/auth/refresh", isAuthorized: false, [.refreshToken], isRepeatable: true),
+            .logout: Route(.post, "/auth/logout", [.refreshToken], isRepeatable: true),
+            .me: Route(.get, "/auth/me"),
+            .updateMe: Route(.put, "/auth/me", optional: [.displayName, .email]),
+            .verifyEmail: Route(
+                .post, "/auth/confirm-email", isAuthorized: false, [.email, .code],
+                isRepeatable: true),
+            .resendVerification: Route(
+                .post, "/auth/resend-confirmation", isAuthorized: false, [.email]),
+            .forgotPassword: Route(.post, "/auth/forgot-password", isAuthorized: false, [.email]),
+            .resetPassword: Route(
+                .post, "/auth/reset-password", isAuthorized: false, [.email, .code, .newPassword]),
+            .uploadSamples: Route(.post, "/healthkit"),
+            .samplesStatus: Route(.get, "/healthkit/status/{id}"),
+            .uploadMetrics: Route(.post, "/health-data", window: .seconds(3600)),
+            .metricsStatus: Route(.get, "/health-data/processing/{id}"),
+            .healthData: Route(.get, "/health-data"),
+            .deleteHealthData: Route(.delete, "/health-data/{id}"),
+            .analyseSteps: Route(.post, "/pat/step-analysis", window: .seconds(3600)),
+            .analyseActigraphy: Route(.post, "/pat/analysis"),
+            .analysis: Route(.get, "/pat/analysis/{id}"),
+            .actigraphyHealth: Route(.get, "/pat/health"),
+            .generateInsight: Route(.post, "/insights"),
+            .insight: Route(.get, "/insights/{id}"),
+            .insightHistory: Route(.get, "/insights/history/{id}"),
+            // The deployed backend takes the last part of this path for an insight's id.
+            .insightStatus: Route(.get, "/insights/status", mustExist: false),
+            .serviceHealth: Route(.get, "/health", isAuthorized: false),
+        ],
+        endpoints: [
+            // The backend keeps only the last metric of each type in a request, and reports all of
+            // them as accepted.
+            .metrics: UploadEndpoint(
+                call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(loopFields),
+                samplesPerRequest: 1000, perType: 1,
+                requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
+                takesFuture: true,
+                // Read from the stored upload; nothing ever changes it.
+                storageProof: .status("received")),
+            // The backend answers after it has stored the upload. Its status is the same for every
+            // id, also for one that never existed.
+            .samples: UploadEndpoint(
+                call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
+                samplesPerRequest: 1000,
+                requestBytes: 5 * 1024 * 1024, isIdempotent: false,
+                takesFuture: true, storageProof: .acceptance),
+        ],
+        standardRoute: .samples,
+        paging: .offset,
+        lowersUserIDs: true,
+        passwordRule: PasswordRule(length: 8, needsKinds: false),
+        analysisLimits: AnalysisLimits(
+            steps: 1...20_160, points: 1...20_160, hours: 1...168, metadata: 50),
+        // The backend answers 500 to every analysis of steps.
+        analysisForm: .actigraphy,
+        insightNumbers: [
+            "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score",
+            "total_sleep_time", "wake_after_sleep_onset", "sleep_onset_latency",
+        ],
+        // The path exists, but answers 404 to every id.
+        givesInsightsInFull: false,
+        // The keys to check the token with may have been unreachable.
+        refusalOfTokenIsCertain: false,
+        // The backend answers 400 when its data store fails, before or after it has stored an
+        // upload.
+        refusalOfUploadIsCertain: false,
+        meanings: loopMeanings,
+        knownFaults: [metricsFault, listFault])
+
+    private static var metricsFault: KnownFault {
+        KnownFault(
+            subject: "route `metrics`",
+            words:
+                "as measured, it answers 500 to every upload of metrics; uploads of samples, the "
+                + "default, work")
+    }
+
+    private static var listFault: KnownFault {
+        KnownFault(
+            subject: "list of metrics",
+            words: "as measured, it is always empty; uploads, insights and the profile work")
+    }
+
+    private static var insightsFault: KnownFault {
+        KnownFault(
+            subject: "insights",
+            words: "it shows neither their state nor a single one (404); their history works")
+    }
+
+    /// Four of the five metric types that the backend accepts. Sleep is missing: the backend
+    /// answers 500 to every upload with a night. If that were repaired, it would refuse a night
+    /// with more than 30 minutes awake.
+    private static var loopFields: [SampleKind: UploadEndpoint.Field] {
+        typealias Field = UploadEndpoint.Field
+        let biometric = UploadEndpoint.Payload("biometric_data")
+        let activity = UploadEndpoint.Payload("activity_data")
+        let mind = UploadEndpoint.Payload("mental_health_data", timestamp: "timestamp")
+        return [
+            .heartRate: Field("heart_rate", biometric, "heart_rate", in: [30...300]),
+            .bloodPressure: Field(
+                "blood_pressure", biometric, "blood_pressure_systolic",
+                "blood_pressure_diastolic", in: [70...250, 40...150], isWhole: true),
+            .steps: Field("activity_level", activity, "steps", in: [0...100_000], isWhole: true),
+            .distance: Field("activity_level", activity, "distance", in: [0...100]),
+            .activeEnergy: Field("activity_level", activity, "active_energy", in: [0...5000]),
+            .exerciseMinutes: Field(
+                "activity_level", activity, "exercise_minutes", in: [0...1440], isWhole: true),
+            .flightsClimbed: Field(
+                "activity_level", activity, "flights_climbed", in: [0...500], isWhole: true),
+            .vo2Max: Field("activity_level", activity, "vo2_max", in: [10...80]),
+            .restingHeartRate: Field(
+                "activity_level", activity, "resting_heart_rate", in: [30...120]),
+            .meditationMinutes: Field(
+                "mood_assessment", mind, "meditation_minutes", in: [0...480], isWhole: true),
+            .activity: Field("activity_level", activity),
+            .mood: Field("mood_assessment", mind),
+        ]
+    }
+
+    /// The true meanings of the deployed backend's answers.
+    ///
+    /// Its 400 may be an outage, and so may its 401 to a login. Its 500 may be an expired token.
+    /// Often only the beginning of the text tells them apart; the comparison keeps nothing of the
+    /// text.
+    private static var loopMeanings: [Meaning] {
+        let uploads: Set<APICall> = [.uploadMetrics, .uploadSamples]
+        let analyses: Set<APICall> = [.analyseSteps, .analyseActigraphy]
+        let mails: Set<APICall> = [
+            .verifyEmail, .resendVerification, .forgotPassword, .resetPassword,
+        ]
+        return [
+            // The limiter crashes at each upload, but so may anything else.
+            Meaning(
+                [.uploadMetrics], 500, .plain("Internal Server Error"),
+                .error(.knownFault(metricsFault, status: 500))),
+            Meaning(
+                [.insightStatus], 404, .any, .error(.knownFault(insightsFault, status: 404))),
+            // The backend's storage is unreachable or throttled; the upload may be stored.
+            Meaning(
+                [.uploadMetrics], 400,
+                .opening("Health data processing failed: Health data processing failed: "), .outage
+            ),
+            Meaning(
+                [.uploadMetrics], 400, .opening("Health data processing failed: Failed to "),
+                .outage),
+            Meaning(nil, 400, .opening("Failed to "), .outage),
+            // The backend answers this before it looks at the content.
+            Meaning(
+                uploads, 400, .opening("There was an error parsing the body"),
+                .error(.rejected(status: 400))),
+            // A type that is not accepted, or a missing payload. The answer does not say which
+            // metric is at fault.
+            Meaning(
+                [.uploadMetrics], 400,
+                .opening("Health data processing failed: Health data validation failed"), .refusal),
+            // An id that is unknown, removed, another user's or expired has no status of its own.
+            Meaning([.metricsStatus], 400, .opening("Processing job "), .error(.notFound)),
+            // The backend refuses a login in the same words when its user directory is unreachable.
+            Meaning([.login], 401, .any, .error(.loginUnclear)),
+            Meaning([.login], 403, .code("email_not_verified"), .error(.emailNotVerified)),
+            Meaning(
+                [.login], 429, .code("account_locked"),
+                .error(.accountLocked(for: .seconds(15 * 60)))),
+            // An expired token and an outage look alike.
+            Meaning([.refresh], 500, .code("refresh_error"), .error(.renewalUnclear)),
+            Meaning([.register], 403, .code("self_signup_disabled"), .error(.signupClosed)),
+            Meaning([.register], 409, .any, .error(.accountExists)),
+            Meaning(
+                [.register, .resetPassword], 400, .opening("[INVALID_CREDENTIALS]"),
+                .error(.passwordRefused(nil))),
+            Meaning(mails, 400, .code("invalid_code"), .error(.codeRefused)),
+            Meaning(mails, 404, .code("user_not_found"), .error(.noSuchUser)),
+            // A firewall in front of the backend answers in HTML.
+            Meaning(nil, 403, .notJSON, .error(.blocked)),
+            Meaning(analyses, 500, .opening("Analysis failed"), .error(.analysisFailed)),
+            // An upload of another user's samples; the client sends only its own user's.
+            Meaning(uploads, 403, .any, .error(.forbidden)),
+        ]
+    }
+}

@@ -1,0 +1,168 @@
+import CCurl
+import ClarityScheduler
+
+/// The settings that all requests of a transport share.
+struct CurlSetup: Sendable {
+    var userAgent: String
+    var limits: CurlTransport.Limits
+    var trust: CurlTransport.Trust
+}
+
+/// One request in progress, with everything that libcurl holds addresses of.
+///
+/// Used by the loop's thread only.
+final class CurlExchange {
+    /// Bodies up to this size are copied and sent in one piece with the head; larger ones are read
+    /// while they are sent.
+    private static let largestCopy = 64 * 1024
+
+    let job: CurlJob
+    let easy: EasyHandle
+    private let stall: Duration
+    private let fields: HeaderList
+    private let transfer: CurlTransfer
+    private let sender: CurlSender?
+    private var moved = 0
+    private var lastMove: ContinuousClock.Instant?
+
+    /// Sets up `easy` for `job`.
+    ///
+    /// - Throws: `TransportError.refused` if the request must not be sent.
+    init(_ job: CurlJob, _ easy: EasyHandle, _ setup: CurlSetup) throws(TransportError) {
+        let request = job.request
+        let destination = try Destination(request.url)
+        self.job = job
+        self.easy = easy
+        stall = setup.limits.stall
+        fields = try HeaderList(
+            request.headers + [HTTPHeader("User-Agent", .plain(setup.userAgent))])
+        transfer = CurlTransfer(
+            largestBody: setup.limits.answerBytes, largestHead: setup.limits.headBytes)
+        sender = CurlExchange.body(of: request).map { CurlSender($0) }
+        // Clears every option, including addresses of the last request's objects; keeps TLS
+        // sessions.
+        try easy.reset()
+        try easy.secure(for: destination, floor: Int(CURL_SSLVERSION_TLSv1_3))
+        try configure(setup, destination)
+        if request.isOnce {
+            try easy.set(CURLOPT_FRESH_CONNECT, 1)
+            try easy.set(CURLOPT_FORBID_REUSE, 1)
+        }
+        try easy.set(CURLOPT_URL, request.url)
+        try configureBody(of: request)
+        try easy.send(fields)
+        try easy.receive(into: transfer)
+    }
+
+    private static func body(of request: HTTPRequest) -> RequestBody? {
+        if let stream = request.stream { return stream }
+        guard let body = request.body, body.count > largestCopy else { return nil }
+        return RequestBody(count: body.count) { offset, buffer in
+            buffer.copyBytes(from: body[offset..<(offset + buffer.count)])
+            return buffer.count
+        }
+    }
+
+    private func configure(
+        _ setup: CurlSetup, _ destination: Destination
+    ) throws(TransportError) {
+        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(setup.limits.connect.milliseconds))
+        try easy.set(CURLOPT_TIMEOUT_MS, Int(setup.limits.total.milliseconds))
+        try easy.set(CURLOPT_MAXFILESIZE_LARGE, size: setup.limits.answerBytes)
+        try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip")
+        if destination.isSecure {
+            try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+            // A second request waits to learn whether it can share the first one's connection.
+            try easy.set(CURLOPT_PIPEWAIT, 1)
+        }
+        if let authorities = setup.trust.authorities {
+            try easy.set(CURLOPT_CAINFO, authorities)
+            // Otherwise libcurl would also trust the system's folder of certificates.
+            try easy.set(CURLOPT_CAPATH, nil)
+        }
+        if let pins = setup.trust.pins { try easy.set(CURLOPT_PINNEDPUBLICKEY, pins.text) }
+    }
+
+    private func configureBody(of request: HTTPRequest) throws(TransportError) {
+        if let sender {
+            try easy.post(from: sender)
+        } else if request.method == .post || request.body != nil {
+            try easy.post(request.body ?? [])
+        }
+        // The methods that libcurl chooses by itself need no option.
+        if request.method != .post, sender != nil || request.body != nil || request.method != .get {
+            try easy.set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+        }
+    }
+
+    /// Returns how long the request may go on from `now` without transferring a byte; `nil` before
+    /// there is a connection, which has a limit of its own.
+    func patience(_ now: ContinuousClock.Instant) -> Duration? {
+        guard easy.isConnected else { return nil }
+        let total = transfer.received + easy.uploadedBytes
+        if total != moved || lastMove == nil {
+            moved = total
+            lastMove = now
+        }
+        return stall - (now - (lastMove ?? now))
+    }
+
+    /// Returns the result of the transfer, from libcurl's `code` and what was received.
+    func result(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
+        Result { () throws(TransportError) in
+            if let excess = transfer.excess { throw excess }
+            if sender?.hasFailed == true { throw .bodyUnreadable }
+            guard code == CURLE_OK else { throw TransportError(easy.verdict(code, transfer)) }
+            return HTTPResponse(
+                status: try easy.status(), headers: transfer.headers, body: transfer.body)
+        }
+    }
+}
+
+/// The header fields of a request, in libcurl's form.
+struct HeaderList: ~Copyable {
+    private(set) var pointer: UnsafeMutablePointer<curl_slist>?
+
+    /// Checks `headers` and adds them in their order.
+    ///
+    /// - Throws: `TransportError.refused` for a name that is not a token of RFC 9110, and for a
+    ///   value that is empty or holds a control character: a line break would begin another field.
+    init(_ headers: [HTTPHeader]) throws(TransportError) {
+        pointer = nil
+        for header in headers {
+            guard HeaderList.isName(header.name) else {
+                throw .refused("a header's name is no HTTP token")
+            }
+            guard HeaderList.isValue(header.text) else {
+                throw .refused("the header `\(header.name)` is empty or holds a control character")
+            }
+            try append("\(header.name): \(header.text)")
+        }
+        // A name without a value removes the field. Otherwise libcurl would wait a second for
+        // permission to send a larger body, even from servers that do not know this field.
+        try append("Expect:")
+    }
+
+    deinit { curl_slist_free_all(pointer) }
+
+    private mutating func append(_ line: String) throws(TransportError) {
+        guard let longer = curl_slist_append(pointer, line) else {
+            throw .library(code: Int(CURLE_OUT_OF_MEMORY.rawValue))
+        }
+        pointer = longer
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        !name.isEmpty
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+
+    private static func isValue(_ value: String) -> Bool {
+        !value.isEmpty && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+    }
+}

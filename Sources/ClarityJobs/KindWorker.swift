@@ -1,0 +1,219 @@
+import Backend
+import HealthStore
+import Reports
+public import ClarityScheduler
+import Import
+import Platform
+
+/// Does the work of one kind of job.
+///
+/// It works in steps that each leave the store consistent, and calls `checkTime` between them.
+protocol KindWorker: Sendable {
+    /// The options of the kind.
+    associatedtype Options: DeclaredOptions
+
+    /// Whether the work may change what `AccountFacts` says; true unless a kind says otherwise.
+    var changesHealthData: Bool { get }
+
+    /// Works until nothing is left to do, or until it is warned that its time ends.
+    ///
+    /// - Throws: the errors that `outcome(of:)` has a row for; any other error is a fault of this
+    ///   program.
+    func run(_ options: Options, _ context: WorkContext) async throws -> Outcome
+}
+
+extension KindWorker {
+    var changesHealthData: Bool { true }
+
+    fileprivate func run(_ context: WorkContext) async throws -> Outcome {
+        try await run(Options(context.order.options), context)
+    }
+}
+
+/// Returns the worker of a kind; `nil` for a kind that is not in `clarityCatalogue`.
+func kindWorker(for kind: JobKind) -> (any KindWorker)? {
+    switch kind.rawValue {
+    case "refresh": RefreshWorker()
+    case "bulk-upload": BulkUploadWorker()
+    case "processing-status": ProcessingStatusWorker()
+    case "insight-history": InsightHistoryWorker()
+    case "pat-analysis": PatAnalysisWorker()
+    case "insight-generate": InsightGenerateWorker()
+    case "cleanup": CleanupWorker()
+    case "audit-upload": AuditUploadWorker()
+    case "export-data": ExportDataWorker()
+    default: nil
+    }
+}
+
+/// Runs one attempt of the order's kind to its outcome; never throws.
+func work(_ context: WorkContext) async -> Outcome {
+    guard let worker = kindWorker(for: context.order.kind) else {
+        return .failure(
+            Failure(.configuration, "there is no worker for the kind `\(context.order.kind)`"))
+    }
+    do {
+        return try await worker.run(context).forReport
+    } catch let error as APIError where error.ruling.course == .endSession {
+        return context.awaitingLogin(after: error)
+    } catch HealthStoreError.loggedOut {
+        return context.awaitingLogin(after: .notLoggedIn)
+    } catch {
+        return outcome(of: error)
+    }
+}
+
+extension WorkContext {
+    /// Returns the outcome of work that needs a session and has none.
+    fileprivate func awaitingLogin(after error: APIError) -> Outcome {
+        // A dry run returns the error as it is: its store is a copy that gets no login.
+        guard !isRehearsal else { return error.outcome }
+        let reason =
+            error == .notLoggedIn
+            ? "waits for a login; run `clarity-jobs auth login`"
+            : "waits for a login: \(error.ruling.sentence)"
+        // By this category the planner lets the next occurrence try the renewal again.
+        let failure = Failure(error.mayBeOutage ? .unreachable : .credential, reason)
+        do throws(HealthStoreError) {
+            return switch try store.sessions.awaitLogin(at: clock.now) {
+            case .begun: .awaits(.login, failure)
+            // The next attempt has a session.
+            case .over: .retry(after: nil, failure)
+            case .unnoticed: .snooze(after: SessionRecord.Trouble.lastingSpan, failure)
+            }
+        } catch {
+            return outcome(of: error)
+        }
+    }
+}
+
+extension APIError {
+    /// Whether an outage may be the cause, although the error asks for a login.
+    fileprivate var mayBeOutage: Bool { if case .renewalRefused = self { true } else { false } }
+}
+
+/// Returns what an error means for an attempt, in words that a report can hold. This is the only
+/// table of these outcomes.
+public func outcome(of error: any Error) -> Outcome {
+    ruling(on: error).forReport
+}
+
+private func ruling(on error: any Error) -> Outcome {
+    switch error {
+    case let error as APIError: error.outcome
+    case let error as HealthStoreError:
+        error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
+    case let error as SourceError: .failure(error.failure)
+    case RecordExport.Fault.store(let error): ruling(on: error)
+    case let error as RecordExport.Fault: error.outcome
+    case let failure as Failure: .failure(failure)
+    case let later as SendLater: later.outcome
+    case is WorkStopped:
+        .retry(after: nil, Failure(.work, "its time ended before everything was done"))
+    // The text of an unknown error could contain anything.
+    default: .failure(Failure(.internalFault, "unexpected error of type `\(type(of: error))`"))
+    }
+}
+
+extension Outcome {
+    var forReport: Outcome { worded(\.forReport) }
+
+    /// Returns the outcome with its reason in other words.
+    func worded(_ words: (String) -> String) -> Outcome {
+        func worded(_ failure: Failure) -> Failure {
+            Failure(failure.category, words(failure.reason))
+        }
+        return switch self {
+        case .success: self
+        case .retry(let after, let failure): .retry(after: after, worded(failure))
+        case .snooze(let after, let failure): .snooze(after: after, worded(failure))
+        case .awaits(let need, let failure): .awaits(need, worded(failure))
+        case .failure(let failure): .failure(worded(failure))
+        }
+    }
+}
+
+extension SourceError {
+    /// The error as a worker's failure. Errors that a person can fix are configuration failures.
+    var failure: Failure {
+        switch self {
+        case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
+            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge, .otherTimeZone, .symbolicLink,
+            .hardLink:
+            Failure(.configuration, description)
+        case .empty, .damaged: Failure(.work, description)
+        case .unreadable: Failure(.disk, description)
+        }
+    }
+}
+
+/// Everything that one attempt works with.
+struct WorkContext: Sendable {
+    let order: AttemptOrder
+    let store: HealthStore
+    let client: APIClient
+    /// The client's transport, for requests to servers other than the backend.
+    let transport: any HTTPTransport
+    let clock: any WallClock
+    /// The time zones that sources can name.
+    var zones = SourceZones(environment: [:])
+    /// When the attempt began, on the monotonic clock.
+    let startedAt: Duration
+    /// Reports to the scheduler how the work goes.
+    let report: @Sendable (AttemptReport) -> Void
+    /// Whether the work was warned that its time ends.
+    let isEnding: @Sendable () -> Bool
+    /// Whether this is a dry run: nothing is sent, and the store is a private copy.
+    var isRehearsal = false
+
+    /// Ends the work at a point where it can be resumed.
+    ///
+    /// - Throws: `WorkStopped` once the work was warned that its time ends.
+    func checkTime() throws(WorkStopped) {
+        if isEnding() { throw WorkStopped() }
+    }
+
+    /// Reports what holds now of the health data, if the kind may have changed it.
+    ///
+    /// Every attempt reports all facts, since they replace those of other kinds.
+    func reportFacts() {
+        guard kindWorker(for: order.kind)?.changesHealthData == true else { return }
+        do {
+            let goals = try FreshnessGoal.all(order.options)
+            for fact in try store.accountFacts(for: goals, now: clock.now).reported {
+                report(.fact(fact))
+            }
+        } catch {
+            // The former facts stay, with their time. The outcome says what is wrong.
+        }
+    }
+
+    /// Reports something for people.
+    func note(_ text: String) { report(.note(text.forReport)) }
+}
+
+/// The work was warned that its time ends, and left the rest for later.
+struct WorkStopped: Error {}
+
+/// Counts that are reported as they grow.
+struct WorkCounts {
+    private var tally = Tally()
+    private let report: @Sendable (AttemptReport) -> Void
+
+    init(_ context: WorkContext) { report = context.report }
+
+    subscript(name: String) -> Int64 { tally[name] }
+
+    /// Adds to a count. The first time it also reports a 0, so that zeros are visible.
+    mutating func add(_ amount: some BinaryInteger, to name: String) {
+        let isNew = !tally.names.contains(name)
+        guard amount != 0 || isNew else { return }
+        tally[name] += Int64(amount)
+        report(.count(name: name, tally[name]))
+    }
+
+    /// Adds to several counts, in order.
+    mutating func add(_ amounts: KeyValuePairs<String, Int64>) {
+        for (name, amount) in amounts { add(amount, to: name) }
+    }
+}

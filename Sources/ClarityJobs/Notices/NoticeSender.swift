@@ -1,0 +1,162 @@
+import Backend
+import HealthStore
+import ClarityScheduler
+
+/// Why a message did not arrive, or may not have.
+struct NoticeSendError: Error {
+    var failure: Failure
+    /// Whether the target may have the message in spite of the error.
+    var mayHaveArrived = false
+}
+
+/// Sends messages to targets.
+struct NoticeSender: Sendable {
+    let transport: any HTTPTransport
+    let secrets: NoticeSecrets
+    let clock: any WallClock
+    /// The program that takes mails, as sendmail(8) does.
+    var mailProgram = "/usr/sbin/sendmail"
+    /// The variables that programs must not see.
+    let hidden: Set<String>
+
+    /// Sends a message.
+    ///
+    /// - Throws: `NoticeSendError` unless the target took the message.
+    func send(
+        _ message: NoticeMessage, to target: NoticeTarget
+    ) async throws(NoticeSendError) {
+        switch target.way {
+        case .ntfy(let ntfy):
+            var headers = [
+                HTTPHeader("Title", .plain(message.title)),
+                HTTPHeader("Tags", .plain(message.isGood ? "white_check_mark" : "warning")),
+            ]
+            if ntfy.secret != nil {
+                let token = try secret(of: target).reveal()
+                headers.append(HTTPHeader("Authorization", .secret(Secret("Bearer \(token)"))))
+            }
+            try await post(
+                ntfy.url, headers, Array(message.text(upTo: target.mostBytes).utf8), target)
+        case .webhook(let webhook):
+            let body = message.json(upTo: target.mostBytes)
+            let time = "\(clock.now.millisecondsSince1970 / 1000)"
+            let key = Array(try secret(of: target).reveal().utf8)
+            let signature: String
+            do throws(MasterKeyError) {
+                signature = try MessageSignature.hmacSHA256(
+                    of: Array("\(time).".utf8) + body, key: key)
+            } catch {
+                throw NoticeSendError(failure: Failure(.internalFault, error.description))
+            }
+            let headers = [
+                HTTPHeader("Content-Type", .plain("application/json")),
+                HTTPHeader("Clarity-Signature", .plain("t=\(time),v1=\(signature)")),
+            ]
+            try await post(webhook.url, headers, body, target)
+        case .mail(let mail): try send(message, by: mail, target)
+        case .command(let command):
+            try pass(message.json(upTo: target.mostBytes), to: command.words, of: target)
+        case .healthchecks:
+            try await ping("/log", message.text(upTo: target.mostBytes), target)
+        }
+    }
+
+    /// Pings a check: `/start`, an empty text for success, `/fail` or `/log`, with a text that the
+    /// check keeps. Does nothing for other targets.
+    func ping(
+        _ signal: String, _ text: String, _ target: NoticeTarget
+    ) async throws(NoticeSendError) {
+        guard case .healthchecks = target.way else { return }
+        // The signal is the last part of the path (https://healthchecks.io/docs/http_api/). Behind a
+        // query or a fragment it would not count, and a failure would be a success.
+        let address = try secret(of: target).reveal().prefix { $0 != "#" }
+        let path = address.prefix { $0 != "?" }
+        try await post(
+            path.withoutSlashAtEnd + signal + address.dropFirst(path.count), [],
+            Array(text.utf8), target)
+    }
+
+    private func secret(of target: NoticeTarget) throws(NoticeSendError) -> Secret {
+        do throws(Failure) {
+            return try secrets.secret(named: target.secretName ?? "")
+        } catch {
+            throw NoticeSendError(
+                failure: Failure(error.category, "target `\(target.name)`: \(error.reason)"))
+        }
+    }
+
+    private func post(
+        _ url: String, _ headers: [HTTPHeader], _ body: [UInt8], _ target: NoticeTarget
+    ) async throws(NoticeSendError) {
+        var request = HTTPRequest(.post, url, headers: headers, body: body)
+        request.isOnce = true
+        let response: HTTPResponse
+        do throws(TransportError) {
+            response = try await transport.send(request)
+        } catch {
+            throw NoticeSendError(error, target)
+        }
+        guard !(200...299).contains(response.status) else { return }
+        // A server that answers with an error has not taken the message.
+        throw NoticeSendError(
+            failure: NoticeSender.failure(response.status, "target `\(target.name)`"))
+    }
+
+    private static func failure(_ status: Int, _ name: String) -> Failure {
+        switch status {
+        case 401, 403: Failure(.credential, "\(name) answers \(status)")
+        // The target may take the same message later.
+        case 408, 425, 429, 500...: Failure(.unreachable, "\(name) answers \(status)")
+        default: Failure(.configuration, "\(name) refuses the message (status \(status))")
+        }
+    }
+
+    private func send(
+        _ message: NoticeMessage, by mail: MailTarget, _ target: NoticeTarget
+    ) throws(NoticeSendError) {
+        var lines = [
+            "To: \(mail.recipient)", "Subject: \(message.title)", "Date: \(clock.now.mailDate)",
+            "Auto-Submitted: auto-generated", "MIME-Version: 1.0",
+            "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit",
+        ]
+        if let sender = mail.sender { lines.insert("From: \(sender)", at: 0) }
+        let text = lines.joined(separator: "\n") + "\n\n" + message.text(upTo: target.mostBytes)
+        try pass(Array(text.utf8), to: [mailProgram, "-t", "-oi"], of: target)
+    }
+
+    private func pass(
+        _ input: [UInt8], to words: [String], of target: NoticeTarget
+    ) throws(NoticeSendError) {
+        let (end, wasTaken) = NoticeProgram(words: words, hidden: hidden).run(input)
+        if end == .exited(0) { return }
+        throw NoticeSendError(
+            failure: Failure(.work, "the program of target `\(target.name)` \(end.text)"),
+            // It may have sent the message before it failed; not if a shell did not find it.
+            mayHaveArrived: wasTaken && ![.exited(126), .exited(127)].contains(end))
+    }
+}
+
+extension NoticeSendError {
+    fileprivate init(_ error: TransportError, _ target: NoticeTarget) {
+        let name = "target `\(target.name)`"
+        switch error {
+        case .refused(let why):
+            let reason = why.replacing("the backend's", with: "its")
+            self.init(failure: Failure(.configuration, "\(name) cannot be asked: \(reason)"))
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
+            self.init(
+                failure: Failure(
+                    .configuration, "\(name) has no certificate or TLS that is trusted"))
+        case .library(let code):
+            self.init(failure: Failure(.internalFault, "libcurl failed (\(code))"))
+        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
+            self.init(failure: Failure(.unreachable, "\(name) cannot be reached"))
+        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
+            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
+            self.init(
+                failure: Failure(.unreachable, "\(name) gave no whole answer"), mayHaveArrived: true
+            )
+        }
+    }
+}

@@ -1,0 +1,176 @@
+public import ClarityScheduler
+import Platform
+import Database
+
+/// The source of a new master key.
+public enum NewKey: Hashable, Sendable {
+    /// clarity-jobs makes the key; it becomes `master.key` in the state directory. For an account with
+    /// a key of its own, it becomes that key, and the given key that wraps it stays.
+    case made
+    /// A file made by a person: 32 bytes, or 64 hex digits.
+    case file(String)
+    /// An environment variable with the key in hex.
+    case variable(String)
+}
+
+/// The result of a master key rotation.
+public struct KeyRotationReport: Hashable, Sendable {
+    /// The number of rows and audit entries that now use the new key.
+    public var rows: Int64
+    /// The number of values that did not decrypt before the rotation and still do not.
+    public var damaged: Int64
+    /// When the interrupted rotation began that this call finished; `nil` if there was none.
+    public var resumedFrom: Instant?
+    /// Where the user must put the new key, in words; `nil` if nothing is left to do.
+    public var placeToFill: String?
+}
+
+/// Rotates the master key: encrypts everything again that the former key encrypts, and hashes every
+/// keyed hash once more.
+///
+/// It works in portions of one transaction each, and records its progress in the same transaction.
+/// So it can be killed at any instant, and the next call finishes it. The new key is on disk before
+/// the first row is encrypted with it. The former key is removed once it decrypts no row and no
+/// page of the write-ahead log. No other process uses the health data meanwhile (`StoreLock`).
+public struct KeyRotation {
+    /// The instants after which a kill leaves a new state behind; for tests.
+    enum Step: Hashable, Sendable {
+        case keyKept, begun, portion, rowsDone, logEmptied, keyPlaced
+    }
+
+    private let file: HealthFile
+    private let environment: [String: String]
+    private let keys: RotationKeys
+    private let actor: AuditActor
+    private let clock: any WallClock
+    /// The number of rows encrypted again in one transaction.
+    var portion = 1000
+    /// How long to wait for other processes.
+    var patience = StoreLock.patience
+    /// Called after each step is on disk.
+    var after: (Step) throws -> Void = { _ in }
+    /// Called after each portion with the number of rows done so far.
+    public var progress: (Int64) -> Void = { _ in }
+
+    /// Prepares a rotation of a state directory's key.
+    ///
+    /// - Parameter environment: the environment for opening the store, with the variable that holds
+    ///   the new key.
+    public init(
+        stateDirectory: String, environment: [String: String], to newKey: NewKey,
+        actor: AuditActor, clock: any WallClock
+    ) {
+        file = HealthFile(in: stateDirectory)
+        keys = RotationKeys(
+            file: file,
+            source: MasterKeySource(stateDirectory: stateDirectory, environment: environment),
+            newKey: newKey)
+        self.environment = environment
+        self.actor = actor
+        self.clock = clock
+    }
+
+    /// Rotates the key, or finishes an interrupted rotation.
+    ///
+    /// - Throws: `rotation` if a precondition is missing, before any row changes key;
+    ///   `rotation(.logInUse)` if all rows have changed key and only the write-ahead log is left;
+    ///   and the errors of opening the store.
+    public func run() throws(HealthStoreError) -> KeyRotationReport {
+        guard file.isKept else { throw .rotation(.nothingKept, path: file.path) }
+        try file.check()
+        let first = try keys.present()
+        // During a rotation the key is either the former or the new one; its record decides which.
+        try KeyCheck(file, environment).require(first.key, allowsRotation: true)
+        let lock = try StoreLock.alone(of: file, patience: patience)
+        defer { withExtendedLifetime(lock) {} }
+        // Read again: another process may have rotated the key while this one waited.
+        let present = try keys.present()
+        do {
+            return try rotate(from: present.key, in: present.place, lock)
+        } catch let error as SealingError where error.table == "canary" {
+            throw .wrongKey(path: file.path)
+        } catch {
+            throw HealthStore.described(error, file.path)
+        }
+    }
+
+    private func rotate(
+        from key: MasterKey, in place: MasterKeySource.Place?, _ lock: StoreLock
+    ) throws -> KeyRotationReport {
+        let connection = try FileConnection(path: file.path, access: .readWrite)
+        let keyID = try key.identifier()
+        try HealthFilePlace.prepare(connection) { _ in
+            try HealthBackup.makeBeforeMigration(of: file.path, keyID: keyID)
+        }
+        // Overwrites the old content of rows instead of only freeing it.
+        try connection.execute("PRAGMA secure_delete = ON")
+        var resumedFrom: Instant?
+        var state: RotationState
+        let next: MasterKey
+        if let found = try RotationState(connection) {
+            (state, resumedFrom) = (found, found.begunAt)
+            next = try keys.resumed(found, present: key)
+        } else {
+            let former = try Canary.sealer(key, connection)
+            // Checked now, because the note is authenticated with the former key.
+            try Audit.noteBreak(connection, former, lock)
+            try FormUpgrade(connection: connection, sealer: former).run(actor: actor, at: clock.now)
+            next = try keys.fresh(instead: key, in: place)
+            try after(.keyKept)
+            state = RotationState(
+                begunAt: clock.now,
+                proof: try former.followed(by: next).seal([], for: RotationState.proofRow),
+                isNewInFile: keys.isNewInFile,
+                wasFormerInFile: place == .file(path: keys.source.path))
+            try connection.transaction { try state.write(connection) }
+            try after(.begun)
+        }
+        if state.phase == .rows {
+            let former: Sealer
+            do {
+                former = try Canary.sealer(key, connection)
+            } catch is SealingError where resumedFrom != nil {
+                throw HealthStoreError.rotation(.formerKeyNeeded, path: file.path)
+            }
+            let resealing = Resealing(
+                connection: connection, former: former, next: try former.followed(by: next),
+                portion: portion)
+            while try resealing.work(&state) {
+                progress(state.rows)
+                try after(.portion)
+            }
+            try resealing.finish(&state, actor: actor, at: clock.now)
+            try after(.rowsDone)
+        }
+        try emptyLog(connection)
+        try after(.logEmptied)
+        try keys.putInPlace(state, next)
+        try after(.keyPlaced)
+        try connection.transaction { try RotationState.remove(connection) }
+        return KeyRotationReport(
+            rows: state.rows, damaged: state.damaged, resumedFrom: resumedFrom,
+            placeToFill: try keys.placeToFill(place))
+    }
+
+    // MARK: The end
+
+    /// Checkpoints and truncates the write-ahead log: its pages hold values that the former key
+    /// decrypts.
+    private func emptyLog(_ connection: Connection) throws {
+        let isHeld = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
+        guard isHeld == 0 else {
+            throw HealthStoreError.rotation(.logInUse, path: file.path)
+        }
+    }
+}
+
+extension MasterKeySource.Place: CustomStringConvertible {
+    /// The place in words: the credential `...`, the variable `...`, the file `...`.
+    var description: String {
+        switch self {
+        case .credential(let path): "the credential `\(path)`"
+        case .variable(let name): "the variable `\(name)`"
+        case .file(let path): "the file `\(path)`"
+        }
+    }
+}

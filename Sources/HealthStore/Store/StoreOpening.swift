@@ -1,0 +1,196 @@
+public import ClarityScheduler
+public import Platform
+import Database
+
+/// Everything that is checked before a store is opened for writing: who owns the files, which key
+/// there is, and whether the key fits.
+///
+/// Until all of this is certain, no byte of the state directory changes; access to the folder and
+/// its files is only taken away from others.
+struct StoreOpening {
+    let file: HealthFile
+    let key: MasterKey
+    /// Held while the store is used.
+    let lock: StoreLock
+
+    /// Whether the rows of an earlier release were encrypted again.
+    private(set) var wasUpgraded = false
+
+    /// Runs all checks. It upgrades a file of an earlier release while nobody else uses the file.
+    ///
+    /// - Parameter patience: how long to wait for other processes that use a file of an earlier
+    ///   release.
+    /// - Throws: what `HealthStore.init` throws.
+    init(
+        _ directory: String, _ environment: [String: String], actor: AuditActor,
+        clock: any WallClock, patience: Duration = FormUpgrade.patience
+    ) throws(HealthStoreError) {
+        var opening: StoreOpening? = try StoreOpening(directory, environment, patience)
+        var wasUpgraded = false
+        if let file = opening?.file, try FormUpgrade.isOwed(by: file) {
+            // The shared lock is released, because nobody can hold the lock alone beside it.
+            opening = nil
+            let alone = try FormUpgrade.alone(with: file, patience)
+            let key = try HealthStore.key(of: file, environment)
+            try KeyCheck(file, environment).require(key)
+            wasUpgraded = try HealthStore(
+                in: HealthFilePlace(file.path, lock: alone), key: key, actor: actor, clock: clock
+            ).wasUpgraded
+        }
+        if let opening {
+            self = opening
+        } else {
+            try self.init(directory, environment, patience)
+        }
+        self.wasUpgraded = wasUpgraded
+    }
+
+    private init(
+        _ directory: String, _ environment: [String: String], _ patience: Duration
+    ) throws(HealthStoreError) {
+        file = HealthFile(in: directory)
+        _ = try HealthStore.describing(file.path) { try StateDirectory(path: directory) }
+        try file.check()
+        let known = try FormUpgrade.share(of: file, patience)
+        // Checked again, because a restore may have been cut short while this process waited.
+        try file.requireWhole()
+        let first = try HealthStore.key(of: file, environment)
+        try KeyCheck(file, environment).require(first)
+        try file.make()
+        if let known {
+            (lock, key) = (known, first)
+            return
+        }
+        guard let made = try StoreLock.share(of: file, makesFile: true) else {
+            throw .rotating(path: file.path)
+        }
+        lock = made
+        // Read again, because the key may have been changed before there was a lock.
+        key = try HealthStore.key(of: file, environment)
+    }
+}
+
+/// Checks whether a key is a file's key, without leaving a trace in the file or beside it.
+struct KeyCheck {
+    /// What a file's canary says about a key.
+    private enum Answer {
+        case opens
+        /// The canary was encrypted with another key; a change of keys may be the reason.
+        case otherwise(isRotation: Bool)
+        /// There is no canary, or the file is not ours: opening it reports that.
+        case unknown
+    }
+
+    private let file: HealthFile
+    private let drafts: String
+
+    init(_ file: HealthFile, _ environment: [String: String]) {
+        self.file = file
+        drafts = temporaryFolder(environment)
+    }
+
+    /// Checks that a key is the file's key.
+    ///
+    /// - Parameter allowsRotation: whether the check also passes if a change of keys was cut short,
+    ///   so that the key may be the former or the new one.
+    /// - Throws: `wrongKey` if it is not; `rotationUnfinished` if the reason may be that a change
+    ///   of keys was cut short; `database` if the file cannot be copied.
+    func require(_ key: MasterKey, allowsRotation: Bool = false) throws(HealthStoreError) {
+        guard file.exists else { return }
+        let sealer = try HealthStore.describing(file.path) { try Sealer(key) }
+        var answer = inFile(sealer)
+        if case .opens = answer { return }
+        // What the file says may be out of date while there is a log.
+        if file.hasLog { answer = try inCopy(sealer) }
+        switch answer {
+        case .opens, .unknown: return
+        case .otherwise(isRotation: true) where allowsRotation: return
+        case .otherwise(isRotation: true): throw .rotationUnfinished(path: file.path)
+        case .otherwise(isRotation: false): throw .wrongKey(path: file.path)
+        }
+    }
+
+    /// Reads the file as it is, without its log.
+    private func inFile(_ sealer: Sealer) -> Answer {
+        do throws(DatabaseError) {
+            return answer(try FileConnection(path: file.path, access: .immutable), sealer)
+        } catch {
+            // Opening the file in the ordinary way reports the error.
+            return .unknown
+        }
+    }
+
+    private func inCopy(_ sealer: Sealer) throws(HealthStoreError) -> Answer {
+        try HealthStore.describing(file.path) {
+            let copy = try FileConnection(path: "")
+            try DatabaseCopy(path: file.path, drafts: drafts).copy(into: copy)
+            return answer(copy, sealer)
+        }
+    }
+
+    private func answer(_ connection: Connection, _ sealer: Sealer) -> Answer {
+        switch Canary.state(connection, sealer) {
+        case .none: .unknown
+        case .sound, .earlier, .damaged: .opens
+        case .otherwise: .otherwise(isRotation: isRotating(connection))
+        }
+    }
+
+    private func isRotating(_ connection: Connection) -> Bool {
+        do {
+            return try RotationState(connection) != nil
+        } catch {
+            // A file of an earlier version has no record of a change of the key.
+            return false
+        }
+    }
+}
+
+/// Returns the folder for temporary files, whose content stays encrypted.
+func temporaryFolder(_ environment: [String: String]) -> String {
+    environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+}
+
+// A store for rehearsals: it starts as a copy of the real one and vanishes with its last reference.
+
+extension HealthStore {
+    /// Opens a private copy of a state directory's store, or an empty store if there is none.
+    ///
+    /// Nothing in the state directory changes, appears or vanishes, including the files beside the
+    /// database. If there is neither a store nor a key, the copy gets a key of its own.
+    ///
+    /// - Parameter environment: as for opening the store. `TMPDIR`, or `/tmp` by default, is where
+    ///   files may lie for a moment, in a folder of mode 0700 and still encrypted.
+    /// - Throws: what opening the store throws.
+    public static func rehearsal(
+        of stateDirectory: String, environment: [String: String],
+        clock: any WallClock = SystemClock()
+    ) throws(HealthStoreError) -> HealthStore {
+        if let (server, account) = try ServerAccount.named(in: environment) {
+            let (place, key) = try HealthStore.place(
+                of: account, at: server, stateDirectory, environment)
+            return try HealthStore(
+                in: place.rehearsal(), key: key, actor: AuditActor(), clock: clock)
+        }
+        let file = HealthFile(in: stateDirectory)
+        try file.check()
+        // Held until the copy is made, so that nobody changes the key in the meantime.
+        let lock = try StoreLock.share(of: file, makesFile: false)
+        defer { withExtendedLifetime(lock) {} }
+        let key = try HealthStore.key(of: file, environment) {
+            _ throws(MasterKeyError) in try .random()
+        }
+        let isThere = file.exists
+        let place = HealthCopyPlace(original: HealthFilePlace(file.path, lock: nil)) {
+            let copy = try FileConnection(path: "")
+            if isThere {
+                let drafts = temporaryFolder(environment)
+                try DatabaseCopy(path: file.path, drafts: drafts).copy(into: copy)
+            }
+            return copy
+        } isLocked: { number in
+            try StoreLock.isLocked(byte: number, of: file)
+        }
+        return try HealthStore(in: place, key: key, actor: AuditActor(), clock: clock)
+    }
+}

@@ -1,0 +1,207 @@
+import HealthStore
+import ClarityScheduler
+
+/// An Apple Health export: the zip archive that the phone makes, the folder in it, or its xml file.
+///
+/// The export is read as a stream, and nothing is written to disk. Memory is bounded: about 1 MiB,
+/// plus the longest tag, some 15 MB for 65,536 blood pressures and some 15 MB for ten years of days
+/// and nights. Measurements come in the order of the text, which may hold the same sample more than
+/// once. Blood pressures, days and nights come last, because their parts are spread over the text.
+struct AppleHealthExport: Sendable {
+    /// The file or folder.
+    let path: String
+    /// The instant after which no sample can have begun.
+    let now: Instant
+    /// How days and nights are made.
+    var rules = FoldingRules()
+    /// The earliest start of a wanted sample; `nil` means any.
+    var since: Instant?
+    /// The months that an earlier reading brought.
+    var known = KnownMonths()
+    /// Where links in `path` are followed.
+    var links = SourcePlace.Links.followed
+
+    /// The file or folder.
+    private var root: SourcePlace { SourcePlace(path, links) }
+
+    /// The file that is read: the export in the folder, otherwise `path` itself, whatever it is.
+    var place: SourcePlace {
+        do throws(SourceError) { return try ExportSource.file(at: root) } catch { return root }
+    }
+
+    /// Passes each sample to `each` and returns the report of all records.
+    ///
+    /// A source that breaks off (a truncated archive, a wrong checksum) is not an error: everything
+    /// read before counts, and `SourceReport.brokeAt` says where it broke off.
+    ///
+    /// - Parameters:
+    ///   - progress: Called after each piece of 256 KiB or less.
+    ///   - each: Called for each sample.
+    /// - Throws: `SourceError` if there is nothing to read; the errors of `progress` and `each`,
+    ///   which stop the reading.
+    func read(progress: ProgressHandler? = nil, _ each: SampleHandler) throws -> SourceReport {
+        var reading = ExportReading(
+            source: try ExportSource.open(root),
+            mapper: RecordMapper(
+                now: now, rules: rules,
+                collector: ArchiveCollector(key: known.key, known: .months(known.months))),
+            progress: progress)
+        var report = try reading.run(each)
+        try addRoutes(to: &report, progress)
+        return report
+    }
+
+    /// Makes the fingerprints of the records, and nothing else.
+    ///
+    /// - Parameter key: the key of the fingerprints.
+    /// - Returns: `nil` if the source breaks off.
+    /// - Throws: as `read`.
+    func lookThrough(_ key: [UInt8], progress: ProgressHandler?) throws -> ArchiveCollector? {
+        var reading = ExportReading(
+            source: try ExportSource.open(root),
+            mapper: ExportArchiving(ArchiveCollector(key: key, known: .all)), progress: progress)
+        var report = try reading.run { _, _ in }
+        try addRoutes(to: &report, progress)
+        return report.brokeAt == nil ? report.records : nil
+    }
+
+    /// Adds the points of the routes beside the text to the archive's records. They are read after
+    /// the text, which says whether there are any.
+    private func addRoutes(to report: inout SourceReport, _ progress: ProgressHandler?) throws {
+        guard report.brokeAt == nil, let records = report.records,
+            report.attachments[Attachments.workoutRoutes.rawValue] != nil
+        else { return }
+        report.records = nil
+        var archiving = RecordArchiving(records)
+        let done = SourceProgress(
+            bytesRead: report.bytesRead, bytesTotal: report.bytesRead,
+            recordsRead: report.recordsRead)
+        try RouteFiles(place: root).forEach { name, text in
+            try progress?(done)
+            let refused = text.map { text in
+                RoutePoint.forEach(in: text) { point in
+                    archiving.add(point.record(of: name))
+                    report.elements[RoutePoint.type, default: 0] += 1
+                }
+            }
+            if let refused, refused > 0 {
+                report.elementsRefused[RoutePoint.type, default: 0] += refused
+            } else if refused == nil {
+                report.elementsRefused["\(ExportElement.workoutRoute.name)", default: 0] += 1
+            }
+        }
+        report.records = archiving.collector
+    }
+}
+
+/// The longest tag that is read: 16 MiB.
+let longestTag = 16 << 20
+
+/// Feeds a scanner from a source, through one window of memory.
+///
+/// The window has 256 KiB and grows only for a longer tag, up to `tagLimit`; a tag that is still
+/// longer is skipped.
+struct ExportReading<Mapper: ExportHandler> {
+    private let source: any ByteSource
+    private let tagLimit: Int
+    private let progress: ProgressHandler?
+    private var scanner: ExportScanner<Mapper>
+    private var window: ByteWindow
+    private var bytesRead: Int64 = 0
+
+    init(
+        source: any ByteSource, mapper: Mapper, windowSize: Int = 1 << 18,
+        tagLimit: Int = longestTag, progress: ProgressHandler? = nil
+    ) {
+        self.source = source
+        self.tagLimit = tagLimit
+        self.progress = progress
+        scanner = ExportScanner(mapper: mapper)
+        window = ByteWindow(capacity: min(windowSize, tagLimit))
+    }
+
+    /// Reads to the end of the source, or to where it breaks off.
+    ///
+    /// - Throws: the errors of `progress` and `each`, unchanged, and nothing else.
+    mutating func run(_ each: SampleHandler) throws -> SourceReport {
+        var broken: ByteSourceBreak?
+        var unfinished = 0
+        reading: while true {
+            do throws(ByteSourceBreak) {
+                let count = try source.read(into: window.free)
+                guard count > 0 else { break reading }
+                window.append(count)
+                bytesRead += Int64(count)
+            } catch {
+                broken = error
+                break reading
+            }
+            try progress?(
+                SourceProgress(
+                    bytesRead: bytesRead, bytesTotal: source.total, recordsRead: scanner.records))
+            // An unfinished tag is lexed from its beginning, so wait until it has doubled.
+            // Otherwise a long tag in small pieces would cost the square of its length.
+            guard window.isFull || window.bytes.count >= 2 * unfinished else { continue }
+            window.remove(try scanner.consume(window.bytes, each))
+            unfinished = window.bytes.count
+            if window.isFull, !window.grow(upTo: tagLimit) {
+                try scanner.abandonTag(window.bytes, each)
+                window.remove(window.bytes.count)
+            }
+        }
+        window.remove(try scanner.consume(window.bytes, each))
+        var report = try scanner.finish(
+            rest: window.bytes.count, isBroken: broken != nil, each)
+        report.attachments = source.attachments
+        if let broken {
+            report.brokeAt = SourceBreak(
+                byteOffset: bytesRead, reason: broken.reason, isOfDisk: broken.isOfDisk)
+        }
+        return report
+    }
+}
+
+/// The piece of the text that is in memory: filled at its end, consumed at its front.
+final class ByteWindow {
+    private var storage: UnsafeMutableRawBufferPointer
+    private var count = 0
+
+    init(capacity: Int) {
+        storage = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit { storage.deallocate() }
+
+    /// The bytes that were read and not yet consumed; valid until the window changes.
+    var bytes: Bytes {
+        Bytes(start: storage.baseAddress?.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+
+    /// The room behind `bytes`.
+    var free: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: storage[count...])
+    }
+
+    var isFull: Bool { count == storage.count }
+
+    /// Counts `added` bytes of `free` as read.
+    func append(_ added: Int) { count += added }
+
+    /// Removes the first `consumed` bytes and moves the rest to the front.
+    func remove(_ consumed: Int) {
+        guard consumed > 0, let base = storage.baseAddress else { return }
+        count -= consumed
+        base.copyMemory(from: base + consumed, byteCount: count)
+    }
+
+    /// Doubles the room, to at most `limit`; returns `false` if it already has that size.
+    func grow(upTo limit: Int) -> Bool {
+        guard storage.count < limit else { return false }
+        let larger = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: min(storage.count * 2, limit), alignment: 16)
+        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+        storage.deallocate()
+        storage = larger
+        return true
+    }
+}

@@ -1,0 +1,238 @@
+import HealthStore
+import ClarityScheduler
+import JSON
+
+/// Makes one record for the archive of each workout, correlation, summary of a day, hearing test,
+/// prescription and clinical record, and of each element that nobody knows, with everything inside
+/// it.
+///
+/// What every record has stands in columns. The other attributes and the metadata are its metadata,
+/// and so are the elements inside it: a list of JSON objects for each name, such as `WorkoutEvent`.
+/// Dates inside are written in UTC: another export of the same workout writes them with another
+/// offset, and it would seem to be another workout.
+struct ElementArchiving {
+    private struct Open {
+        let element: ExportElement
+        let name: String
+        var attributes: [JSON.Member] = []
+        var metadata: [JSON.Member] = []
+        /// The elements inside that have ended, by name.
+        var parts: [(name: String, objects: [JSON])] = []
+
+        /// As a part of another element.
+        var object: JSON {
+            let entries: [JSON.Member] =
+                metadata.isEmpty ? [] : [.init(name: "MetadataEntry", value: .object(metadata))]
+            return .object(attributes + entries + lists)
+        }
+
+        var lists: [JSON.Member] {
+            parts.map { JSON.Member(name: $0.name, value: .array($0.objects)) }
+        }
+
+        mutating func add(_ object: JSON, named name: String) {
+            if let index = parts.firstIndex(where: { $0.name == name }) {
+                parts[index].objects.append(object)
+            } else {
+                parts.append((name, [object]))
+            }
+        }
+    }
+
+    /// The longest text that is kept of an element: 1 MiB, of which no workout has a tenth.
+    private static let longest = 1 << 20
+    /// Exports nest three deep.
+    private static let deepest = 8
+
+    /// The open elements, the outermost first.
+    private var open: [Open] = []
+    /// The outermost one's columns.
+    private var columns: Columns?
+    /// The bytes of text in the open elements.
+    private var size = 0
+    /// Elements that are not kept, because they have no date or are too long, by name.
+    private(set) var refused: [String: Int64] = [:]
+    /// How many of those are elements that nobody knows.
+    private(set) var unknownRefused: Int64 = 0
+
+    var isOpen: Bool { !open.isEmpty }
+
+    /// Begins an element inside the open ones, or one of those that become a record.
+    mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+        guard isOpen || element.isArchived, open.count < ElementArchiving.deepest else { return }
+        let name =
+            element == .other
+            ? ExportElement.printable(attributes.elementName(in: bytes)) : "\(element.name)"
+        // A file that never closes an element must not fill the memory with empty ones either.
+        if element == .other { size += name.utf8.count + 16 }
+        var begun = Open(element: element, name: name)
+        let columns = isOpen ? self.columns : Columns(element, name, bytes, attributes)
+        for (name, value) in attributes.attributes {
+            let name = Reference.text(bytes.slice(name))
+            if isOpen || columns?.names.contains(name) != true {
+                begun.attributes.append(member(name, bytes.slice(value)))
+            }
+        }
+        self.columns = columns
+        open.append(begun)
+    }
+
+    /// Adds a record inside a correlation. The top level repeats it, with its metadata and device.
+    mutating func addRecord(_ bytes: Bytes, _ fields: RecordFields) {
+        guard isOpen else { return }
+        let parts: [(RecordFields.Field, ByteRange)] = [
+            (.type, fields.type), (.unit, fields.unit), (.value, fields.value),
+            (.start, fields.start), (.end, fields.end),
+        ]
+        let members = parts.filter { fields.has($0.0) }
+            .map { member("\($0.0.name)", bytes.slice($0.1)) }
+        open[open.count - 1].add(.object(members), named: "\(ExportElement.record.name)")
+    }
+
+    mutating func addMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        guard isOpen else { return }
+        let key = Reference.text(bytes.slice(key))
+        open[open.count - 1].metadata.append(member(key, bytes.slice(value)))
+    }
+
+    /// Ends the innermost open element of this name, and what is open inside it. Returns the record
+    /// if it is the outermost one.
+    mutating func end(_ element: ExportElement) -> UnplacedRecord? {
+        guard let index = open.lastIndex(where: { $0.element == element }) else { return nil }
+        return end(downTo: index)
+    }
+
+    /// Ends what is open.
+    mutating func endAll() -> UnplacedRecord? { isOpen ? end(downTo: 0) : nil }
+
+    private mutating func end(downTo index: Int) -> UnplacedRecord? {
+        while open.count > max(index, 1), let inner = open.popLast() {
+            guard size <= ElementArchiving.longest else { continue }
+            open[open.count - 1].add(inner.object, named: inner.name)
+        }
+        guard index == 0, let outermost = open.popLast() else { return nil }
+        defer { size = 0 }
+        guard let columns, size <= ElementArchiving.longest else {
+            let limit = ExportElement.allCases.count + ExportElement.mostUnknown
+            refused.add(
+                to: outermost.name, atMost: limit, else: "\(ExportElement.other.name)")
+            unknownRefused += outermost.element == .other ? 1 : 0
+            return nil
+        }
+        return UnplacedRecord(
+            type: columns.type, record: columns.record, origin: columns.origin,
+            value: columns.value, isUnknown: outermost.element == .other,
+            members: outermost.attributes + outermost.metadata + outermost.lists)
+    }
+
+    private mutating func member(_ name: String, _ value: Bytes) -> JSON.Member {
+        size += name.utf8.count + value.count
+        // A file that never closes an element must not fill the memory.
+        guard size <= ElementArchiving.longest else { return JSON.Member(name: name, value: .null) }
+        let isDate = name == "date" || name.hasSuffix("Date")
+        if isDate, let date = Reference.decoded(value, HealthKitDate.init) {
+            let instant = Instant(secondsSince1970: date.seconds)
+            return JSON.Member(name: name, value: .string("\(instant)"))
+        }
+        let text = Reference.text(value)
+        return JSON.Member(
+            name: name,
+            value: .string(name == "device" ? RecordArchiving.withoutPointer(text) : text))
+    }
+}
+
+/// A record whose texts are in no table yet.
+struct UnplacedRecord {
+    var type: String
+    /// Without texts.
+    var record: ArchivedRecord
+    var origin: RecordOrigin
+    var value: [UInt8]?
+    /// Whether it is of an element that nobody knows.
+    var isUnknown = false
+    /// Its attributes that are in no column, its metadata, and the elements inside it.
+    var members: [JSON.Member]
+
+    /// The names and values of `members`, each with a byte 0 behind it.
+    var metadata: [UInt8] { members.flatMap(\.archived) }
+}
+
+/// What stands in columns of the record that an element becomes.
+private struct Columns {
+    let type: String
+    let record: ArchivedRecord
+    let origin: RecordOrigin
+    let value: [UInt8]?
+    /// The attributes that say all this and no more.
+    let names: Set<String>
+
+    /// Returns `nil` without a date.
+    init?(
+        _ element: ExportElement, _ name: String, _ bytes: Bytes, _ attributes: AttributeList
+    ) {
+        func value(_ name: StaticString) -> Bytes? {
+            attributes.value(of: name, in: bytes).map { bytes.slice($0) }
+        }
+        func text(_ name: StaticString) -> String? { value(name).map(Reference.text) }
+        func date(_ name: StaticString) -> HealthKitDate? {
+            value(name).flatMap { Reference.decoded($0, HealthKitDate.init) }
+        }
+        func day(_ name: StaticString) -> HealthKitDate? {
+            value(name).flatMap { Reference.decoded($0, HealthKitDate.day) }
+                .map { HealthKitDate(midnightOf: $0) }
+        }
+        var names: Set = ["sourceName", "sourceVersion", "device", "creationDate"]
+        var type = name
+        var what: StaticString?
+        let start: HealthKitDate?
+        switch element {
+        case .activitySummary: start = day("dateComponents")
+        case .clinicalRecord:
+            start = date("receivedDate") ?? day("receivedDate")
+            what = "type"
+        case .visionPrescription:
+            start = date("dateIssued") ?? day("dateIssued")
+            what = "type"
+        case .workout:
+            start = date("startDate")
+            what = "workoutActivityType"
+        case .other:
+            start = date("startDate") ?? date("date") ?? date("scheduledDate") ?? day("date")
+        default:
+            start = date("startDate")
+            if let name = text("type") {
+                type = name
+                names.insert("type")
+            }
+        }
+        guard let start else { return nil }
+        let end = date("endDate")
+        if date("startDate") != nil { names.insert("startDate") }
+        if end != nil { names.insert("endDate") }
+        if let what { names.insert("\(what)") }
+        self.type = type
+        let created = date("creationDate")
+        record = ArchivedRecord(
+            start: start.seconds, end: (end ?? start).seconds, created: created?.seconds,
+            offsets: ClockOffsets(
+                start: start.offset, end: (end ?? start).offset, created: created?.offset ?? 0),
+            origin: 0, value: .none)
+        origin = RecordOrigin(
+            source: text("sourceName"), version: text("sourceVersion"),
+            device: text("device").map(RecordArchiving.withoutPointer))
+        self.value = what.flatMap { value($0) }.map(Reference.decode)
+        self.names = names
+    }
+}
+
+extension ExportElement {
+    /// Whether it becomes a record of the archive, beside the records of the export.
+    fileprivate var isArchived: Bool {
+        switch self {
+        case .correlation, .workout, .activitySummary, .clinicalRecord, .audiogram,
+            .visionPrescription, .other:
+            true
+        default: false
+        }
+    }
+}

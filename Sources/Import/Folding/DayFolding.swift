@@ -1,0 +1,158 @@
+import HealthStore
+
+/// Makes days from records, whatever sources they come from.
+///
+/// A day's sum does not depend on the order of the records, because the shares of a record are
+/// whole multiples of 2^-20 of its unit. The sum differs from the exact one by less than a
+/// millionth of that unit for each of its stretches, and is rounded once.
+struct DayFolding {
+    /// The records of one quantity that touch a period.
+    struct Period {
+        /// Sorted by `RankedPart.comesBefore`.
+        var parts: [RankedPart] = []
+        /// The phone's own totals by day number, which take precedence over sums.
+        var totals: [Int: Total] = [:]
+    }
+
+    /// A day's total, in the quantity's whole numbers.
+    struct Total: Hashable {
+        var amount: Int64
+        var asOf: Int64
+    }
+
+    /// A day, and what is known of it.
+    struct Day: Equatable {
+        var bounds: LocalDay
+        var activity = ActivityDay()
+        /// The latest instant as of which a source of its records was complete.
+        var asOf = Int64.min
+        /// Whether values are left out because their sources ended before the day did.
+        var hasUnfinished = false
+    }
+
+    private static let half: Int64 = 1 << 19
+    /// Added so that a half still rounds up after the rounding of its shares has made it smaller.
+    private static let tolerance: Int64 = 1 << 10
+
+    var days: LocalDays
+    /// A day with totals of an app is complete if it has ended by this time, in seconds since 1970.
+    var now = Int64.min
+
+    /// Returns the days that touch `periods` and have records, in order.
+    ///
+    /// - Parameter load: returns the records of a quantity that touch a period; it is also called
+    ///   for the period before and the one after.
+    mutating func fold(
+        _ periods: ClosedRange<Int>, _ load: (DayQuantity, Int) throws -> Period
+    ) rethrows -> [Day] {
+        let now = now
+        let first = days.day(at: Int64(periods.lowerBound) * DayParts.period).number
+        let last = days.day(at: Int64(periods.upperBound + 1) * DayParts.period - 1).number
+        var found: [Int: Day] = [:]
+        for quantity in DayQuantity.all {
+            var totals: [Int: Total] = [:]
+            var values: [(day: LocalDay, value: Double, asOf: Int64)] = []
+            try eachDay(first...last) { period in
+                let loaded = try load(quantity, period)
+                totals.merge(loaded.totals) { $0.amount >= $1.amount ? $0 : $1 }
+                return loaded.parts
+            } _: { day, parts in
+                let judged = DayFolding.judged(parts, in: day)
+                if let value = DayFolding.value(of: quantity, judged, day) {
+                    // Include records that give way: a day that was made from them is older than
+                    // this one.
+                    var asOf = parts.lazy.map(\.asOf).max() ?? .min
+                    // A file with the totals of today may be the only one that ever has them.
+                    if now >= day.end, parts.contains(where: \.isTotal) {
+                        asOf = max(asOf, day.end)
+                    }
+                    values.append((day, value, asOf))
+                }
+            }
+            let counted = Set(values.lazy.filter { $0.value > 0 }.map(\.day.number))
+            for (number, total) in totals where first...last ~= number {
+                // The phone may not know what others have recorded.
+                if total.amount == 0, counted.contains(number) { continue }
+                let value = Double(total.amount) / quantity.scale
+                values.append((days.day(number), value, total.asOf))
+            }
+            for (day, value, asOf) in values {
+                var made = found[day.number] ?? Day(bounds: day)
+                if asOf < day.end {
+                    made.hasUnfinished = true
+                } else {
+                    made.activity[quantity.kind] = value
+                    made.asOf = max(made.asOf, asOf)
+                }
+                found[day.number] = made
+            }
+        }
+        return found.values.filter { $0.bounds.start < $0.bounds.end }
+            .sorted { $0.bounds.number < $1.bounds.number }
+    }
+
+    /// Calls `each` for each day that has records, with the records that touch it.
+    mutating func eachDay(
+        _ numbers: ClosedRange<Int>, _ load: (Int) throws -> [RankedPart],
+        _ each: (LocalDay, [RankedPart]) throws -> Void
+    ) rethrows {
+        var day = days.day(numbers.lowerBound)
+        let periods =
+            DayParts.period(
+                of: day.start)...DayParts.period(
+                of: days.day(numbers.upperBound).end)
+        var pending: [RankedPart] = []
+        for period in periods {
+            let begin = Int64(period) * DayParts.period
+            let loaded = try load(period)
+            // Records that began earlier are already pending.
+            pending +=
+                period == periods.lowerBound
+                ? loaded : loaded.filter { $0.part.start >= begin }
+            let isLast = period == periods.upperBound
+            var next = 0
+            var going: [RankedPart] = []
+            while day.number <= numbers.upperBound,
+                isLast || day.end <= begin + DayParts.period
+            {
+                var parts = going
+                while next < pending.count, pending[next].part.start < day.end {
+                    let part = pending[next].part
+                    if part.end > day.start || part.start >= day.start {
+                        parts.append(pending[next])
+                    }
+                    next += 1
+                }
+                if !parts.isEmpty { try each(day, parts) }
+                going = parts.filter { $0.part.end > day.end }
+                day = days.day(day.number + 1)
+            }
+            pending = going + pending[next...]
+        }
+    }
+
+    /// Returns the value of the records in a day; `nil` if none of them counts in it.
+    private static func value(
+        of quantity: DayQuantity, _ parts: [RankedPart], _ day: LocalDay
+    ) -> Double? {
+        guard day.start < day.end else { return nil }
+        if quantity.hasNoSum {
+            let chosen = parts.lazy.filter { $0.part.start >= day.start }.max { a, b in
+                (b.rank, a.part.end, a.part.start, a.part.amount)
+                    < (a.rank, b.part.end, b.part.start, b.part.amount)
+            }
+            return chosen.map { Double($0.part.amount) / quantity.scale }
+        }
+        var sum: Int64 = 0
+        DaySweep.run(parts, in: day.start..<day.end) { part, from, to in
+            let share =
+                part.isInstant
+                ? part.amount << 20 : part.amount(before: to) - part.amount(before: from)
+            let (total, isTooLarge) = sum.addingReportingOverflow(share)
+            sum = isTooLarge ? .max - half * 1000 : total
+        }
+        // Steps are whole; a fraction is from a record that two days share.
+        if quantity.isCount { return Double((sum + 100 * half + tolerance) / (200 * half)) }
+        return Double((sum + half + tolerance) >> 20) / quantity.scale
+    }
+}

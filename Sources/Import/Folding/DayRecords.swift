@@ -1,0 +1,199 @@
+import HealthStore
+import ClarityScheduler
+
+/// The records of days that one reading of a source found.
+struct DayRecords: Hashable, Sendable {
+    /// The phone's own totals of a day.
+    struct Totals: Hashable, Sendable {
+        var energy: Double?
+        var exercise: Double?
+
+        fileprivate subscript(kind: SampleKind) -> Double? {
+            switch kind {
+            case .activeEnergy: energy
+            case .exerciseMinutes: exercise
+            default: nil
+            }
+        }
+    }
+
+    /// The kinds of which a phone has totals.
+    private static let totalled = [SampleKind.activeEnergy, .exerciseMinutes]
+
+    var parts = DayParts()
+    /// The sources, by their index in `parts`.
+    var sources: [DaySource] = []
+    var totals: [Int: Totals] = [:]
+    /// The number of days for which the phone's own totals are all 0.
+    var zeroSummaries: Int64 = 0
+    /// When the source was complete.
+    var asOf: Int64 = 0
+    /// Whether this is all that the source has, so that earlier records of it no longer count.
+    var isAll = false
+
+    /// The quantities and periods that have records or totals.
+    var keys: Set<ContributionKey> {
+        var keys = Set(
+            parts.keys.map {
+                ContributionKey(kind: DayQuantity.all[$0.quantity].kind, period: $0.period)
+            })
+        for (day, total) in totals {
+            let period = DayParts.period(of: Int64(day) * 86_400)
+            for kind in DayRecords.totalled where total[kind] != nil {
+                keys.insert(ContributionKey(kind: kind, period: period))
+            }
+        }
+        return keys
+    }
+
+    /// Returns the records of a quantity and period, without those that began before an instant;
+    /// `nil` if there are none at all.
+    func layer(_ key: ContributionKey, since: Int64 = .min) -> DayContribution.Layer? {
+        guard let quantity = DayQuantity(key.kind) else { return nil }
+        var layer = DayContribution.Layer(asOf: asOf)
+        var isEmpty = true
+        for (source, parts) in parts.parts(of: quantity, key.period) where !parts.isEmpty {
+            isEmpty = false
+            let wanted = parts.filter { $0.start >= since }
+            if !wanted.isEmpty { layer.parts[sources[source], default: []] += wanted }
+        }
+        let first = LocalDays.quotient(Int64(key.period) * DayParts.period, 86_400)
+        for day in first..<first + DayParts.period / 86_400 where (day + 1) * 86_400 > since {
+            guard let value = totals[Int(day)]?[key.kind], value * quantity.scale < 4e15 else {
+                continue
+            }
+            layer.totals[Int(day)] = Int64((value * quantity.scale).rounded())
+        }
+        return isEmpty && layer.totals.isEmpty ? nil : layer
+    }
+
+    /// Returns the new bytes of a key's contribution; `nil` if the stored ones stay.
+    func updated(
+        _ key: ContributionKey, _ layer: DayContribution.Layer?, kept: [UInt8]?
+    ) -> [UInt8]? {
+        let old = kept.flatMap { DayContribution(bytes: $0) }
+        guard isAll else {
+            guard let layer else { return nil }
+            var new = old ?? DayContribution()
+            new.merge(layer)
+            return new == old ? nil : new.bytes
+        }
+        let layer = layer ?? DayContribution.Layer(asOf: asOf)
+        guard let old else { return DayContribution(layer).bytes }
+        // This export is older than the one that is known.
+        guard old.asOf <= asOf else { return nil }
+        // Nothing is new, and the days were over at the former export.
+        let end = Int64(key.period + 1) * DayParts.period + 2 * 86_400
+        if old.sameLayer(asOf: asOf) == layer, old.asOf >= end || old.asOf == asOf { return nil }
+        return DayContribution(layer).bytes
+    }
+}
+
+/// Merges the days of all sources of an account.
+enum DayMerge {
+    /// Returns the days that touch `periods`.
+    ///
+    /// - Parameters:
+    ///   - now: a day with totals of an app is complete if it has ended by this time.
+    ///   - load: returns what all sources have of a quantity and a period.
+    static func days(
+        _ periods: ClosedRange<Int>, in zone: Zone, now: Int64 = .min,
+        _ load: (ContributionKey) throws -> [[UInt8]]
+    ) rethrows -> [DayFolding.Day] {
+        var contributions: [ContributionKey: [DayContribution]] = [:]
+        var sources: Set<DaySource> = []
+        for kind in ActivityDay.kinds {
+            for period in periods.lowerBound - 1...periods.upperBound + 1 {
+                let key = ContributionKey(kind: kind, period: period)
+                let loaded = try load(key).compactMap { DayContribution(bytes: $0) }
+                for layer in loaded.lazy.flatMap(\.layers) { sources.formUnion(layer.parts.keys) }
+                contributions[key] = loaded
+            }
+        }
+        let ranked = sources.sorted { SourceRank($0) < SourceRank($1) }
+        let ranks = Dictionary(uniqueKeysWithValues: ranked.enumerated().map { ($1, $0) })
+        let totals = totals(of: contributions, ranks)
+        var folding = DayFolding(days: LocalDays(zone: zone), now: now)
+        return folding.fold(periods) { quantity, period in
+            let key = ContributionKey(kind: quantity.kind, period: period)
+            return DayFolding.Period(
+                contributions[key] ?? [], ranks, totals: totals[quantity.kind] ?? [], period)
+        }
+    }
+
+    /// Returns the totals of apps that count, from all that are known of a quantity, whichever file
+    /// they are from.
+    private static func totals(
+        of contributions: [ContributionKey: [DayContribution]], _ ranks: [DaySource: Int]
+    ) -> [SampleKind: [RankedPart]] {
+        var points: [SampleKind: [TotalPoint]] = [:]
+        for (key, contributions) in contributions.sorted(by: { $0.key.period < $1.key.period }) {
+            let begin = Int64(key.period) * DayParts.period
+            let isFirst = points[key.kind] == nil
+            for layer in contributions.lazy.flatMap(\.layers) {
+                for (source, parts) in layer.parts where source.isTotal {
+                    // A part that began earlier is in the period before, too.
+                    for part in parts where isFirst || part.start >= begin {
+                        let ranked = RankedPart(
+                            part: part, rank: ranks[source] ?? .max, asOf: layer.asOf,
+                            isTotal: true)
+                        points[key.kind, default: []].append(
+                            TotalPoint(part: ranked, isLone: source.isLone))
+                    }
+                }
+            }
+        }
+        var totals: [SampleKind: [RankedPart]] = [:]
+        for (kind, points) in points {
+            totals[kind] = DayQuantity(kind).map { TotalPoints.resolved(points, $0) }
+        }
+        return totals
+    }
+}
+
+extension DayFolding.Period {
+    /// - Parameter counting: the totals of apps that count, of all periods.
+    fileprivate init(
+        _ contributions: [DayContribution], _ ranks: [DaySource: Int],
+        totals counting: [RankedPart], _ period: Int
+    ) {
+        let (begin, end) = (Int64(period) * DayParts.period, Int64(period + 1) * DayParts.period)
+        parts = counting.filter {
+            $0.part.start < end && ($0.part.end > begin || $0.part.start >= begin)
+        }
+        for layer in contributions.lazy.flatMap(\.layers) {
+            for (source, found) in layer.parts where !source.isTotal {
+                let rank = ranks[source] ?? .max
+                parts += found.map { RankedPart(part: $0, rank: rank, asOf: layer.asOf) }
+            }
+            for (day, amount) in layer.totals where amount >= totals[day]?.amount ?? 0 {
+                totals[day] = DayFolding.Total(amount: amount, asOf: layer.asOf)
+            }
+        }
+        parts = DayFolding.Period.latest(parts.sorted(by: RankedPart.comesBefore))
+    }
+
+    /// Returns, of the records of one source with the same start and end, those with the latest
+    /// `asOf`. Exact copies, such as those in two exports, count once.
+    private static func latest(_ parts: [RankedPart]) -> [RankedPart] {
+        var latest: [RankedPart] = []
+        for part in parts {
+            while let last = latest.last, last.hasSpan(of: part), last.asOf < part.asOf {
+                latest.removeLast()
+            }
+            if let last = latest.last, last.hasSpan(of: part),
+                last.asOf > part.asOf || last.part == part.part
+            {
+                continue
+            }
+            latest.append(part)
+        }
+        return latest
+    }
+}
+
+extension RankedPart {
+    fileprivate func hasSpan(of other: RankedPart) -> Bool {
+        (rank, part.start, part.end) == (other.rank, other.part.start, other.part.end)
+    }
+}

@@ -1,0 +1,143 @@
+package import HealthStore
+package import ClarityScheduler
+import Platform
+import Synchronization
+
+/// A source of samples.
+package protocol SampleSource: Sendable {
+    /// The source's name for people.
+    var name: String { get }
+    /// The path, as the job file or a person names it.
+    var path: String { get }
+    /// The file whose state decides whether reading again finds anything new: the one at `path`, or
+    /// the one that is read inside a folder.
+    var place: SourcePlace { get }
+    /// The reader's name and version: another reader may find something else in the file.
+    var reader: String { get }
+    /// The earliest start of a wanted sample; `nil` means any.
+    var since: Instant? { get }
+
+    /// The name of the source when days are merged: all files of a folder have the same one.
+    var entry: String { get }
+    /// The name under which the archive marks what it brought, if it has all of its records each
+    /// time it is read; all files that may be copies of each other have the same one.
+    var archiveName: String? { get }
+    /// The time zone of its days; `nil` for a source without days.
+    var dayZone: Zone? { get }
+    /// Whether its file is deleted once all of it is in the outbox.
+    var isDeletedWhenRead: Bool { get }
+
+    /// Makes the fingerprints of its records, and nothing else; returns `nil` if it cannot, or if
+    /// it breaks off.
+    func lookThrough(_ key: [UInt8], progress: ProgressHandler?) throws -> ArchiveCollector?
+
+    /// Returns the source with a note of what is known, so that it does not bring it again.
+    func noting(_ known: KnownMonths) -> any SampleSource
+
+    /// Returns the source with the outbox, in which it looks up what other files brought.
+    func asking(_ outbox: Outbox) -> any SampleSource
+
+    /// Passes on each sample and returns the report of all records; throws the errors of `progress`
+    /// and `each`.
+    func read(
+        progress: ProgressHandler?, _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport
+}
+
+extension SampleSource {
+    package var name: String { SourceEntry.name(of: entry) }
+    package var place: SourcePlace { SourcePlace(path) }
+    /// The path of `place`.
+    package var file: String { place.path }
+    package var entry: String { path }
+    package var archiveName: String? { nil }
+    package var dayZone: Zone? { nil }
+    package var isDeletedWhenRead: Bool { false }
+
+    package func lookThrough(
+        _ key: [UInt8], progress: ProgressHandler?
+    ) throws -> ArchiveCollector? { nil }
+
+    package func noting(_ known: KnownMonths) -> any SampleSource { self }
+    package func asking(_ outbox: Outbox) -> any SampleSource { self }
+
+    /// The reader with its limit `since`. A limit makes it another reader: without a limit, or with
+    /// an earlier one, there is more to find.
+    var fullReader: String { since.map { "\(reader) since \($0.secondsSince1970)" } ?? reader }
+
+    /// Returns the stamp of its file; `nil` if there is none that may be read.
+    func stamp(_ reader: String, at now: Instant) -> SourceStamp? {
+        do throws(SourceError) {
+            guard let (folder, name) = try place.parent() else {
+                return SourceStamp(path: place.path, reader: reader, at: now)
+            }
+            return SourceStamp(path: name, in: folder.descriptor, reader: reader, at: now)
+        } catch {
+            return nil
+        }
+    }
+}
+
+// The numbers of the readers below change when they make something else of a file, so that files
+// are read again.
+
+extension AppleHealthExport: SampleSource {
+    var archiveName: String? { "apple-health-export" }
+    var dayZone: Zone? { rules.zone }
+    var reader: String { "apple-health-export 7 \(programVersion) \(rules.text)" }
+
+    func noting(_ known: KnownMonths) -> any SampleSource {
+        var source = self
+        source.known = known
+        return source
+    }
+}
+
+extension HealthAutoExport: SampleSource {
+    var place: SourcePlace { SourcePlace(path, links) }
+    var entry: String { folder ?? path }
+    var dayZone: Zone? { rules.zone }
+    var reader: String { "health-auto-export 5 \(programVersion) \(rules.text)" }
+
+    func asking(_ outbox: Outbox) -> any SampleSource {
+        var source = self
+        source.knowsInstants = { try outbox.hasInstants(of: $0, in: $1) }
+        return source
+    }
+}
+
+/// A file of samples that a person names. It stays where it is.
+final class LooseSamples: SampleSource {
+    let path: String
+    let since: Instant?
+    private let now: Instant
+    private let outcome = Mutex<SampleFile.Outcome?>(nil)
+
+    init(path: String, now: Instant, since: Instant?) {
+        self.path = path
+        self.now = now
+        self.since = since
+    }
+
+    var reader: String { "samples \(programVersion)" }
+
+    /// The outcome of the last reading.
+    var faults: SampleFile.Outcome? { outcome.withLock { $0 } }
+
+    func read(progress: ProgressHandler?, _ each: SampleHandler) throws -> SourceReport {
+        let file = try OpenFile(path: path)
+        guard !file.isFolder else { throw SourceError.notOneFile(path: path) }
+        var reading = SampleFile(now: now, progress: progress)
+        let found = try reading.read(
+            try RegularFile(file), path: path, isList: try isList(file), each)
+        outcome.withLock { $0 = found }
+        return found.report
+    }
+
+    /// Whether the file is a list: by its name or, if the name does not say, by its first
+    /// character.
+    private func isList(_ file: OpenFile) throws(SourceError) -> Bool {
+        if SpoolFolder.takes(name) { return SpoolFolder.isList(name) }
+        return try file.head().first { $0 > 0x20 } == UInt8(ascii: "[")
+    }
+}

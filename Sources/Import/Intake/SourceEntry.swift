@@ -1,0 +1,225 @@
+package import HealthStore
+package import ClarityScheduler
+import Platform
+
+/// An entry of the job file's `sources`: where it is, and how to read it.
+package struct SourceEntry: Sendable {
+    /// The kind of its files; the raw value is the kind in the job file.
+    package enum Kind: String, CaseIterable, Sendable {
+        case appleHealthExport = "apple-health-export"
+        case healthAutoExport = "health-auto-export"
+        case spool
+
+        /// - Throws: `Failure` if there is no kind of this name.
+        init(named name: String) throws(Failure) {
+            guard let kind = Kind(rawValue: name) else {
+                throw Failure(.configuration, "there is no source of the kind `\(name)`")
+            }
+            self = kind
+        }
+    }
+
+    package var kind: Kind
+    package var path: String
+    /// Where links in the path are followed.
+    var links = SourcePlace.Links.followed
+    /// The time zone that its days follow.
+    var zone: Zone
+    /// Why the entry is not read; `nil` if it is.
+    var refusal: SourceError?
+    /// The names of the sources to prefer if several cover the same time.
+    var preferred: [String] = []
+    /// The earliest start of a wanted sample; `nil` means any.
+    var since: Instant?
+    /// The zones that records can name.
+    var zones: SystemZones
+    /// Whether each file is deleted once all of it is in the outbox.
+    var isDeletedWhenRead = false
+
+    package var place: SourcePlace { SourcePlace(path, links) }
+
+    /// The last component of the path.
+    var name: String { SourceEntry.name(of: path) }
+
+    /// Returns what to read, in order: one file, or each file of a folder.
+    ///
+    /// A folder that cannot be read becomes a source whose reading fails, so that the other entries
+    /// of the job file are still read.
+    func sources(now: Instant) -> [any SampleSource] {
+        do throws(SourceError) {
+            if let refusal { throw refusal }
+            switch kind {
+            case .appleHealthExport:
+                var export = AppleHealthExport(path: path, now: now, rules: rules, since: since)
+                export.links = links
+                return [export]
+            case .healthAutoExport:
+                return try HealthAutoExport.files(at: place).map { file in
+                    HealthAutoExport(
+                        path: file.path, now: now, rules: rules, folder: path, since: since,
+                        isDeletedWhenRead: isDeletedWhenRead, links: file.links)
+                }
+            case .spool:
+                let folder = try SpoolFolder(place)
+                return try folder.waiting().map { file in
+                    SpoolSource(
+                        folder: place, folderName: name, fileName: file, now: now, since: since)
+                }
+            }
+        } catch {
+            return [UnreadableSource(path: path, error: error)]
+        }
+    }
+
+    static func name(of path: String) -> String {
+        String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+    }
+
+    private var rules: FoldingRules {
+        let zones = zones
+        return FoldingRules(
+            zone: zone, zoneNamed: { zones.zone(named: $0) }, preferred: preferred)
+    }
+}
+
+extension JobOptions {
+    /// The entries of `sources`, in the order of the job file.
+    package func sourceEntries() throws(Failure) -> [SourceEntry] {
+        var entries: [SourceEntry] = []
+        while let name = option("sources.\(entries.count).kind") {
+            entries.append(
+                try sourceEntry(
+                    try SourceEntry.Kind(named: name), "sources.\(entries.count)"))
+        }
+        return entries
+    }
+
+    /// Settles the time zone that the days of the account follow, if none is settled yet.
+    ///
+    /// - Parameter isChange: whether the first source's time zone replaces the settled one.
+    package mutating func settleZone(_ store: HealthStore, isChange: Bool = false) throws {
+        if isChange, let name = option("sources.0.time_zone") {
+            try store.outbox.changeDayZone(to: name)
+        }
+        let kept = try store.outbox.dayZone()
+        var settled = kept?.isSettled == true ? kept?.name : nil
+        if settled == nil {
+            let choice = DayZoneChoice(
+                named: namedZones, noted: kept?.name, local: zones.local,
+                days: try store.outbox.wholeDays())
+            let found = try choice.zone { zones.zones.zone(named: $0) }
+            if let found { settled = try store.outbox.settleDayZone(found) }
+        }
+        if let settled { (zones.local, zones.settled) = (settled, settled) }
+    }
+
+    /// The time zones that the job file and its sources name, the job file's own first.
+    package var namedZones: [String] {
+        var names = [option("time_zone")].compactMap { $0 }
+        var index = 0
+        while option("sources.\(index).path") != nil {
+            if let name = option("sources.\(index).time_zone") { names.append(name) }
+            index += 1
+        }
+        return names
+    }
+
+    /// Returns the sources to read now, in the order of the job file.
+    package func sources(now: Instant) throws(Failure) -> [any SampleSource] {
+        try sourceEntries().flatMap { $0.sources(now: now) }
+    }
+
+    /// Returns the entry whose options begin with `prefix`, as one of `kind`.
+    func sourceEntry(_ kind: SourceEntry.Kind, _ prefix: String) throws(Failure) -> SourceEntry {
+        let name = option("\(prefix).time_zone") ?? zones.local
+        guard let zone = zones.zones.zone(named: name) else {
+            throw Failure(.configuration, "`\(name)` is no time zone that this machine knows")
+        }
+        let path = PlainPath.of(try text("\(prefix).path"))
+        return SourceEntry(
+            kind: kind, path: path,
+            links: option("\(prefix).beneath").map { .refusedInAccount(below: $0) } ?? .followed,
+            zone: zone, refusal: refusal(of: zone, at: path),
+            preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
+            since: try since("\(prefix).since", in: zone), zones: zones.zones,
+            isDeletedWhenRead: option("\(prefix).delete_after_reading") == "true")
+    }
+
+    /// Returns why a source with this time zone is not read; `nil` if it is.
+    private func refusal(of zone: Zone, at path: String) -> SourceError? {
+        guard let settled = zones.settled, settled != zone.identifier,
+            zones.zones.zone(named: settled)?.hasSameClock(as: zone) != true
+        else { return nil }
+        return .otherTimeZone(path: path, named: zone.identifier, settled: settled)
+    }
+
+    /// Returns an instant, or the start of a date in a zone; `nil` if the option is missing.
+    private func since(_ key: String, in zone: Zone) throws(Failure) -> Instant? {
+        guard let text = option(key) else { return nil }
+        if let instant = Instant(rfc3339: text) { return instant }
+        guard let midnight = Instant(rfc3339: "\(text)T00:00:00Z") else {
+            throw Failure(.configuration, "`\(key)` is neither a date nor an instant")
+        }
+        return zone.first(CivilTime(midnight.millisecondsSince1970))
+    }
+}
+
+extension FoldingRules {
+    /// A text that differs between different rules: a file is read again under other rules. It must
+    /// be stored encrypted, because it names a place and devices.
+    var text: String {
+        ([zone.identifier] + preferred).joined(separator: "\n")
+    }
+}
+
+/// A folder that cannot be listed, as a source whose reading fails.
+private struct UnreadableSource: SampleSource {
+    let path: String
+    let error: SourceError
+
+    var reader: String { "none" }
+    var since: Instant? { nil }
+
+    func read(progress: ProgressHandler?, _ each: SampleHandler) throws -> SourceReport {
+        throw error
+    }
+}
+
+/// Recognises the kind of a source by its contents.
+enum SourceRecognition {
+    /// - Throws: `SourceError` if the file cannot be opened, is empty, or is of no known kind.
+    static func kind(at path: String) throws(SourceError) -> SourceEntry.Kind {
+        let file = try OpenFile(path: path)
+        if file.isFolder { return try kind(ofFolder: path) }
+        try file.checkHasContents()
+        guard let kind = kind(of: try file.head(ExportSignature.length)) else {
+            throw .unknownKind(path: path)
+        }
+        return kind
+    }
+
+    /// Returns the kind by the first bytes of a file; `nil` if they fit none.
+    static func kind(of head: [UInt8]) -> SourceEntry.Kind? {
+        let isExport = head.withUnsafeBufferPointer {
+            ExportSignature.isZip($0) || ExportSignature.isExport($0)
+        }
+        if isExport { return .appleHealthExport }
+        if HealthAutoExport.isOne(head) { return .healthAutoExport }
+        let text = head.starts(with: [0xEF, 0xBB, 0xBF]) ? head[3...] : head[...]
+        switch text.first(where: { $0 > 0x20 }) {
+        case UInt8(ascii: "{"), UInt8(ascii: "["): return .spool
+        default: return nil
+        }
+    }
+
+    /// Returns the kind of a folder. An XML file makes it an Apple Health export; else JSON files
+    /// make it one of Health Auto Export.
+    private static func kind(ofFolder path: String) throws(SourceError) -> SourceEntry.Kind {
+        let names = try OpenFolder(SourcePlace(path)).names { !$0.hasPrefix(".") }.map {
+            $0.lowercased()
+        }
+        if names.contains(where: { $0.hasSuffix(".xml") }) { return .appleHealthExport }
+        if names.contains(where: { $0.hasSuffix(".json") }) { return .healthAutoExport }
+        throw .unknownKind(path: path)
+    }
+}

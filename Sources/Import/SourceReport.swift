@@ -1,0 +1,170 @@
+public import HealthStore
+public import ClarityScheduler
+
+/// The counts and positions that one reading of a source found.
+///
+/// Only `bySource` holds names of sources, and only `stepMinutes` holds values, which it never
+/// shows as text.
+///
+/// Every top-level record ends in exactly one count, so that none is lost silently:
+/// `recordsRead + nestedTaken == samples + pairedPartners + folded + repeated + Σ unmapped
+/// + Σ refused`.
+public struct SourceReport: Hashable, Sendable {
+    /// The records at the top level of the source.
+    public var recordsRead: Int64 = 0
+    /// The records inside a correlation that were skipped because the top level repeats them.
+    public var nestedSkipped: Int64 = 0
+    /// The blood pressure readings that were taken from a correlation because the top level does
+    /// not repeat them.
+    public var nestedTaken: Int64 = 0
+    /// The samples that were passed on as measurements, by kind.
+    public var samplesByKind: [SampleKind: Int64] = [:]
+    /// The readings that were paired with another one into a sample: one for each blood pressure.
+    public var pairedPartners: Int64 = 0
+    /// The records that became part of a day or a night.
+    public var folded: Int64 = 0
+    /// The records for a day that were exact copies of another record of their source; only one
+    /// counts.
+    public var repeated: Int64 = 0
+    /// The days and nights that were made, by kind.
+    public var made: [SampleKind: Int64] = [:]
+    /// The days and nights that had not ended when the source was made, or all of them if it broke
+    /// off, by kind. A later source has them complete.
+    public var unfinished: [SampleKind: Int64] = [:]
+    /// Whether the records end when they are read, because the source does not say when it was
+    /// made, or names a time to come. What is unfinished then may be complete at a later reading of
+    /// the same source.
+    var endsNow = false
+    /// The nights of which only the time in bed is known; they are not made.
+    public var nightsWithoutSleep: Int64 = 0
+    /// The records at the top level by the name of their source; at most 4,096 names. For the
+    /// person whose data they are, and never stored.
+    public var bySource: [String: Int64] = [:]
+    /// The steps by minute of the last eight days; days without steps are left out.
+    public var stepMinutes: [StepDay] = []
+    /// The records of days, to be merged with those of other sources; `nil` if there are none.
+    var days: DayRecords?
+    /// The records for the archive; `nil` from a source that has none.
+    var records: ArchiveCollector?
+    /// The records of types that CLARITY has no field for, by HealthKit type.
+    public var unmapped: [String: Int64] = [:]
+    /// How many of its records the archive has, and which of them it had not before.
+    package var archived = Archive.Kept()
+    /// The records that could not become a sample, by reason, such as `bad date`, `in the future`,
+    /// `unknown unit` or `blood pressure without its other half`.
+    public var refused: [String: Int64] = [:]
+    /// The instant from which a reading of the same text finds more: when the first record that was
+    /// refused as in the future is due, when the first day or night that ends now is over, or the
+    /// export's own date if that lies ahead.
+    public var dueAt: Instant?
+    /// The faults in the text that did not stop the reading, by name.
+    public var malformations: [String: Int64] = [:]
+    /// The bytes at which each malformation was found: at most the first eight, ascending.
+    public var offsets: [String: [Int64]] = [:]
+    /// The elements of the text by name, such as `Workout`. Of names that no export is known to
+    /// have, 64 plain ones are told apart; all others are counted as `(other elements)`.
+    public var elements: [String: Int64] = [:]
+    /// The workouts and other elements that the archive cannot keep, because they have no date or more
+    /// than 1 MiB of text, by name; also routes that cannot be read and points without a place or time.
+    public var elementsRefused: [String: Int64] = [:]
+    /// The files beside the text in its archive or folder, of which only routes are read, by sort:
+    /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
+    public var attachments: [String: Int64] = [:]
+    /// The position and reason of an early end; `nil` for a complete source. Everything read before
+    /// that position counts.
+    public var brokeAt: SourceBreak?
+    /// The bytes of text that were read, uncompressed.
+    public var bytesRead: Int64 = 0
+
+    /// Creates an empty report.
+    package init() {}
+
+    /// Notes that a record is in the future until `instant`.
+    mutating func note(due instant: Instant) { dueAt = min(dueAt ?? instant, instant) }
+
+    /// Counts a sample that is passed on. An aggregate is a record into which another program has
+    /// folded many readings.
+    mutating func count(_ sample: Sample, _ nature: SampleNature) {
+        switch nature {
+        case .measurement, .knownMeasurement: samplesByKind[sample.kind, default: 0] += 1
+        case .aggregate:
+            folded += 1
+            made[sample.kind, default: 0] += 1
+        }
+    }
+
+    /// The byte in the text at which each malformation was first found.
+    var firstOffsets: [String: Int64] { offsets.compactMapValues(\.first) }
+
+    /// The number of measurements that were passed on.
+    public var samples: Int64 { samplesByKind.values.reduce(0, +) }
+
+    /// The records that no count explains; if this is not 0, the reader has a fault.
+    public var unexplained: Int64 {
+        recordsRead + nestedTaken - samples - pairedPartners - folded - repeated
+            - unmapped.values.reduce(0, +)
+            - refused.values.reduce(0, +)
+    }
+}
+
+/// The position at which a source became unreadable.
+public struct SourceBreak: Hashable, Sendable {
+    /// The byte in the uncompressed text at which reading ended.
+    public var byteOffset: Int64
+    /// The reason, as a fragment: `the file ends inside a tag`.
+    public var reason: String
+    /// Whether the disk failed to deliver the bytes; otherwise the source is at fault.
+    public var isOfDisk = false
+}
+
+/// The progress of a reading.
+public struct SourceProgress: Hashable, Sendable {
+    /// The bytes of text read so far, uncompressed.
+    public var bytesRead: Int64
+    /// The bytes of the whole text, if the source says so.
+    public var bytesTotal: Int64?
+    /// The records read so far.
+    public var recordsRead: Int64 = 0
+}
+
+/// The months of an export of which an earlier reading brought everything.
+package struct KnownMonths: Sendable {
+    /// The key of fingerprints; `nil` if nobody wants any.
+    var key: [UInt8]?
+    var months: Set<TypeMonth> = []
+}
+
+/// Receives a sample from a source, and how it relates to others of the same kind and times.
+package typealias SampleHandler = (Sample, SampleNature) throws -> Void
+
+/// Receives the progress of a reading from time to time; an error that it throws ends the reading.
+package typealias ProgressHandler = (SourceProgress) throws -> Void
+
+extension [String: Int64] {
+    /// Adds to the count of a name. If that is one name more than `limit`, counts it as `other`.
+    package mutating func add(
+        _ count: Int64 = 1, to name: String, atMost limit: Int, else other: String
+    ) {
+        let isKnown = self[name] != nil || self.count < limit
+        self[isKnown ? name : other, default: 0] += count
+    }
+
+    /// The counts with the largest first, then by name.
+    package var ranked: [(name: String, count: Int64)] {
+        sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+    }
+}
+
+extension String {
+    /// Whether it has the form of a name: at most `length` ASCII letters, digits and underscores.
+    /// In a malformed file a name could be anything, and reports are not encrypted.
+    package func isPlainName(atMost length: Int = 80) -> Bool {
+        utf8.count <= length
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+    }
+}

@@ -1,0 +1,105 @@
+import HealthStore
+import ClarityScheduler
+import Glibc
+
+/// A folder into which any program moves files of samples.
+///
+/// A file is accepted if its name ends in `.ndjson` or `.json`. Names that begin with a dot, and
+/// all others, are ignored, so a program can write a file beside its destination. A file that was
+/// accepted moves to `done/`. One with a bad sample moves to `rejected/`, with a list of its faults
+/// beside it.
+package struct SpoolFolder {
+    static let doneName = "done"
+    package static let rejectedName = "rejected"
+
+    private let folder: OpenFolder
+
+    /// Opens the folder.
+    ///
+    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `symbolicLink`,
+    ///   `unreadable`.
+    init(_ place: SourcePlace) throws(SourceError) { folder = try OpenFolder(place) }
+
+    /// Whether a file of this name is accepted.
+    static func takes(_ name: String) -> Bool { isOfSamples(name) && name.utf8.count <= 200 }
+
+    /// Whether a file of this name, which may have become longer in `done/`, is one of samples.
+    static func isOfSamples(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return !name.hasPrefix(".") && (name.hasSuffix(".ndjson") || name.hasSuffix(".json"))
+    }
+
+    /// Whether a file of this name is read whole, as a list or one object.
+    static func isList(_ name: String) -> Bool { name.lowercased().hasSuffix(".json") }
+
+    /// Returns the names of the waiting files, in order.
+    ///
+    /// Only regular files that are not empty count: a link could lead anywhere, and an empty file
+    /// is one that somebody is about to write.
+    func waiting() throws(SourceError) -> [String] {
+        try folder.names(where: SpoolFolder.takes).filter { name in
+            folder.stamp(of: name).map { $0.isRegular && $0.size > 0 } ?? false
+        }
+    }
+
+    /// Returns the number of rejected files that are still there.
+    func rejected() throws(SourceError) -> Int {
+        let rejected: OpenFolder
+        do throws(SourceError) {
+            rejected = try OpenFolder(SpoolFolder.rejectedName, in: folder, makes: false)
+        } catch .missing {
+            return 0
+        }
+        return try rejected.names(where: SpoolFolder.takes).count
+    }
+
+    /// Opens a waiting file.
+    func open(_ name: String) throws(SourceError) -> RegularFile {
+        try RegularFile(try OpenFile(name, in: folder))
+    }
+
+    /// Moves a file away once its samples are in the outbox.
+    ///
+    /// The file at this name must still be the one that was read, and unchanged. A writer may have
+    /// put another one there, which then waits for its own turn.
+    ///
+    /// - Parameter faults: the list of its faults, for the file beside it; `nil` if there are none.
+    /// - Returns: whether the file was moved.
+    func settle(
+        _ name: String, _ stamp: RegularFile.Stamp?, faults: String?
+    ) throws(SourceError) -> Bool {
+        guard let stamp, folder.stamp(of: name) == stamp else { return false }
+        let target = try OpenFolder(
+            faults == nil ? SpoolFolder.doneName : SpoolFolder.rejectedName, in: folder,
+            makes: true)
+        let newName = try SpoolFolder.reserve(name, in: target)
+        do throws(SourceError) {
+            if let faults { try target.write("\(newName).reason", faults) }
+            try folder.move(name, to: target, newName)
+        } catch {
+            if faults != nil { target.remove("\(newName).reason") }
+            target.remove(newName)
+            throw error
+        }
+        // Between the check and the move somebody may have put a newer file there.
+        if let moved = target.stamp(of: newName), moved != stamp, folder.stamp(of: name) == nil {
+            try target.move(newName, to: folder, name)
+            target.remove("\(newName).reason")
+            return false
+        }
+        return true
+    }
+
+    /// Reserves a free name in a folder with an empty file, and returns it: `steps.json`,
+    /// `steps-2.json`.
+    private static func reserve(_ name: String, in folder: OpenFolder) throws(SourceError) -> String
+    {
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        for number in 1...100_000 {
+            let candidate = number == 1 ? name : "\(name[..<dot])-\(number)\(name[dot...])"
+            guard folder.stamp(of: "\(candidate).reason") == nil else { continue }
+            if try folder.reserve(candidate) { return candidate }
+        }
+        throw .unreadable(path: folder.path, reason: "it has too many files of one name")
+    }
+}

@@ -1,0 +1,184 @@
+// Unoptimised builds round with a function of the C library.
+import HealthStore
+import ClarityScheduler
+import Platform
+import Glibc
+import JSON
+
+/// A fault in one sample of a file; it names the type that was found, never the value.
+struct FieldFault: Error, Hashable {
+    /// The field's name; `nil` for the whole sample.
+    var field: String?
+    var got: String
+    var wanted: String
+}
+
+extension FieldFault: CustomStringConvertible {
+    var description: String {
+        // The author of the file chose the field's name.
+        "\(field.map { "`\($0.forReport)`: " } ?? "")got \(got), wanted \(wanted)"
+    }
+}
+
+/// A sample as other programs write it: a JSON object.
+///
+/// `docs/sources.md` describes the form. An unknown field is a fault: it is more likely a mistyped
+/// name than one that may be left out.
+struct SpoolSample: Hashable {
+    var sample: Sample
+    var nature: SampleNature
+
+    private static let fields = ["kind", "start", "end", "value", "unit", "source", "aggregate"]
+
+    /// Reads one sample.
+    ///
+    /// - Parameters:
+    ///   - now: the instant after which nothing can have happened.
+    ///   - asOf: the instant as of which an aggregate is true.
+    init(_ json: JSON, now: Instant, asOf: Instant) throws(FieldFault) {
+        guard case .object(let members) = json else {
+            throw FieldFault(got: json.sort, wanted: "an object")
+        }
+        let object = try SpoolObject(members, SpoolSample.fields)
+        let kind = try SpoolSample.kind(object)
+        let start = try object.instant("start")
+        let end = json["end"] == nil ? start : try object.instant("end")
+        guard start <= end else {
+            throw object.fault("end", "an instant before `start`", "one at or after it")
+        }
+        // A day or night must be over when it is passed on; a measurement's end may be rounded up.
+        guard start <= now else {
+            throw object.fault("start", "an instant to come", "one that has passed")
+        }
+        let isWhole = kind == .sleep || kind == .activity || kind == .workout
+        guard !isWhole || start < end else {
+            throw object.fault("end", "nothing after `start`", "its end")
+        }
+        guard !isWhole || end <= now else {
+            throw object.fault("end", "an instant to come", "one that has passed")
+        }
+        let value = try SpoolSample.value(object, kind)
+        let isAggregate = try object.boolean("aggregate") ?? isWhole
+        sample = Sample(
+            kind: kind, start: start, end: end, value: value,
+            source: try object.text("source").map { String($0.prefix(120)).withoutControls })
+        nature = isAggregate ? .aggregate(asOf: asOf) : .measurement
+    }
+
+    private static func kind(_ object: SpoolObject) throws(FieldFault) -> SampleKind {
+        guard let name = try object.text("kind") else {
+            throw object.fault("kind", "nothing", "a kind's name")
+        }
+        guard let kind = SampleKind(rawValue: name) else {
+            throw object.fault(
+                "kind", "a text",
+                "one of \(SampleKind.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return kind
+    }
+
+    private static func value(
+        _ object: SpoolObject, _ kind: SampleKind
+    ) throws(FieldFault) -> Sample.Value {
+        switch kind {
+        case .sleep: return .sleep(try night(try object.object("value", nightFields)))
+        case .activity: return .activity(try day(try object.object("value", dayFields)))
+        case .bloodPressure:
+            let convert = try conversion(object, kind)
+            let parts = try object.object("value", ["systolic", "diastolic"])
+            func pressure(_ name: String) throws(FieldFault) -> Int {
+                let value = convert(try parts.number(name)).rounded()
+                guard value < 1e6 else { throw parts.tooLarge(name) }
+                return Int(value)
+            }
+            return .pressure(
+                systolic: try pressure("systolic"), diastolic: try pressure("diastolic"))
+        case .mood, .stress, .cognitive, .environmental, .workout:
+            return .values(try values(object, kind))
+        default:
+            let value = try conversion(object, kind)(try object.number("value"))
+            guard value.isFinite, value >= 0 else { throw object.tooLarge("value") }
+            return .single(value)
+        }
+    }
+
+    /// Returns the conversion from the sample's unit to the kind's own; without a unit, values stay
+    /// as they are.
+    private static func conversion(
+        _ object: SpoolObject, _ kind: SampleKind
+    ) throws(FieldFault) -> (Double) -> Double {
+        guard let unit = try object.text("unit") else { return { $0 } }
+        guard let conversion = UnitConversion(from: unit, to: kind) else {
+            throw object.fault("unit", "a text", "a unit of `\(kind.rawValue)`, or nothing")
+        }
+        return { conversion($0) + 0 }
+    }
+
+    private static let nightFields = [
+        "total_minutes", "efficiency", "wake_count", "awake_minutes", "light_minutes",
+        "deep_minutes", "rem_minutes", "minutes_to_sleep",
+    ]
+
+    private static func night(_ object: SpoolObject) throws(FieldFault) -> SleepNight {
+        SleepNight(
+            totalMinutes: try object.whole("total_minutes", 1...2880),
+            efficiency: try object.number("efficiency", in: 0...1),
+            wakeCount: try object.whole("wake_count", 0...1000, else: 0),
+            awakeMinutes: try object.whole("awake_minutes", 0...2880, else: 0),
+            lightMinutes: try object.whole("light_minutes", 0...2880, else: 0),
+            deepMinutes: try object.whole("deep_minutes", 0...2880, else: 0),
+            remMinutes: try object.whole("rem_minutes", 0...2880, else: 0),
+            minutesToSleep: object.has("minutes_to_sleep")
+                ? try object.whole("minutes_to_sleep", 0...2880) : nil)
+    }
+
+    private static func values(
+        _ object: SpoolObject, _ kind: SampleKind
+    ) throws(FieldFault) -> MeasuredValues {
+        let names = kind.measures.map(kind.fieldName)
+        let textName = kind.textName
+        let parts = try object.object("value", names + (textName.map { [$0] } ?? []))
+        var values = MeasuredValues()
+        for (measure, name) in zip(kind.measures, names) where parts.has(name) {
+            let range = IntakeCheck.range(of: measure)
+            values.numbers[measure] =
+                if measure == .mood {
+                    Double(try parts.place(name, in: Measure.moods) + 1)
+                } else if measure.isWhole {
+                    Double(try parts.whole(name, Int(range.lowerBound)...Int(range.upperBound)))
+                } else {
+                    try parts.number(name, in: range)
+                }
+        }
+        guard !values.numbers.isEmpty else {
+            throw FieldFault(
+                field: "value", got: "an object without a value",
+                wanted: "at least one of \(names.joined(separator: ", "))")
+        }
+        guard let textName else { return values }
+        values.text = try parts.text(textName)
+        guard values.text?.count ?? 0 <= MeasuredValues.longestText else {
+            throw parts.fault(
+                textName, "a longer text", "at most \(MeasuredValues.longestText) characters")
+        }
+        guard kind != .workout || values.text != nil else {
+            throw parts.fault(textName, "nothing", "a type of activity")
+        }
+        return values
+    }
+
+    private static let dayFields = ActivityDay.kinds.map(\.rawValue)
+
+    private static func day(_ object: SpoolObject) throws(FieldFault) -> ActivityDay {
+        var day = ActivityDay()
+        for kind in ActivityDay.kinds where object.has(kind.rawValue) {
+            day[kind] = try object.number(kind.rawValue)
+        }
+        guard !day.isEmpty else {
+            throw FieldFault(
+                field: "value", got: "an empty object",
+                wanted: "at least one of \(dayFields.joined(separator: ", "))")
+        }
+        return day
+    }
+}

@@ -1,0 +1,131 @@
+import HealthStore
+import JSON
+@preconcurrency import Glibc
+import Database
+
+/// Writes records into a new SQLite file: a table for each type, a view of all records, a view of the
+/// days of each type with numbers, and those of `RecordViews`.
+///
+/// A value is a number where it can be one. Times are texts that SQLite's date functions read.
+struct RecordDatabase: RecordTarget {
+    private let path: String
+    private let draft: RecordDraft
+    private let connection: Connection
+    /// The names of the tables, the present one last.
+    private var tables: [String] = []
+    private var times = TimeWriter()
+
+    init(_ path: String) throws(RecordExport.Fault) {
+        self.path = path
+        // Made before SQLite opens it, so that nobody else can read it at any time.
+        draft = try RecordDraft(of: path)
+        do throws(DatabaseError) {
+            connection = try FileConnection(path: draft.path, access: .readWrite)
+            // It gets its name when it is whole: a crash leaves nothing that looks like it.
+            try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        } catch {
+            throw .database(reason: error.message, path: draft.path)
+        }
+    }
+
+    mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
+        // SQLite takes capitals and small letters for the same in names.
+        func isTaken(_ name: String) -> Bool {
+            tables.contains { $0.lowercased() == name.lowercased() }
+        }
+        var name = isTaken(type.shortName) ? type.name : type.shortName
+        while isTaken(name) { name += "_" }
+        tables.append(name)
+        try execute(
+            """
+            CREATE TABLE \(quoted(name)) (
+                id INTEGER PRIMARY KEY, type TEXT NOT NULL, source TEXT, source_version TEXT,
+                device TEXT, unit TEXT, created TEXT, start TEXT NOT NULL, "end" TEXT NOT NULL,
+                value NUMERIC, metadata TEXT
+            )
+            """)
+    }
+
+    mutating func append(
+        _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
+    ) throws(RecordExport.Fault) -> Int64 {
+        guard let table = tables.last else { return 0 }
+        let sql = """
+            INSERT INTO \(quoted(table)) (type, source, source_version, device, unit, created,
+                start, "end", value, metadata)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """
+        var origins: [UInt32: [Value]] = [:]
+        var metadata: [UInt32: Value] = [:]
+        var count: Int64 = 0
+        do {
+            try connection.transaction {
+                for record in segment.records where range.contains(record.start) {
+                    count += 1
+                    var values = origins[record.origin] ?? []
+                    if values.isEmpty {
+                        let origin = RecordOrigin(segment.texts[record.origin])
+                        values = [
+                            .text(origin.type ?? type.name), .text(origin.source),
+                            .text(origin.version), .text(origin.device), .text(origin.unit),
+                        ]
+                        origins[record.origin] = values
+                    }
+                    values.append(
+                        .text(record.created.map { times.text($0, record.offsets.created) }))
+                    values.append(.text(times.text(record.start, record.offsets.start)))
+                    values.append(.text(times.text(record.end, record.offsets.end)))
+                    values.append(
+                        record.value.number.map { .real($0) }
+                            ?? .text(record.valueText(in: segment)))
+                    if let index = record.metadata, metadata[index] == nil {
+                        metadata[index] = .text(RecordMetadata(segment.texts[index]).json.line)
+                    }
+                    values.append(record.metadata.flatMap { metadata[$0] } ?? .null)
+                    try connection.forEach(sql, values) { _ in }
+                }
+            }
+        } catch let error as DatabaseError {
+            throw .database(reason: error.message, path: path)
+        } catch {
+            throw .system(path: path, code: EIO)
+        }
+        return count
+    }
+
+    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
+        guard let name = tables.last else { return type.name }
+        try execute(
+            """
+            CREATE INDEX \(quoted("\(name) start")) ON \(quoted(name)) (start);
+            CREATE VIEW \(quoted("\(name) by day")) AS
+                SELECT substr(start, 1, 10) AS day, count(*) AS records, min(value) AS least,
+                    avg(value) AS mean, max(value) AS most, sum(value) AS sum, unit
+                FROM \(quoted(name)) WHERE typeof(value) IN ('integer', 'real')
+                GROUP BY day, unit;
+            \(RecordViews.script(of: type, table: quoted(name)))
+            """)
+        return name
+    }
+
+    mutating func finish() throws(RecordExport.Fault) {
+        let parts = tables.map { "SELECT * FROM \(quoted($0))" }
+        if !parts.isEmpty {
+            // A name of its own that no type has.
+            try execute("CREATE VIEW \"all records\" AS \(parts.joined(separator: " UNION ALL "))")
+        }
+        try draft.finish()
+    }
+
+    private func execute(_ script: String) throws(RecordExport.Fault) {
+        do throws(DatabaseError) {
+            try connection.execute(script)
+        } catch {
+            throw .database(reason: error.message, path: path)
+        }
+    }
+
+    private func quoted(_ name: String) -> String {
+        "\"\(name.replacing("\"", with: "\"\""))\""
+    }
+}

@@ -1,0 +1,220 @@
+public import HealthStore
+public import ClarityScheduler
+public import JSON
+import Platform
+@preconcurrency import Glibc
+
+/// Writes the records of the archive, in the clear.
+public struct RecordExport: Sendable {
+    /// A file or table that was written.
+    public struct Part: Hashable, Sendable {
+        public let type: String
+        public let name: String
+        public let records: Int64
+    }
+
+    /// How far an export is.
+    public struct Progress: Hashable, Sendable {
+        public fileprivate(set) var months = 0
+        /// The months of all types.
+        public fileprivate(set) var allMonths: Int
+        public fileprivate(set) var records: Int64 = 0
+    }
+
+    /// What was written, and what could not be.
+    public struct Receipt: Hashable, Sendable {
+        public internal(set) var path: String
+        public fileprivate(set) var parts: [Part] = []
+        /// A sentence for each damaged month, which is left out.
+        public fileprivate(set) var damaged: [String] = []
+
+        public var records: Int64 { parts.reduce(0) { $0 + $1.records } }
+    }
+
+    /// Why nothing more can be written.
+    public enum Fault: Error, Sendable {
+        /// The folder has something in it already.
+        case notEmpty(path: String)
+        /// The file is there already.
+        case exists(path: String)
+        /// The archive has no such type; carries the end of a message about it.
+        case unknownType(String, suggestion: String)
+        /// Another process writes there.
+        case busy(path: String)
+        /// Some months are damaged, so the last export stays.
+        case damaged(months: Int, path: String)
+        /// Whoever wanted the export wants it no longer.
+        case stopped
+        /// Why SQLite cannot write.
+        case database(reason: String, path: String)
+        case system(path: String, code: Int32)
+        case store(HealthStoreError)
+    }
+
+    private let store: HealthStore
+    private let format: ExportDataOptions.Format
+    private let path: String
+    private let range: Range<Int64>
+
+    /// - Parameters:
+    ///   - path: an absolute path; nothing may be there, but an empty folder where the format is one.
+    ///   - since: the earliest start of a record; `nil` for any.
+    ///   - until: the instant before which a record starts; `nil` for any.
+    public init(
+        _ store: HealthStore, as format: ExportDataOptions.Format, to path: String,
+        since: Instant? = nil, until: Instant? = nil
+    ) {
+        self.store = store
+        self.format = format
+        self.path = path
+        let from = since?.secondsSince1970 ?? .min
+        range = from..<max(from, until?.secondsSince1970 ?? .max)
+    }
+
+    /// Returns the types that are meant by these names, or all without a name; none of an archive
+    /// without records.
+    public static func types(
+        of store: HealthStore, named names: [String]
+    ) throws(Fault) -> [ArchivedType] {
+        let all: [ArchivedType]
+        do throws(HealthStoreError) {
+            all = try store.archive.types()
+        } catch {
+            throw .store(error)
+        }
+        guard !names.isEmpty, !all.isEmpty else { return all }
+        var chosen: [ArchivedType] = []
+        for name in names {
+            let found = all.filter { $0.isMeant(by: name) }
+            guard !found.isEmpty else {
+                throw .unknownType(
+                    name, suggestion: didYouMean(name, among: all.map(\.shortName)))
+            }
+            chosen += found.filter { !chosen.contains($0) }
+        }
+        return chosen
+    }
+
+    /// Writes the types, in their order, and records that in the audit log. A file has its name when
+    /// it is whole.
+    ///
+    /// - Parameter progress: called after each month; what it throws ends the export.
+    public func run(
+        _ types: [ArchivedType], progress: (Progress) throws(Fault) -> Void
+    ) throws(Fault) -> Receipt {
+        // Recorded first, so that nothing is given out that is not in the log.
+        do throws(HealthStoreError) {
+            try store.audit.record(
+                .exported, ["months of records": Int64(types.reduce(0) { $0 + $1.months.count })],
+                detail: "as \(format.rawValue), by export-data")
+        } catch {
+            throw .store(error)
+        }
+        switch format {
+        case .csv:
+            var target = try RecordFolder<RecordCSV>(path)
+            return try run(types, &target, progress)
+        case .fhir:
+            var target = try RecordFolder<RecordObservations>(path)
+            return try run(types, &target, progress)
+        case .sqlite:
+            var target = try RecordDatabase(path)
+            return try run(types, &target, progress)
+        }
+    }
+
+    private func run(
+        _ types: [ArchivedType], _ target: inout some RecordTarget,
+        _ report: (Progress) throws(Fault) -> Void
+    ) throws(Fault) -> Receipt {
+        var receipt = Receipt(path: path)
+        var progress = Progress(allMonths: types.reduce(0) { $0 + $1.months.count })
+        for type in types {
+            let before = progress.records
+            try target.begin(type)
+            for number in type.months {
+                let month = TypeMonth(type: type.name, month: number)
+                let found: (sound: Segment, isDamaged: Bool)
+                do throws(HealthStoreError) {
+                    found = try store.archive.records(of: month)
+                } catch {
+                    throw .store(error)
+                }
+                progress.records += try target.append(found.sound, type, range)
+                if found.isDamaged { receipt.damaged.append("\(month.damage) and left out") }
+                progress.months += 1
+                try report(progress)
+            }
+            let name = try target.end(type)
+            receipt.parts.append(
+                Part(type: type.name, name: name, records: progress.records - before))
+        }
+        try target.finish()
+        return receipt
+    }
+}
+
+/// What records are written to, type by type.
+protocol RecordTarget {
+    mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault)
+
+    /// Writes the records of a month that start in a range; returns how many there are.
+    mutating func append(
+        _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
+    ) throws(RecordExport.Fault) -> Int64
+
+    /// Ends the type; returns the name of its file or table.
+    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String
+
+    /// Called once after the last type.
+    mutating func finish() throws(RecordExport.Fault)
+}
+
+extension RecordExport.Receipt {
+    /// A line for each type, the sum, and what is damaged.
+    public var lines: [String] {
+        parts.map { "\($0.name): \(counted($0.records, "records"))" } + [
+            "\(counted(records, "records")) of \(counted(parts.count, "types")) in \(path)"
+        ] + damaged
+    }
+
+    public var object: JSON {
+        [
+            "path": .string(path), "records": .integer(records),
+            "parts": .array(
+                parts.map {
+                    [
+                        "type": .string($0.type), "name": .string($0.name),
+                        "records": .integer($0.records),
+                    ]
+                }),
+            "damaged": .array(damaged.map { .string($0) }),
+        ]
+    }
+}
+
+extension RecordExport.Fault {
+    /// The fault as a worker's failure.
+    public var failure: Failure {
+        switch self {
+        case .notEmpty(let path):
+            Failure(.configuration, "`\(path)` is not empty; name another folder")
+        case .exists(let path):
+            Failure(.configuration, "`\(path)` is there already; name another file")
+        case .unknownType(let name, let suggestion):
+            Failure(
+                .configuration, "the archive has no records of the type `\(name)`\(suggestion)")
+        case .busy(let path): Failure(.disk, "another process writes beside `\(path)`")
+        case .damaged(let months, let path):
+            Failure(
+                .disk,
+                "damaged records in \(counted(months, "months")); `\(path)` stays as it is, and "
+                    + "`clarity-jobs audit` names them")
+        case .stopped: Failure(.work, "its time ended before everything was written")
+        case .database(let reason, let path): Failure(.disk, "cannot write `\(path)`: \(reason)")
+        case .system(let path, let code):
+            Failure(.disk, "cannot write `\(path)`: \(String(cString: strerror(code)))")
+        case .store(let error): error.failure
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import HealthStore
+import Platform
+@preconcurrency import Glibc
+
+/// Writes records as lines, a file for each type, into a new or empty folder.
+struct RecordFolder<Lines: RecordLines>: RecordTarget {
+    private let folder: String
+    private var file: RecordFile?
+    /// The bytes that were not written yet.
+    private var bytes: [UInt8] = []
+
+    init(_ folder: String) throws(RecordExport.Fault) {
+        self.folder = folder
+        try makeFolder()
+    }
+
+    mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
+        file = try RecordFile("\(folder)/\(name(of: type))")
+        bytes += Lines.heading.utf8
+    }
+
+    mutating func append(
+        _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
+    ) throws(RecordExport.Fault) -> Int64 {
+        var lines = Lines(segment, type: type.name)
+        var count: Int64 = 0
+        for record in segment.records where range.contains(record.start) {
+            count += 1
+            lines.append(record, to: &bytes)
+            if bytes.count >= RecordFile.block { try flush() }
+        }
+        return count
+    }
+
+    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
+        try flush()
+        try file?.finish()
+        file = nil
+        return name(of: type)
+    }
+
+    mutating func finish() {}
+
+    private mutating func flush() throws(RecordExport.Fault) {
+        try file?.write(bytes)
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    private func name(of type: ArchivedType) -> String {
+        Lines.fileName(
+            of: type.name.filter { $0.isLetter || $0.isNumber || "_- ".contains($0) })
+    }
+
+    private func makeFolder() throws(RecordExport.Fault) {
+        if mkdir(folder, 0o700) == 0 { return }
+        guard errno == EEXIST else { throw .system(path: folder, code: errno) }
+        do throws(WholeFile.Fault) {
+            if try WholeFile.names(in: folder).isEmpty { return }
+        } catch .refused(let code) {
+            throw .system(path: folder, code: code)
+        } catch {}
+        throw .notEmpty(path: folder)
+    }
+}
+
+/// A file for its owner alone, which gets its name at the end.
+final class RecordFile {
+    /// The bytes that are collected before they are written: 256 KiB.
+    static let block = 1 << 18
+
+    private let draft: RecordDraft
+
+    init(_ path: String) throws(RecordExport.Fault) { draft = try RecordDraft(of: path) }
+
+    func write(_ bytes: [UInt8]) throws(RecordExport.Fault) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.write(draft.descriptor, $0.baseAddress, $0.count)
+            }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                throw .system(path: draft.path, code: errno)
+            }
+        }
+    }
+
+    func finish() throws(RecordExport.Fault) { try draft.finish() }
+}

@@ -1,0 +1,218 @@
+import HealthStore
+import JSON
+
+/// Writes records as Observations of FHIR R4 (4.0.1), one on each line.
+///
+/// A type has the codes of `FHIRCoding`, and each record an id that the next export gives it again.
+/// A value, its unit and the times are as the source wrote them, except that a share of 1, as which
+/// HealthKit writes percentages, is multiplied by 100.
+struct RecordObservations: RecordLines {
+    static let heading = ""
+    /// The system of HealthKit's names, as other converters of HealthKit have it.
+    fileprivate static let healthKit: JSON = "http://developer.apple.com/documentation/healthkit"
+
+    /// What many records have in common.
+    fileprivate struct Origin {
+        /// The members from the status to the performer.
+        let head: [UInt8]
+        /// What follows the number of a quantity.
+        let unit: [UInt8]
+        let isPercentage: Bool
+        let version: [UInt8]?
+    }
+
+    fileprivate struct Word {
+        let isNumber: Bool
+        let bytes: [UInt8]
+    }
+
+    private let origins: SegmentTexts<Origin>
+    private let words: SegmentTexts<Word>
+    private let metadata: SegmentTexts<[UInt8]>
+    private var ids: RecordIDs
+    private var times = TimeWriter()
+
+    static func fileName(of type: String) -> String { "Observation.\(type).ndjson" }
+
+    init(_ segment: Segment, type: String) {
+        origins = SegmentTexts(segment) { Origin(RecordOrigin($0), type: type) }
+        words = SegmentTexts(segment) { Word($0) }
+        metadata = SegmentTexts(segment) { text in
+            Array(
+                RecordMetadata(text).pairs.compactMap { component($0.name, $0.value) }
+                    .joined(separator: [UInt8(ascii: ",")]))
+        }
+        ids = RecordIDs(segment, type: type)
+    }
+
+    mutating func append(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
+        let origin = origins[record.origin]
+        bytes += #"{"resourceType":"Observation","id":""#.utf8
+        ids.appendNext(record, to: &bytes)
+        bytes += #"","#.utf8
+        bytes += origin.head
+        appendTimes(of: record, to: &bytes)
+        appendValue(of: record, origin, to: &bytes)
+        let components = [origin.version, record.metadata.map { metadata[$0] }].compactMap { part in
+            part.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        if !components.isEmpty {
+            bytes += #","component":["#.utf8
+            bytes += components.joined(separator: [UInt8(ascii: ",")])
+            bytes.append(UInt8(ascii: "]"))
+        }
+        bytes += "}\n".utf8
+    }
+
+    // MARK: Times
+
+    /// The seconds of the years 1 to 9999, without their first and last day.
+    private static let writable: Range<Int64> = -62_135_510_400..<253_402_214_400
+
+    private mutating func appendTimes(of record: ArchivedRecord, to bytes: inout [UInt8]) {
+        let writable = RecordObservations.writable
+        if writable.contains(record.start) {
+            let isPeriod = record.end > record.start && writable.contains(record.end)
+            bytes += (isPeriod ? #","effectivePeriod":{"start":"# : #","effectiveDateTime":"#).utf8
+            append(record.start, record.offsets.start, to: &bytes)
+            if isPeriod {
+                bytes += #","end":"#.utf8
+                append(record.end, record.offsets.end, to: &bytes)
+                bytes.append(UInt8(ascii: "}"))
+            }
+        }
+        if let created = record.created, writable.contains(created) {
+            bytes += #","issued":"#.utf8
+            append(created, record.offsets.created, to: &bytes)
+        }
+    }
+
+    private mutating func append(_ seconds: Int64, _ offset: Int16, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        // FHIR has no offset beyond 14 hours.
+        let isPossible = (-14 * 60...14 * 60).contains(offset)
+        times.append(seconds, isPossible ? offset : 0, to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    // MARK: Values
+
+    private func appendValue(
+        of record: ArchivedRecord, _ origin: Origin, to bytes: inout [UInt8]
+    ) {
+        switch record.value {
+        case .none: break
+        case .number(var mantissa, var decimals):
+            // Some apps write percentages as such; `UnitConversion` tells them apart alike.
+            if origin.isPercentage, mantissa.magnitude <= powerOfTen(decimals) {
+                mantissa *= decimals > 1 ? 1 : decimals > 0 ? 10 : 100
+                decimals -= min(decimals, 2)
+            }
+            bytes += #","valueQuantity":{"value":"#.utf8
+            bytes += RecordNumber.text(mantissa: mantissa, decimals: decimals).utf8
+            bytes += origin.unit
+        case .text(let index):
+            let word = words[index]
+            bytes += word.bytes
+            // An exponent or more than 18 digits: a share stays one.
+            if word.isNumber { bytes += origin.isPercentage ? Origin.share : origin.unit }
+        }
+    }
+
+    private func powerOfTen(_ exponent: UInt8) -> UInt64 {
+        (0..<exponent).reduce(1) { power, _ in power &* 10 }
+    }
+}
+
+extension RecordObservations.Origin {
+    fileprivate static let share = bytes(ofUnit: "1", code: "1")
+
+    fileprivate init(_ origin: RecordOrigin, type: String) {
+        let type = origin.type ?? type
+        let isOfHealthKit = type.hasPrefix("HK")
+        let coding = FHIRCoding(type: type, unit: origin.unit)
+        var codings = coding.loinc.map { code, display -> JSON in
+            [
+                "system": "http://loinc.org", "code": .string(code), "display": .string(display),
+            ]
+        }
+        if isOfHealthKit, isCode(type) {
+            codings.append(["system": RecordObservations.healthKit, "code": .string(type)])
+        }
+        let name = ArchivedType.shortName(of: type)
+        let category: JSON = [
+            "system": "http://terminology.hl7.org/CodeSystem/observation-category",
+            "code": .text(coding.category),
+        ]
+        func display(_ text: String?) -> JSON {
+            text.flatMap { isBlank($0) ? nil : ["display": .string($0)] } ?? .null
+        }
+        let source = display(origin.source)
+        let members: JSON = [
+            "status": "final",
+            "category": coding.category == nil ? .null : [["coding": [category]]],
+            "code": JSON.object([
+                JSON.Member(name: "coding", value: codings.isEmpty ? .null : .array(codings)),
+                JSON.Member(name: "text", value: isBlank(name) ? "unknown" : .string(name)),
+            ]).withoutNulls,
+            "subject": ["display": "the person whose records these are"],
+            "performer": source == .null ? .null : [source],
+            "device": display(origin.device),
+        ]
+        head = Array(members.withoutNulls.bytes.dropFirst().dropLast())
+        unit = RecordObservations.Origin.bytes(ofUnit: origin.unit, code: coding.unit)
+        isPercentage = isOfHealthKit && origin.unit == "%"
+        version = origin.version.flatMap { component("sourceVersion", $0) }
+    }
+
+    private static func bytes(ofUnit unit: String?, code: String?) -> [UInt8] {
+        guard let unit, !isBlank(unit) else { return Array("}".utf8) }
+        let members: JSON = [
+            "unit": .string(unit),
+            "system": code == nil ? .null : "http://unitsofmeasure.org", "code": .text(code),
+        ]
+        return [UInt8(ascii: ",")] + members.withoutNulls.bytes.dropFirst()
+    }
+}
+
+extension RecordObservations.Word {
+    /// Returns the member with the value; of a number what precedes its unit.
+    fileprivate init(_ bytes: [UInt8]) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        isNumber = isCode(text) && RecordObservations.Word.isNumber(bytes)
+        if isNumber {
+            self.bytes = Array(#","valueQuantity":{"value":"#.utf8) + bytes
+        } else if isBlank(text) {
+            self.bytes = []
+        } else {
+            let coding: JSON = ["system": RecordObservations.healthKit, "code": .string(text)]
+            let value: JSON =
+                text.hasPrefix("HK") && isCode(text)
+                ? ["valueCodeableConcept": ["coding": [coding]]] : ["valueString": .string(text)]
+            self.bytes = [UInt8(ascii: ",")] + value.bytes.dropFirst().dropLast()
+        }
+    }
+
+    private static func isNumber(_ bytes: [UInt8]) -> Bool {
+        do throws(JSONFault) {
+            return try JSONParser.parse(bytes).double != nil
+        } catch {
+            return false
+        }
+    }
+}
+
+/// Returns a component; `nil` without a name. FHIR has no empty texts.
+private func component(_ name: String, _ value: String) -> [UInt8]? {
+    guard !isBlank(name) else { return nil }
+    let members: JSON = [
+        "code": ["text": .string(name)], "valueString": isBlank(value) ? .null : .string(value),
+    ]
+    return members.withoutNulls.bytes
+}
+
+private func isBlank(_ text: String) -> Bool { text.allSatisfy(\.isWhitespace) }
+
+private func isCode(_ text: String) -> Bool {
+    !text.isEmpty && !text.contains(where: \.isWhitespace)
+}

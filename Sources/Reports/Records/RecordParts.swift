@@ -1,0 +1,110 @@
+import HealthStore
+import ClarityScheduler
+import JSON
+
+// The parts of records that every format writes alike.
+
+/// Writes the records of a segment as lines of a file.
+protocol RecordLines {
+    /// The first lines of each file.
+    static var heading: String { get }
+
+    /// Returns the name of the file of a type, whose name has no special characters.
+    static func fileName(of type: String) -> String
+
+    init(_ segment: Segment, type: String)
+
+    mutating func append(_ record: ArchivedRecord, to bytes: inout [UInt8])
+}
+
+/// What is made of the texts of a segment, each when it is first asked for.
+final class SegmentTexts<Made> {
+    private let segment: Segment
+    private let make: ([UInt8]) -> Made
+    private var made: [Made?]
+
+    init(_ segment: Segment, _ make: @escaping ([UInt8]) -> Made) {
+        self.segment = segment
+        self.make = make
+        made = Array(repeating: nil, count: segment.texts.count)
+    }
+
+    subscript(index: UInt32) -> Made {
+        if let known = made[Int(index)] { return known }
+        let new = make(segment.texts[index])
+        made[Int(index)] = new
+        return new
+    }
+}
+
+extension ArchivedRecord {
+    /// The value as it was written; `nil` for a record without one.
+    func valueText(in segment: Segment) -> String? {
+        switch value {
+        case .none: nil
+        case .number(let mantissa, let decimals):
+            RecordNumber.text(mantissa: mantissa, decimals: decimals)
+        case .text(let index): String(decoding: segment.texts[index], as: UTF8.self)
+        }
+    }
+}
+
+/// The metadata of a record: names and values in the order of the source.
+struct RecordMetadata {
+    let pairs: [(name: String, value: String)]
+
+    /// Reads what the archive has: names and values, each with a byte 0 behind it.
+    init(_ bytes: [UInt8]) {
+        let texts = bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+            .map { String(decoding: $0, as: UTF8.self) }
+        pairs = stride(from: 0, to: texts.count - 1, by: 2).map { (texts[$0], texts[$0 + 1]) }
+    }
+
+    var json: JSON {
+        .object(pairs.map { JSON.Member(name: $0.name, value: .string($0.value)) })
+    }
+}
+
+/// Writes times such as `2026-01-31T08:30:00+01:00`, and each date once for its neighbours.
+struct TimeWriter {
+    private var day = Int64.min
+    private var date: [UInt8] = []
+
+    mutating func append(_ seconds: Int64, _ offset: Int16, to bytes: inout [UInt8]) {
+        let clock = seconds &+ Int64(offset) * 60
+        let day = clock >= 0 ? clock / 86_400 : (clock - 86_399) / 86_400
+        if day != self.day {
+            self.day = day
+            let civil = CivilTime(day * 86_400_000)
+            let year = String(civil.year)
+            date = Array(String(repeating: "0", count: max(4 - year.utf8.count, 0)).utf8)
+            date += Array(year.utf8) + [UInt8(ascii: "-")]
+            TimeWriter.append(civil.month, to: &date)
+            date.append(UInt8(ascii: "-"))
+            TimeWriter.append(civil.day, to: &date)
+            date.append(UInt8(ascii: "T"))
+        }
+        bytes += date
+        let second = Int(clock - day * 86_400)
+        TimeWriter.append(second / 3600, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        TimeWriter.append(second / 60 % 60, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        TimeWriter.append(second % 60, to: &bytes)
+        bytes.append(UInt8(ascii: offset < 0 ? "-" : "+"))
+        TimeWriter.append(Int(offset.magnitude) / 60, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        TimeWriter.append(Int(offset.magnitude) % 60, to: &bytes)
+    }
+
+    mutating func text(_ seconds: Int64, _ offset: Int16) -> String {
+        var bytes: [UInt8] = []
+        append(seconds, offset, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func append(_ number: Int, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "0") + UInt8(number / 10))
+        bytes.append(UInt8(ascii: "0") + UInt8(number % 10))
+    }
+}

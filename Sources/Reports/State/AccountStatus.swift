@@ -1,0 +1,174 @@
+public import HealthStore
+public import ClarityScheduler
+import Platform
+public import JSON
+
+/// Whether an account is up to date, as far as its last attempt reported.
+public struct AccountStatus: Sendable {
+    public enum State: String, CaseIterable, Sendable {
+        /// Every goal holds.
+        case fresh
+        /// Every goal holds, but a job should have started and no scheduler has looked at it.
+        case overdue
+        case notFresh = "not_fresh"
+        /// No attempt has reported yet, or none since the job file has one of the goals.
+        case unknown
+    }
+
+    /// What the history says of the account's jobs, in words.
+    public struct Jobs: Sendable {
+        /// When the jobs that are overdue should have started.
+        public var overdue: [(job: String, since: Instant)] = []
+        /// Which jobs failed or are paused.
+        public var troubles: [String] = []
+        /// What jobs wait for; shown only if the account is not up to date.
+        public var waits: [String] = []
+
+        /// Creates the jobs of an account that are all well.
+        public init() {}
+    }
+
+    /// The account's id, or the job file's name if it has no accounts.
+    public let name: String
+    public let state: State
+    /// When the first goal stops to hold if nothing more arrives; `nil` unless all goals hold.
+    public let until: Instant?
+    /// Since when a goal is missed or a job overdue; `nil` for data that never arrived.
+    public let since: Instant?
+    /// Why the account is not up to date, and what else is wrong with its jobs.
+    public let why: [String]
+    private let missed: [FreshnessGoal.Subject]
+    private let facts: AccountFacts?
+
+    /// Decides whether an account is up to date.
+    ///
+    /// - Parameter facts: what the last attempt reported; `nil` if there was none.
+    public init(
+        _ name: String, goals: [FreshnessGoal], _ facts: AccountFacts?, _ jobs: Jobs, now: Instant
+    ) {
+        var ends: [Instant] = []
+        var past: [FreshnessGoal.Subject] = []
+        var never: [FreshnessGoal.Subject] = []
+        var unknown: [FreshnessGoal.Subject] = []
+        var since: Instant?
+        for subject in goals.map(\.subject) {
+            switch facts?.freshUntil[subject] {
+            case nil: unknown.append(subject)
+            case .some(nil): never.append(subject)
+            case .some(let end?) where end < now:
+                past.append(subject)
+                since = min(since ?? end, end)
+            case .some(let end?): ends.append(end)
+            }
+        }
+        self.name = name
+        self.facts = facts
+        missed = past + never
+        if !missed.isEmpty {
+            state = .notFresh
+        } else if facts == nil || !unknown.isEmpty {
+            state = .unknown
+        } else {
+            state = jobs.overdue.isEmpty ? .fresh : .overdue
+        }
+        let allHold = state == .fresh || state == .overdue
+        until = allHold ? ends.min() : nil
+        self.since = since ?? (state == .overdue ? jobs.overdue.map(\.since).min() : nil)
+        why =
+            AccountStatus.list(past, "missed") + AccountStatus.list(never, "never arrived")
+            + (facts == nil ? [] : AccountStatus.list(unknown, "not looked at yet"))
+            + (missed.isEmpty ? [] : AccountStatus.reasons(facts))
+            + jobs.overdue.map { "\($0.job) was due at \($0.since)" } + jobs.troubles
+            + (allHold ? [] : jobs.waits)
+    }
+
+    private static func list(_ subjects: [FreshnessGoal.Subject], _ words: String) -> [String] {
+        subjects.isEmpty ? [] : ["\(subjects.map(\.name).joined(separator: ", ")) \(words)"]
+    }
+
+    /// Returns what the facts say about the reason for missed goals.
+    private static func reasons(_ facts: AccountFacts?) -> [String] {
+        guard let facts else { return [] }
+        let (waiting, decide) = (facts.counts[.waiting] ?? 0, facts.forPerson)
+        let reading = facts.lastReading.map { "sources last read at \($0)" }
+        return [
+            facts.isLoggedIn ? nil : "nobody is logged in",
+            waiting > 0 ? "\(counted(waiting, "samples")) waiting" : nil,
+            decide > 0 ? "\(counted(decide, "samples")) for you to decide" : nil,
+            reading ?? "no source was ever read",
+        ].compactMap(\.self)
+    }
+
+    /// The account as a line for people.
+    public var line: String {
+        let head =
+            switch state {
+            case .fresh: until.map { "fresh until \($0)" } ?? "no goals"
+            case .overdue: "overdue"
+            case .notFresh: "not fresh\(since.map { " since \($0)" } ?? "")"
+            case .unknown: facts == nil ? "nothing known yet" : "not known"
+            }
+        return ([name, head] + (why.isEmpty ? [] : [why.joined(separator: "; ")]))
+            .joined(separator: ": ")
+    }
+
+    /// The account as an object.
+    public var object: JSON {
+        [
+            "account": .string(name), "state": .string(state.rawValue), "until": .text(until),
+            "since": .text(since), "missed": .array(missed.map { .string($0.name) }),
+            "why": .array(why.map { .string($0.forReport) }),
+            "waiting": .integer(optional: facts.map { $0.counts[.waiting] ?? 0 }),
+            "for_person": .integer(optional: facts?.forPerson),
+            "logged_in": facts.map { .bool($0.isLoggedIn) } ?? .null,
+            "last_reading_at": .text(facts?.lastReading), "known_at": .text(facts?.at),
+        ]
+    }
+}
+
+/// The accounts of a job file.
+public struct AccountsReport: Sendable {
+    public let accounts: [AccountStatus]
+
+    /// Creates a report of accounts in the order in which they are shown.
+    public init(_ accounts: [AccountStatus]) { self.accounts = accounts }
+
+    /// Whether every account is up to date, and none has an overdue job.
+    public var holds: Bool { accounts.allSatisfy { $0.state == .fresh } }
+
+    /// Returns the accounts, or with `missedOnly` those that are not up to date.
+    public func shown(missedOnly: Bool) -> [AccountStatus] {
+        missedOnly ? accounts.filter { $0.state != .fresh } : accounts
+    }
+
+    /// The last line for people, such as `3 accounts: 2 fresh, 1 not fresh`.
+    public var sum: String {
+        let words: [(AccountStatus.State, String)] = [
+            (.fresh, "fresh"), (.notFresh, "not fresh"), (.overdue, "overdue"),
+            (.unknown, "not known"),
+        ]
+        let parts = words.compactMap { state, word in
+            let number = accounts.count { $0.state == state }
+            return number > 0 ? "\(number) \(word)" : nil
+        }
+        let head = counted(accounts.count, "accounts")
+        return parts.isEmpty ? head : "\(head): \(parts.joined(separator: ", "))"
+    }
+
+    /// Returns an object with `holds` and `accounts`.
+    public func object(missedOnly: Bool) -> JSON {
+        [
+            "holds": .bool(holds),
+            "accounts": .array(shown(missedOnly: missedOnly).map(\.object)),
+        ]
+    }
+}
+
+extension AccountFacts {
+    /// The number of samples that only a person can move.
+    fileprivate var forPerson: Int64 {
+        FreshnessFacts.Place.allCases.filter { $0 != .waiting }.reduce(0) {
+            $0 + (counts[$1] ?? 0)
+        }
+    }
+}

@@ -1,0 +1,246 @@
+public import HealthStore
+import ClarityScheduler
+import Platform
+public import JSON
+
+// Single samples of the outbox, and a person's actions on them.
+
+extension OutboxEntry {
+    /// One line:
+    /// `12  heart_rate  2026-10-01T08:00:00Z  set aside  failed 5 times  (the backend broke)`.
+    public var line: String {
+        var parts = ["\(id)", kind, "\(start)", state.text]
+        if failures > 0 { parts.append("failed \(failures == 1 ? "once" : "\(failures) times")") }
+        if let reason { parts.append("(\(reason))") }
+        return parts.joined(separator: "  ").forReport
+    }
+
+    /// An object without the value.
+    public var object: JSON { object(withBatch: true) }
+
+    fileprivate func object(withBatch: Bool) -> JSON {
+        let object: JSON = [
+            "id": .integer(id), "type": .string(kind), "start": .text(start), "end": .text(end),
+            "state": .string(state.name), "failures": .integer(failures),
+            "hold": .text(hold?.rawValue), "reason": .text(reason),
+            "batch": .integer(optional: withBatch ? batch : nil),
+            "possible_sends": .integer(possibleSends), "as_of": .text(asOf),
+        ]
+        return object.withoutNulls
+    }
+}
+
+extension OutboxSample {
+    /// Lines for people, with the value only if it was read.
+    public var lines: [String] {
+        var lines = [
+            "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
+            "  \(entry.state.text)" + (entry.reason.map { ": \($0)" } ?? ""),
+        ]
+        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
+        if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
+        lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
+        if entry.possibleSends > 0 {
+            lines.append("  sends that may have arrived without an answer: \(entry.possibleSends)")
+        }
+        if let serverWords { lines.append("  the backend said: \(serverWords)") }
+        if let batch {
+            lines.append(
+                "  batch \(batch.id) by `\(batch.route)`, made at \(batch.madeAt), sent "
+                    + "\(batch.attempts == 1 ? "once" : "\(batch.attempts) times"): \(batch.state)")
+            if let id = batch.processingID, let at = batch.acceptedAt {
+                lines.append("  accepted at \(at) as `\(id)`")
+            }
+            if let at = batch.finishedAt { lines.append("  finished at \(at)") }
+        }
+        if let sample { lines += sample.valueLines.map { "  \($0)" } }
+        return lines.map(\.forReport)
+    }
+
+    /// The sample as an object, with the value only if it was read.
+    public var object: JSON {
+        let sending = batch.map { batch -> JSON in
+            let object: JSON = [
+                "id": .integer(batch.id), "state": .string(batch.state),
+                "route": .string(batch.route), "made_at": .text(batch.madeAt),
+                "attempts": .integer(batch.attempts), "processing_id": .text(batch.processingID),
+                "accepted_at": .text(batch.acceptedAt), "finished_at": .text(batch.finishedAt),
+                "reason": .text(batch.reason),
+            ]
+            return object.withoutNulls
+        }
+        let value = sample.map { JSON.array($0.valueLines.map { .string($0) }) }
+        return entry.object(withBatch: batch == nil).adding([
+            "server_words": .text(serverWords), "batch": sending ?? .null, "value": value ?? .null,
+        ]).withoutNulls
+    }
+}
+
+extension Sample {
+    /// The measured values, for the person at the terminal only.
+    fileprivate var valueLines: [String] {
+        var lines =
+            switch value {
+            case .single(let number): ["value: \(number)"]
+            case .pressure(let systolic, let diastolic): ["value: \(systolic)/\(diastolic)"]
+            case .sleep(let night):
+                [
+                    "asleep: \(night.totalMinutes) min"
+                        + (night.hasStages
+                            ? ", light \(night.lightMinutes), deep \(night.deepMinutes), "
+                                + "REM \(night.remMinutes)"
+                            : ", stages unknown"),
+                    "awake: " + (night.knowsAwake ? "\(night.awakeMinutes) min" : "unknown")
+                        + (night.knowsWakeCount ? ", \(night.wakeCount) times" : ""),
+                ]
+            case .activity(let day):
+                ActivityDay.kinds.compactMap { kind in
+                    day[kind].map { "\(kind.rawValue): \($0)" }
+                }
+            case .values(let values):
+                kind.measures.compactMap { measure in
+                    values.numbers[measure].map { "\(kind.fieldName(of: measure)): \($0)" }
+                } + (values.text.map { ["\(kind.textName ?? "text"): \($0)"] } ?? [])
+            }
+        if let source { lines.append("source: \(source)") }
+        return lines
+    }
+}
+
+/// What a command does with samples.
+public enum OutboxAction: String, Sendable {
+    case retry
+    case discard
+
+    /// Returns the affected samples, a line for each kind and state.
+    public func lines(_ shares: [OutboxShare]) -> [String] {
+        shares.map { "  \($0.count) \($0.kind) \($0.state.text)" }
+    }
+
+    /// Returns why the action cannot be done to a sample that a person named; `nil` if it can.
+    ///
+    /// - Parameter selection: what the person means, which may be discarded or erased samples.
+    public func refusal(of entry: OutboxEntry, in selection: OutboxSelection) -> String? {
+        let isDiscarded = entry.reason == Outbox.discardedReason
+        let isErased = entry.reason == Outbox.erasedReason
+        switch self {
+        case .retry where selection.meansDiscarded:
+            return isDiscarded ? nil : "sample \(entry.id) was not discarded"
+        case .retry where isDiscarded:
+            return "sample \(entry.id) was discarded; --reason discarded brings it back"
+        case .retry where selection.meansErased:
+            return isErased ? nil : "sample \(entry.id) was not erased"
+        case .retry where isErased:
+            return "sample \(entry.id) was erased at the backend; --reason erased sends it again"
+        case .discard where isDiscarded: return "sample \(entry.id) was discarded before"
+        case .discard where isErased:
+            return "sample \(entry.id) was erased at the backend, and is not sent again"
+        case .retry where entry.state == .stored:
+            return entry.batch == nil
+                ? "sample \(entry.id) is stored, and its value was removed here" : nil
+        case .retry where !Outbox.retriable.contains(entry.state):
+            return "sample \(entry.id) is \(entry.state.text); only a rejected, set aside, "
+                + "unconfirmed or stored one can be queued again"
+        case .discard where !Outbox.discardable.contains(entry.state):
+            return
+                "sample \(entry.id) is \(entry.state.text); only a queued, rejected or set aside "
+                + "one can be discarded"
+        case .retry, .discard: return nil
+        }
+    }
+
+    /// Returns warnings before samples are sent again that the backend has or may have, and what
+    /// holds for those that it does not have.
+    public static func retryWarnings(_ cost: Outbox.RetryCost) -> [String] {
+        var lines: [String] = []
+        if cost.there > 0 {
+            lines.append(
+                cost.doubled == 0
+                    ? "the backend has \(cost.there) of these or may have them, and keeps each once: "
+                        + "none would be doubled"
+                    : "the backend has \(cost.there) of these or may have them, and keeps what comes "
+                        + "again: up to \(cost.doubled) would be doubled")
+        }
+        if cost.unknown > 0 {
+            lines.append(
+                "the backend does not have \(cost.unknown) of these: none of them would be doubled")
+        }
+        return lines
+    }
+
+    /// Returns why the action applies to no sample, a line for each state.
+    ///
+    /// - Parameters:
+    ///   - shares: the selected samples, whatever their state.
+    ///   - packed: how many selected samples are packed.
+    public func reasons(_ shares: [OutboxShare], packed: Int64) -> [String] {
+        var counts = shares.reduce(into: [OutboxState: Int64]()) {
+            $0[$1.state, default: 0] += $1.count
+        }
+        if packed > 0 { counts[.stored, default: 0] += packed }
+        guard !counts.isEmpty else { return ["no sample matches"] }
+        return OutboxState.allCases.compactMap { state in
+            counts[state].map { "\($0) of these are \(state.text): \(reason(state))" }
+        }
+    }
+
+    private func reason(_ state: OutboxState) -> String {
+        switch state {
+        case .queued: "the next upload sends them"
+        case .sending: "an upload is sending them"
+        case .accepted: "the backend accepted them, and `processing-status` asks about them"
+        case .confirmed: "the backend has processed them"
+        case .stored:
+            self == .retry
+                ? "the backend has them; `--in-state stored` sends again those that have their "
+                    + "values"
+                : "the backend has them"
+        case .unconfirmed: "the backend accepted them"
+        case .rejected, .setAside:
+            "a person discarded or erased them; `--reason discarded` or `--reason erased` brings them "
+                + "back"
+        }
+    }
+
+    /// Returns the question before the action. It ends where the answer begins.
+    ///
+    /// - Parameter isForgetting: whether the samples were discarded before.
+    public func question(_ shares: [OutboxShare], isForgetting: Bool) -> String {
+        let samples = counted(shares.reduce(0) { $0 + $1.count }, "samples")
+        let action =
+            switch self {
+            case .retry where isForgetting: "Read \(samples) again that were discarded?"
+            case .retry: "Send \(samples) again?"
+            case .discard:
+                "Give up \(samples)? The values are removed from this machine"
+                    + (OutboxAction.haveMinutes(shares)
+                        ? "; the minutes of steps that `pat-analysis` sends stay." : ".")
+            }
+        return (lines(shares) + ["\(action) [y/N] "]).joined(separator: "\n")
+    }
+
+    /// Returns one line about what was done.
+    public func summary(_ count: Int64, isForgetting: Bool) -> String {
+        let samples = counted(count, "samples")
+        return switch self {
+        case .retry where isForgetting:
+            "\(samples) forgotten; the next reading of the sources brings them again"
+        case .retry: "\(samples) waiting to be sent again"
+        case .discard: "\(samples) discarded"
+        }
+    }
+
+    /// Returns an object with the count, named after the action.
+    public func object(_ count: Int64) -> JSON {
+        switch self {
+        case .retry: ["retried": .integer(count)]
+        case .discard: ["discarded": .integer(count)]
+        }
+    }
+
+    /// Whether there are steps among the samples. Their minutes are stored apart from the outbox.
+    private static func haveMinutes(_ shares: [OutboxShare]) -> Bool {
+        let kinds: Set = [SampleKind.steps.rawValue, SampleKind.activity.rawValue]
+        return shares.contains { kinds.contains($0.kind) }
+    }
+}

@@ -1,0 +1,7 @@
+public import Backend
+public import Testing
+
+/// A case of a parameterised test is called after the dialect's name.
+extension Dialect: CustomTestStringConvertible {
+    public var testDescription: String { name }
+}

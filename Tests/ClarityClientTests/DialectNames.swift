@@ -1,7 +1,0 @@
-public import ClarityContract
-public import Testing
-
-/// A case of a parameterised test is called after the dialect's name.
-extension Dialect: CustomTestStringConvertible {
-    public var testDescription: String { name }
-}

@@ -1,0 +1,206 @@
+import Platform
+@preconcurrency import Glibc
+import Database
+import Synchronization
+
+@testable import HealthStore
+@testable import ClarityScheduler
+
+/// A temporary state directory, which `deinit` removes with everything in it.
+final class StateFolder: Sendable {
+    let path: String
+    /// The server that has the health data of a test on PostgreSQL, and the database there.
+    private let server = HealthServer.current
+    private let database = Mutex<ServerAddress?>(nil)
+
+    init() {
+        var template = Array("/tmp/clarity-cache-test.XXXXXX".utf8CString)
+        precondition(mkdtemp(&template) != nil, "cannot make a temporary folder: \(errno)")
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        do {
+            if let server, let database = database.withLock({ $0 }) { try server.remove(database) }
+        } catch {
+            // A store of the test is still open, and the database goes with the server.
+        }
+        for name in names { unlink("\(path)/\(name)") }
+        rmdir(path)
+    }
+
+    func open(
+        _ environment: [String: String] = [:], clock: any WallClock = SystemClock()
+    ) throws -> HealthStore {
+        guard let place = try place() else {
+            return try HealthStore(stateDirectory: path, environment: environment, clock: clock)
+        }
+        return try HealthStore(
+            in: place, key: HealthStore.key(of: HealthFile(in: path), environment),
+            actor: AuditActor(), clock: clock)
+    }
+
+    /// Connects to the health data beside a store.
+    func connect() throws -> Connection {
+        guard let place = try place() else {
+            return try FileConnection(path: "\(path)/health.db", access: .readWrite)
+        }
+        return try place.open(keyID: "")
+    }
+
+    /// Returns when a sender whose store was closed is gone: a server ends a session a moment after
+    /// its client.
+    func waitForEnd(of sender: Int64) throws {
+        guard let place = try place() else { return }
+        let connection = try connect()
+        while try place.isLocked(sender, connection) {}
+    }
+
+    /// Draws a batch as a process does that ends then, and waits for its end.
+    func drawOnce(limit: Int, _ rules: [BatchRules]) throws -> OutboxDraw {
+        let draw = try open().outbox.nextBatch(limit: limit, rules: rules, at: noon)
+        if let batch = draw.batch { try waitForEnd(of: batch.owner) }
+        return draw
+    }
+
+    /// The place on the server, for `account`; `nil` in a test with files.
+    func place(of account: String = "ada") throws -> HealthServerPlace? {
+        guard let server else { return nil }
+        let address = try database.withLock { database in
+            let known = try database ?? server.makeDatabase()
+            database = known
+            return known
+        }
+        return try HealthServerPlace(address: address, account: account, folder: path, key: nil)
+    }
+
+    /// Makes a file of an earlier version, encrypted with the first test key, and returns a
+    /// connection.
+    func makeFile(version: Int) throws -> Connection {
+        let connection = try FileConnection(path: "\(path)/health.db")
+        var migrations = HealthSchema.migrations
+        migrations.steps.removeSubrange(version...)
+        try migrations.migrate(connection)
+        try connection.run(
+            "INSERT INTO canary (id, sealed) VALUES (1, ?)",
+            .blob(sealer(firstKey).seal([], for: RowIdentity("canary"))))
+        return connection
+    }
+
+    /// The names of the files in the folder, sorted.
+    var names: [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// The bytes of each file, by its name.
+    var contents: [String: [UInt8]] {
+        Dictionary(uniqueKeysWithValues: names.map { ($0, bytes(of: $0)) })
+    }
+
+    /// The digest of each file, by its name.
+    var digests: [String: String] { contents.mapValues(contentDigest) }
+
+    func bytes(of name: String) -> [UInt8] {
+        let descriptor = Glibc.open("\(path)/\(name)", O_RDONLY)
+        precondition(descriptor >= 0, "cannot open \(name): \(errno)")
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+            bytes += buffer[..<count]
+        }
+        return bytes
+    }
+
+    func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) {
+        let descriptor = Glibc.open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, mode)
+        precondition(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+        fchmod(descriptor, mode)
+        close(descriptor)
+    }
+
+    func mode(of name: String) -> mode_t {
+        var status = stat()
+        stat("\(path)/\(name)", &status)
+        return status.st_mode & 0o777
+    }
+}
+
+/// Makes invented heart rates, one a minute.
+extension EnqueueCounts {
+    init(queued: Int64, duplicates: Int64) {
+        self.init()
+        (self.queued, self.duplicates) = (queued, duplicates)
+    }
+}
+
+func heartRates(_ range: Range<Int>, source: String? = nil) -> [Sample] {
+    range.map { index in
+        let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
+        return Sample(
+            kind: .heartRate, start: start, end: start, value: .single(50 + Double(index % 40)),
+            source: source)
+    }
+}
+
+/// Makes a sample of a kind at a minute.
+func sample(_ kind: SampleKind, _ minute: Int, _ value: Double = 1) -> Sample {
+    let start = Instant(secondsSince1970: 1_700_000_000 + Int64(minute) * 60)
+    return Sample(kind: kind, start: start, end: start, value: .single(value))
+}
+
+/// Makes rules that accept everything, by which each kind is a type of its own.
+func testRules(
+    _ route: UploadRoute = .metrics, samples: Int = 100, perType: Int? = nil,
+    bytes: Int = 1 << 20, perHour: Int? = nil, isIdempotent: Bool = true, resends: Bool = true,
+    without kinds: Set<SampleKind> = [],
+    refusal: @escaping @Sendable (Sample) -> BatchRules.Refusal? = { _ in nil }
+) -> BatchRules {
+    BatchRules(
+        route: route, samples: samples, perType: perType, bytes: bytes, requestsPerHour: perHour,
+        isIdempotent: isIdempotent, resends: resends,
+        types: Dictionary(
+            uniqueKeysWithValues: SampleKind.allCases.filter { !kinds.contains($0) }.map {
+                ($0, $0.rawValue)
+            }), refusal: refusal)
+}
+
+let noon = Instant(secondsSince1970: 1_760_000_000)
+
+extension Outbox {
+    /// Records a reading that found nothing.
+    func noteRead(_ path: String, _ stamp: SourceStamp, at now: Instant) throws {
+        try noteRead(
+            path, stamp,
+            LastReading(
+                readAt: now, reader: stamp.reader, bytes: stamp.bytes, mark: nil, counts: [:]))
+    }
+
+    /// Returns the number of samples in each state that has any.
+    func states() throws -> [OutboxState: Int64] {
+        let counts = try self.counts()
+        return Dictionary(
+            uniqueKeysWithValues: OutboxState.allCases.map { ($0, counts[$0]) }
+        ).filter { $0.value > 0 }
+    }
+
+    /// Returns the next batch by rules that accept everything.
+    func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
+        try nextBatch(limit: limit, rules: [testRules()], at: now).batch
+    }
+}
+
+extension HealthStore {
+    func sql(_ statement: String, _ values: Value...) throws {
+        try access { connection in try connection.forEach(statement, values) { _ in } }
+    }
+}

@@ -1,0 +1,125 @@
+@preconcurrency import Glibc
+import Database
+import Testing
+
+@testable import HealthStore
+@testable import ClarityScheduler
+
+@Suite struct RehearsalTests {
+    private let folder = StateFolder()
+
+    private func rehearse() throws -> HealthStore {
+        try HealthStore.rehearsal(of: folder.path, environment: [:])
+    }
+
+    @Test func `a rehearsal starts as the store is and changes nothing of it`() throws {
+        _ = try folder.open().outbox.enqueue(heartRates(0..<3))
+        let before = folder.contents
+
+        let rehearsal = try rehearse()
+        _ = try rehearsal.outbox.enqueue(heartRates(3..<5))
+        let batch = try rehearsal.outbox.nextBatch(limit: 9, at: noon)
+
+        #expect(batch?.samples == heartRates(0..<5))
+        #expect(before.keys.sorted() == ["health.db", "health.lock", "master.key"])
+        #expect(folder.contents == before)
+    }
+
+    @Test func `a rehearsal sees what a killed process left in the log`() throws {
+        let source = StateFolder()
+        let writer = try source.open()
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
+        // The files as a kill leaves them, with the log not yet copied into the file. The `-shm` is
+        // left out on purpose, because a machine that keeps it in memory loses it at a restart.
+        for name in ["health.db", "health.db-wal", "master.key"] {
+            folder.write(source.bytes(of: name), to: name)
+        }
+        let before = folder.contents
+
+        let states = try rehearse().outbox.states()
+
+        #expect(states == [.queued: 3])
+        #expect(folder.contents == before)
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test func `a rehearsal beside a living writer sees what was committed`() throws {
+        let writer = try folder.open()
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
+        let before = folder.contents
+
+        let states = try rehearse().outbox.states()
+
+        #expect(states == [.queued: 3])
+        #expect(folder.contents == before)
+        _ = try writer.outbox.enqueue(heartRates(3..<4))
+        #expect(try rehearse().outbox.states() == [.queued: 4])
+    }
+
+    @Test func `without a store a rehearsal is empty and writes not even a key`() throws {
+        let rehearsal = try rehearse()
+        _ = try rehearsal.outbox.enqueue(heartRates(0..<2))
+
+        #expect(try rehearsal.outbox.states() == [.queued: 2])
+        #expect(folder.names == [])
+    }
+
+    @Test func `a rehearsal of a directory that is not there makes none`() throws {
+        let missing = "\(folder.path)/none"
+
+        _ = try HealthStore.rehearsal(of: missing, environment: [:])
+
+        #expect(access(missing, F_OK) == -1)
+    }
+
+    @Test func `a rehearsal leaves nothing behind among the temporary files`() throws {
+        let drafts = StateFolder()
+        let writer = try folder.open()
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
+
+        let rehearsal = try HealthStore.rehearsal(
+            of: folder.path, environment: ["TMPDIR": drafts.path])
+
+        #expect(try rehearsal.outbox.states() == [.queued: 3])
+        #expect(drafts.names == [])
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test func `a rehearsal removes the copy of one that was killed, and no other's`() throws {
+        let drafts = StateFolder()
+        let writer = try folder.open()
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
+        var (killed, living) = ("clarity-jobs-copy.aaaaaa", "clarity-jobs-copy.bbbbbb")
+        (killed, living) = ("\(drafts.path)/\(killed)", "\(drafts.path)/\(living)")
+        for path in [killed, living] {
+            mkdir(path, 0o700)
+            close(creat("\(path)/health.db", 0o600))
+            close(creat("\(path)/health.db-wal", 0o600))
+        }
+        let lock = open(living, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        flock(lock, LOCK_EX)
+
+        _ = try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": drafts.path])
+
+        #expect(drafts.names == ["clarity-jobs-copy.bbbbbb"])
+        // A child that another test starts at this moment would keep the lock.
+        flock(lock, LOCK_UN)
+        close(lock)
+        _ = try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": drafts.path])
+        #expect(drafts.names == [])
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test func `a rehearsal needs its folder for temporary files`() throws {
+        let missing = "\(folder.path)/none"
+        let writer = try folder.open()
+        _ = try writer.outbox.enqueue(heartRates(0..<3))
+
+        let error = #expect(throws: HealthStoreError.self) {
+            try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": missing])
+        }
+
+        #expect(error?.failure.category == .disk)
+        withExtendedLifetime(writer) {}
+    }
+}

@@ -1,0 +1,191 @@
+import ClarityScheduler
+import Testing
+
+@testable import HealthStore
+@testable import Import
+
+/// What the archive gets of the elements beside the records of an export.
+@Suite("Elements for the archive")
+struct ElementArchivingTests {
+    /// Reads a text and returns its records as lines.
+    private func lines(_ body: String) throws -> [String] {
+        try #require(try reading(body: body).report.records).lines()
+    }
+
+    private let dates =
+        #"creationDate="2026-01-31 08:31:00 +0130" startDate="2026-01-31 08:30:00 +0130" "#
+        + #"endDate="2026-01-31 08:30:30 +0130""#
+    private let times = "1769842800 1769842830 1769842860 90"
+
+    @Test func `a workout is kept with its statistics, events and route`() throws {
+        let found = try lines(
+            """
+            <Workout workoutActivityType="HKWorkoutActivityTypeRunning" duration="0.5" \
+            durationUnit="min" sourceName="W" sourceVersion="10" device="&lt;&lt;HKDevice: \
+            0x2&gt;, name:Watch&gt;" \(dates)>
+              <MetadataEntry key="HKIndoorWorkout" value="0"/>
+              <WorkoutEvent type="Pause" date="2026-01-31 08:30:10 +0130"/>
+              <WorkoutEvent type="Resume" date="2026-01-31 08:30:20 +0130">
+                <MetadataEntry key="k" value="&quot;v&quot;"/>
+              </WorkoutEvent>
+              <WorkoutStatistics type="HKQuantityTypeIdentifierHeartRate" average="150"/>
+              <WorkoutRoute sourceName="W" startDate="2026-01-31 08:30:00 +0130">
+                <FileReference path="/workout-routes/route.gpx"/>
+              </WorkoutRoute>
+            </Workout>
+            <Record type="T" sourceName="s" \(dates) value="2"/>
+            """)
+
+        #expect(
+            Set(found) == [
+                "T s|-|-|-|-| \(times) 2",
+                "Workout W|10|<<HKDevice: >, name:Watch>|-|-| \(times) "
+                    + "'HKWorkoutActivityTypeRunning' {duration|0.5|durationUnit|min|"
+                    + "HKIndoorWorkout|0|"
+                    + #"WorkoutEvent|[{"type":"Pause","date":"2026-01-31T07:00:10Z"},"#
+                    + #"{"type":"Resume","date":"2026-01-31T07:00:20Z","#
+                    + #""MetadataEntry":{"k":"\"v\""}}]|"#
+                    + #"WorkoutStatistics|[{"type":"HKQuantityTypeIdentifierHeartRate","#
+                    + #""average":"150"}]|WorkoutRoute|[{"sourceName":"W","#
+                    + #""startDate":"2026-01-31T07:00:00Z","#
+                    + #""FileReference":[{"path":"/workout-routes/route.gpx"}]}]|}"#,
+            ])
+    }
+
+    @Test func `a correlation names its records, whose own metadata the top level has`() throws {
+        let found = try lines(
+            """
+            <Correlation type="HKCorrelationTypeIdentifierFood" sourceName="s" \(dates)>
+              <MetadataEntry key="meal" value="lunch"/>
+              <Record type="T" sourceName="s" unit="g" \(dates) value="2">
+                <MetadataEntry key="k" value="v"/>
+              </Record>
+              <MetadataEntry key="place" value="home"/>
+            </Correlation>
+            <Record type="T" sourceName="s" unit="g" \(dates) value="2">
+              <MetadataEntry key="k" value="v"/>
+            </Record>
+            """)
+
+        #expect(
+            Set(found) == [
+                "T s|-|-|g|-| \(times) 2 {k|v|}",
+                "HKCorrelationTypeIdentifierFood s|-|-|-|-| \(times) none {meal|lunch|place|home|"
+                    + #"Record|[{"type":"T","unit":"g","value":"2","#
+                    + #""startDate":"2026-01-31T07:00:00Z","endDate":"2026-01-31T07:00:30Z"}]|}"#,
+            ])
+    }
+
+    @Test func `summaries, clinical records and prescriptions stand at their day`() throws {
+        let found = try lines(
+            """
+            <ActivitySummary dateComponents="2026-01-31" appleStandHours="9"/>
+            <ClinicalRecord type="MedicationOrder" identifier="m" sourceName="Clinic" \
+            receivedDate="2026-01-31 08:30:00 +0130" resourceFilePath="/c/m.json"/>
+            <VisionPrescription type="Glasses" dateIssued="2026-01-31">
+              <RightEye sphere="1.5"/>
+            </VisionPrescription>
+            """)
+
+        #expect(
+            Set(found) == [
+                "ActivitySummary -|-|-|-|-| 1769817600 1769817600 - 0 none "
+                    + "{dateComponents|2026-01-31|appleStandHours|9|}",
+                "ClinicalRecord Clinic|-|-|-|-| 1769842800 1769842800 - 90 'MedicationOrder' "
+                    + "{identifier|m|receivedDate|2026-01-31T07:00:00Z|"
+                    + "resourceFilePath|/c/m.json|}",
+                "VisionPrescription -|-|-|-|-| 1769817600 1769817600 - 0 'Glasses' "
+                    + #"{dateIssued|2026-01-31|RightEye|[{"sphere":"1.5"}]|}"#,
+            ])
+    }
+
+    @Test func `an element without a date or of too much text is counted and left out`() throws {
+        let report = try reading(
+            body: """
+                <Workout workoutActivityType="Running" sourceName="s"/>
+                <Workout workoutActivityType="Running" sourceName="s" \(dates)>
+                \(String(repeating: "<MetadataEntry key='k' value='\(String(repeating: "v", count: 1 << 14))'/>", count: 65))
+                </Workout>
+                <Workout workoutActivityType="Cycling" sourceName="s" \(dates)/>
+                """
+        ).report
+
+        #expect(report.elementsRefused == ["Workout": 2])
+        #expect(
+            try report.records?.lines() == [
+                "Workout s|-|-|-|-| \(times) 'Cycling'"
+            ])
+    }
+
+    @Test func `an element that never ends has nothing of what follows`() throws {
+        let found = try lines(
+            """
+            <Workout workoutActivityType="A" sourceName="s" \(dates)>
+            <MetadataEntry key="a" value="1"/>
+            <Workout workoutActivityType="B" sourceName="s" \(dates)>
+            <WorkoutEvent type="e">
+            <Record type="T" sourceName="s" \(dates) value="2">
+              <MetadataEntry key="t" value="2"/>
+            </Record>
+            <MetadataEntry key="nobody" value="3"/>
+            """)
+
+        #expect(
+            Set(found) == [
+                "Workout s|-|-|-|-| \(times) 'A' {a|1|}",
+                "Workout s|-|-|-|-| \(times) 'B' {WorkoutEvent|[{\"type\":\"e\"}]|}",
+                "T s|-|-|-|-| \(times) 2 {t|2|}",
+            ])
+    }
+
+    @Test func `a later export of the same workout, in winter, is the same record`() throws {
+        func tag(_ offset: String, _ hour: String) throws -> Fingerprint {
+            let collector = try #require(
+                try reading(
+                    body: """
+                        <Workout workoutActivityType="A" sourceName="s" \
+                        startDate="2026-07-01 \(hour):00:00 \(offset)" \
+                        endDate="2026-07-01 \(hour):30:00 \(offset)">
+                          <WorkoutEvent type="e" date="2026-07-01 \(hour):10:00 \(offset)"/>
+                        </Workout>
+                        """
+                ).report.records)
+            let segment = try collector.segment(0, Decompressor())
+            let tags = RecordTags(Array(repeating: 1, count: 16), segment.texts)
+            return tags.fingerprint(of: segment.records)
+        }
+
+        #expect(try tag("-0400", "08") == tag("-0500", "07"))
+    }
+
+    // The times of beats are those of a clock on the wall, in the phone's language and zone.
+    @Test(arguments: [
+        ["9:30:01.10 AM", "9:30:01.95 AM", "9:29:59.50 AM", "9:45:02.00 AM"],
+        ["20:15:01,10", "20:15:01,95", "20:14:59,50", "20:30:02,00"],
+    ])
+    func `beats are a record beside theirs, in seconds after its start`(
+        _ clock: [String]
+    ) throws {
+        let beats = clock.map { #"<InstantaneousBeatsPerMinute bpm="62" time="\#($0)"/>"# }
+        let found = try lines(
+            """
+            <Record type="HKQuantityTypeIdentifierHeartRateVariabilitySDNN" sourceName="W" \
+            unit="ms" \(dates) value="50">
+              <MetadataEntry key="k" value="v"/>
+              <HeartRateVariabilityMetadataList>
+                \(beats.joined())
+                <InstantaneousBeatsPerMinute bpm="high" time="later"/>
+              </HeartRateVariabilityMetadataList>
+            </Record>
+            <Record type="T" sourceName="s" \(dates) value="2"/>
+            """)
+
+        #expect(
+            Set(found) == [
+                "HKQuantityTypeIdentifierHeartRateVariabilitySDNN W|-|-|ms|-| \(times) 50 {k|v|}",
+                "HKDataTypeIdentifierHeartbeatSeries W|-|-|-|-| \(times) none "
+                    + "{beats|[[1.10,62],[1.95,62],[-0.50,62],[2.00,62],[null,null]]|}",
+                "T s|-|-|-|-| \(times) 2",
+            ])
+    }
+}
