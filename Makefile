@@ -12,7 +12,7 @@ export CLARITY_EXPORT_GENERATOR
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
 	@echo '              in both dialects, and with the faults that the deployed backend has'
-	@echo 'make test     builds and runs the tests'
+	@echo 'make test     builds and runs the tests; FILTER=OutboxTests only those whose names match'
 	@echo 'make test-pages  tests the pages of `serve` in Chromium, some two minutes'
 	@echo 'make pictures    makes the pictures of the pages in docs/pictures anew'
 	@echo 'make chaos    breaks all that can be broken; CHAOS="--seed 7 --part kill"'
@@ -20,7 +20,7 @@ help:
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
 	@echo 'make check-api  drives the API of the web pages by its description, some two minutes'
 	@echo 'make fuzz     makes up what others may write, for FUZZ_SECONDS each, 60 without it, and looks for faults'
-	@echo 'make lint     checks the form of the code'
+	@echo 'make lint     checks the form of the code, and the types of the JavaScript'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
 	@echo 'make package  makes the Debian packages of dist/, in dist/packages'
@@ -47,7 +47,7 @@ test:
 	@scripts/setup test
 	@test -n "$(CLARITY_EXPORT_GENERATOR)" || echo 'skipped: checks against generated exports (no CLARITY_EXPORT_GENERATOR)'
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
-	$(SWIFT) test --skip-build --disable-xctest
+	$(SWIFT) test --skip-build --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
 
 test-pages:
 	@scripts/setup pages
@@ -75,7 +75,9 @@ fuzz: setup
 	@scripts/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 lint: setup
+	@scripts/setup lint
 	$(SWIFT) format lint --strict --recursive $(SWIFT_FILES)
+	@if command -v tsc >/dev/null; then tsc -p Tests/Pages; else echo 'skipped: the types of the pages (no tsc)'; fi
 
 format: setup
 	$(SWIFT) format --in-place --recursive $(SWIFT_FILES)

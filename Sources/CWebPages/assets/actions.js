@@ -11,7 +11,8 @@ import {announce, button, h} from "./dom.js";
  * @param {string} name the action
  * @param {Record<string, string>} fields
  * @param {import("./app.js").Place} place
- * @param {{main?: boolean, done: string, confirm?: {title: string, text: string}}} options
+ * @param {{main?: boolean, done: string, label?: string, confirm?: {title: string, text: string}}}
+ *     options
  */
 export function actionButton(text, name, fields, place, options) {
     const key = `${name} ${Object.values(fields).join(" ")}`;

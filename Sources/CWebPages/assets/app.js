@@ -99,7 +99,7 @@ async function show(moveFocus) {
         const data = await found.page.load(place);
         if (stop.signal.aborted) return;
         draw(data, main.replaceChildren.bind(main));
-        scrollTo({left: 0, top: 0, behavior: "instant"});
+        scrollTo(0, 0);
         if (moveFocus) main.focus({preventScroll: true});
         announce(document.title);
     } catch (error) {
@@ -200,7 +200,9 @@ function pathOf(path) {
 
 /** Shows the links of what the reader may see, and marks that of a path. */
 function showLinks(path) {
-    for (const element of document.querySelectorAll("#pages [data-of]")) {
+    /** @type {NodeListOf<HTMLElement>} */
+    const links = document.querySelectorAll("#pages [data-of]");
+    for (const element of links) {
         element.hidden = (element.dataset.of === "accounts") !== isCaretaker();
     }
     const section = path.startsWith("/runs/") ? "/jobs" : path;
@@ -250,7 +252,9 @@ document.addEventListener("click", (event) => {
 addEventListener("popstate", () => show(false));
 
 setInterval(() => {
-    for (const element of document.querySelectorAll("time[data-age]")) {
+    /** @type {NodeListOf<HTMLTimeElement>} */
+    const ages = document.querySelectorAll("time[data-age]");
+    for (const element of ages) {
         const text = relative(element.dateTime);
         if (element.textContent !== text) element.textContent = text;
     }

@@ -143,7 +143,7 @@ function titleOf(instant, resolution) {
  */
 export async function timeChart(canvas) {
     const Chart = await library();
-    let write = String;
+    let write = (value) => String(value);
     let shown = [];
     const axis = (position) => ({
         position,

@@ -2,7 +2,8 @@
  * Makes elements. Text is always set as text, never as markup, and styles are set as properties,
  * so the strictest content security policy holds.
  *
- * @typedef {Node | string | number | null | undefined | false | Child[]} Child
+ * @typedef {Node | string | number | null | undefined | false} Leaf
+ * @typedef {Leaf | (Leaf | any[])[]} Child
  * @typedef {Record<string, any> | null} Attributes
  */
 
@@ -108,7 +109,7 @@ export function button(text, key, onclick, attributes) {
  *
  * @param {string} label
  * @param {string} name of the parameter in the address
- * @param {[string | number, string][]} options
+ * @param {(string | number)[][]} options pairs of a value and its text
  * @param {string | number} chosen
  * @param {import("./app.js").Place} place
  */
@@ -149,29 +150,23 @@ export const noData = () => empty("There is no health data yet.",
  * @param {Node[]} children
  */
 export function replaceInPlace(root, children) {
-    const open = new Set([...root.querySelectorAll("details[data-key]")]
-            .filter((details) => details.open)
-            .map((details) => details.dataset.key));
-    const shut = new Set([...root.querySelectorAll("details[data-key]")]
-            .filter((details) => !details.open)
-            .map((details) => details.dataset.key));
+    /** @returns {NodeListOf<HTMLDetailsElement>} */
+    const details = () => root.querySelectorAll("details[data-key]");
+    const wasOpen = new Map([...details()].map((one) => [one.dataset.key, one.open]));
     const focused = root.contains(document.activeElement) ? document.activeElement : null;
-    const key = focused?.dataset?.key ?? focused?.closest("[data-key]")?.dataset.key;
+    /** @type {HTMLElement | null | undefined} */
+    const keyed = focused?.closest("[data-key]");
+    const key = keyed?.dataset.key;
     const {scrollX, scrollY} = window;
     root.replaceChildren(...children);
-    for (const details of root.querySelectorAll("details[data-key]")) {
-        if (open.has(details.dataset.key))
-            details.open = true;
-        else if (shut.has(details.dataset.key))
-            details.open = false;
-    }
+    for (const one of details()) one.open = wasOpen.get(one.dataset.key) ?? one.open;
     if (key) {
+        /** @type {HTMLElement | null} */
         const next = root.querySelector(`[data-key="${CSS.escape(key)}"]`);
-        (next?.matches("details") ? next.querySelector("summary") : next)?.focus({
-            preventScroll: true
-        });
+        const target = next?.matches("details") ? next.querySelector("summary") : next;
+        target?.focus({preventScroll: true});
     }
-    window.scrollTo({left: scrollX, top: scrollY, behavior: "instant"});
+    window.scrollTo(scrollX, scrollY);
 }
 
 /** Has a screen reader say a text. */

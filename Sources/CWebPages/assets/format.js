@@ -39,7 +39,12 @@ export const dayTime = (instant) => dated(instant, {
 });
 const exactTime = (instant) => dated(instant, {dateStyle: "long", timeStyle: "long"});
 
-/** A civil day such as `2026-11-25` names no instant, so it follows no zone. */
+/**
+ * A civil day such as `2026-11-25` names no instant, so it follows no zone.
+ *
+ * @param {string} day
+ * @param {Intl.DateTimeFormatOptions} options
+ */
 export const civilDay = (day, options = {
     weekday: "short",
     day: "numeric",
@@ -154,6 +159,7 @@ export function span(milliseconds) {
 /** How long ago or ahead an instant is, such as `4 minutes ago`. */
 export function relative(instant, now = Date.now()) {
     const seconds = (Date.parse(instant) - now) / 1000;
+    /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
     const steps =
         [["second", 60], ["minute", 60], ["hour", 36], ["day", 45], ["month", 18], ["year", 1e9]];
     const sizes = {second: 1, minute: 60, hour: 3600, day: 86400, month: 2629800, year: 31557600};

@@ -83,7 +83,8 @@ export function attachGestures(element, target) {
         }
     });
     for (const end of ["pointerup", "pointercancel"]) {
-        element.addEventListener(end, (event) => pointers.delete(event.pointerId));
+        element.addEventListener(
+            end, (/** @type {PointerEvent} */ event) => pointers.delete(event.pointerId));
     }
 
     const keys = {

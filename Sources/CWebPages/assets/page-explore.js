@@ -15,6 +15,7 @@ import {
 } from "./series.js";
 
 const day = 86_400_000;
+/** @type {[string, number][]} */
 const spans = [["1 day", 1], ["7 days", 7], ["30 days", 30], ["1 year", 365], ["All", Infinity]];
 const resolutions = {
     raw: "single records",
@@ -78,7 +79,8 @@ function draw({kinds, series, range, limits}, place) {
         waiting: null,
         shown: h("p", {id: "shown", class: "shown"}),
         behind: h("div"),
-        days: daysForm()
+        days: daysForm(),
+        spans: null,
     };
     const last = (days) => ({
         from: Math.max(view.limits.from, view.limits.to - days * day), to: view.limits.to,

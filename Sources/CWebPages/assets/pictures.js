@@ -48,9 +48,10 @@ export function sparkline(values, label) {
  * One night as stages over time: a lane for each stage, or all in one lane.
  *
  * @param {import("./nights.js").Night} night
- * @param {{from?: number, to?: number, lanes?: boolean}} [options] the instants at the edges
+ * @param {{from?: number, to?: number, lanes?: boolean}} options the instants at the edges
  */
-export function nightPicture(night, {from = night.start, to = night.end, lanes = true} = {}) {
+export function nightPicture(night, options = {}) {
+    const {from = night.start, to = night.end, lanes = true} = options;
     const place = (instant) => `${(100 * (instant - from) / (to - from)).toFixed(3)}%`;
     const width = (part) => `${(100 * (part.end - part.start) / (to - from)).toFixed(3)}%`;
     const height = lanes ? 26 : 18;
