@@ -13,7 +13,13 @@ extension Composition {
     ///   open root's files.
     func ownState(_ file: JobFile) throws(CommandFailure) -> String {
         let path = statePath(file)
-        guard let owner = StateDirectory.otherOwner(of: path) else { return path }
+        try requireOwn(path, file)
+        return path
+    }
+
+    /// Checks, as `ownState` does, that a path in the state directory belongs to this user.
+    func requireOwn(_ path: String, _ file: JobFile) throws(CommandFailure) {
+        guard let owner = StateDirectory.otherOwner(of: path) else { return }
         let problem = "it belongs to \(Composition.userText(owner))"
         throw CommandFailure(
             .unreachable, StateDirectoryError(path: path, problem: problem).description,

@@ -168,7 +168,7 @@ import Testing
     @Test func `a store without its key is a configuration failure`() async throws {
         let bench = WorkBench()
         try bench.enqueue(0..<1)
-        unlink("\(bench.state)/master.key")
+        unlink("\(bench.state)/keys/master.key")
 
         let (outcome, _) = await bench.attempt("cleanup")
 

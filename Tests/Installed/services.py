@@ -214,6 +214,106 @@ def folders_of_others(world):
     sound(world, samples=SAMPLES + 1)
 
 
+def seen_by(machine, unit):
+    """The files of the state directory that the main process of a unit can read."""
+    inside = ["nsenter", "-t", str(main_process(machine, unit)), "-m", "setpriv", "--clear-groups"]
+    inside += ["--reuid=clarity-jobs", "--regid=clarity-jobs"]
+    said = machine.run(*inside, "find", f"/{STATE}", "-type", "f", "-readable", status=(0, 1))
+    return {line.removeprefix(f"/{STATE}/") for line in said.splitlines() if "Permission" not in line}
+
+
+def push(world, token, port=9188):
+    body = '{"data": {"metrics": []}}'
+    words = ["ip", "netns", "exec", world.network.name, "curl", "--silent", "--output", "/dev/null",
+             "--write-out", "%{http_code}", "--max-time", "30", "-H", f"x-api-key: {token}",
+             "-H", "content-type: application/json", "--data", body]  # fmt: skip
+    return world.call(*words, f"http://127.0.0.1:{port}/health-auto-export")
+
+
+def units_see_their_part(world):
+    """The exporter and the receiver see what they need of the state and nothing else, whatever the
+    other programs make, replace, set aside and rename there while they run."""
+    machine = world.machine
+    installed(world)
+    job_file = machine.root / JOB_FILE
+    received = f"{{ kind: health-auto-export, path: /{STATE}/received, delete_after_reading: true }}"
+    job_file.write_text(job_file.read_text().replace("sources:\n", f"sources:\n  - {received}\n"))
+    machine.run("install", "-d", "-o", "clarity-jobs", "-m", "700", f"/{STATE}/received")
+    machine.program("validate")
+    phone = machine.program("receive", "token", "add", "phone").splitlines()[0]
+    machine.run("systemctl", "enable", "--now", "clarity-jobs-exporter", "clarity-jobs-receive")
+    start(world)
+    all_sent(world)
+
+    def look(when):
+        seen = seen_by(machine, "clarity-jobs-receive")
+        extra = {name for name in seen if not name.startswith(("push/", "received/"))}
+        expect("push/tokens" in seen and not extra, when, "the receiver sees", sorted(extra or seen))
+        seen = seen_by(machine, "clarity-jobs-exporter")
+        hidden = ("accounts/", "backups/", "keys/", "pages/", "push/", "received/", "master.key")
+        extra = {name for name in seen if name.startswith(hidden)}
+        expect("history.db" in seen and not extra, when, "the exporter sees", sorted(extra or seen))
+        metrics = world.backend.request("GET", "/metrics", port=9187)
+        expect("clarity_jobs_build_info" in metrics, when, "the exporter answers:", metrics)
+        return push(world, phone)
+
+    expect(look("at first") == "200", "a push is refused")
+    machine.run("systemctl", "stop", "clarity-jobs")
+    machine.program("key", "rotate")
+    expect(look("after a change of the key") == "200", "a push is refused after it")
+    machine.program("key", "rotate")
+    machine.program("backup")
+    machine.program("serve", "password", "--password-stdin", input="correct horse battery\n")
+    machine.run("rm", f"/{STATE}/history.db", f"/{STATE}/login")
+    machine.program("restore", status=(0, 1))
+    machine.program("receive", "token", "revoke", "phone")
+    expect(look("after a restore") == "401", "a revoked token is taken")
+    start(world)
+    sound(world, "history.db")
+
+
+def units_see_no_account(world):
+    """Where there are accounts, the exporter sees no part of them, and the receiver of one account its
+    tokens alone, before and after a change of the keys."""
+    machine = world.machine
+    machine.boot()
+    install(world)
+    job_file = machine.root / JOB_FILE
+    job_file.write_text(
+        f"version: 1\nbackend: {{ url: '{URL}' }}\naccounts: accounts.d\nsources:\n"
+        f"  - {{ kind: health-auto-export, path: '/{STATE}/received/{{account}}',"
+        " delete_after_reading: true }\njobs:\n  - { id: upload, kind: bulk-upload }\n"
+    )
+    machine.run("install", "-d", "-o", "clarity-jobs", "-m", "700", "/etc/clarity-jobs/accounts.d",
+                f"/{STATE}/received", f"/{STATE}/received/anna", f"/{STATE}/received/ben")  # fmt: skip
+    for account in ("anna", "ben"):
+        login = "demo@example.com" if account == "anna" else "ben@example.com"
+        machine.program("accounts", "add", account, "--login", login)
+        machine.program("--account", account, "receive", "token", "add", "phone")
+    machine.program("--account", "anna", "auth", "login", "--password-stdin", input=PASSWORD + "\n")
+    drop_in(
+        machine, "clarity-jobs-receive.service", "[Service]", "ExecStart=",
+        "ExecStart=/usr/bin/clarity-jobs --account anna receive --listen 127.0.0.1:9188",
+        f"BindReadOnlyPaths=/{STATE}/accounts/anna/push",
+    )  # fmt: skip
+    start(world)
+    machine.run("systemctl", "enable", "--now", "clarity-jobs-exporter", "clarity-jobs-receive")
+
+    def look(when):
+        seen = seen_by(machine, "clarity-jobs-receive")
+        extra = {name for name in seen if not name.startswith(("accounts/anna/push/", "received/"))}
+        expect("accounts/anna/push/tokens" in seen and not extra, when, sorted(extra or seen))
+        seen = seen_by(machine, "clarity-jobs-exporter")
+        extra = {name for name in seen if name.startswith(("accounts/", "keys/", "received/"))}
+        expect("history.db" in seen and not extra, when, "the exporter sees", sorted(extra or seen))
+
+    look("at first")
+    machine.run("systemctl", "stop", "clarity-jobs")
+    machine.program("--account", "anna", "key", "rotate")
+    machine.program("--account", "anna", "backup")
+    look("after a change of the key")
+
+
 def user_service(world):
     """A person's own service, which `init` makes: it starts with the machine once the person lingers,
     and systemd knows when it is ready."""
@@ -278,6 +378,8 @@ SERVICES = [
     pages_by_socket,
     one_instance_a_person,
     folders_of_others,
+    units_see_their_part,
+    units_see_no_account,
     user_service,
     journal_of_a_day,
 ]

@@ -8,7 +8,7 @@ import Database
 /// its owner.
 final class StateDatabase: Sendable {
     let address: ServerAddress
-    /// The `master.key` of the sole account.
+    /// The `keys/master.key` of the sole account.
     let key: [UInt8]
     private let server: PostgresServer
 
@@ -54,7 +54,7 @@ final class StateDatabase: Sendable {
         }
         let made = try await playground.run("store", "init", "--apply", "--owner", "admin")
         guard made.status == 0 else { throw PostgresServer.Failure(made.errors) }
-        return try TemporaryFolder.read("\(playground.statePath)/master.key")
+        return try TemporaryFolder.read("\(playground.statePath)/keys/master.key")
     }
 
     /// Ends all sessions, as a restart of the server does.
@@ -93,7 +93,7 @@ final class StateDatabase: Sendable {
     /// Writes the key into a state directory, which is created if it is missing.
     func writeKey(into state: String) throws {
         mkdir(state, 0o700)
-        let path = "\(state)/master.key"
+        let path = "\(state)/keys/master.key"
         let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TemporaryFolder.Errno(code: errno) }
         defer { close(file) }

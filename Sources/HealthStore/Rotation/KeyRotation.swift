@@ -4,7 +4,7 @@ import Database
 
 /// The source of a new master key.
 public enum NewKey: Hashable, Sendable {
-    /// clarity-jobs makes the key; it becomes `master.key` in the state directory. For an account with
+    /// clarity-jobs makes the key; it becomes `keys/master.key` in the state directory. For an account with
     /// a key of its own, it becomes that key, and the given key that wraps it stays.
     case made
     /// A file made by a person: 32 bytes, or 64 hex digits.
@@ -83,6 +83,7 @@ public struct KeyRotation {
         try KeyCheck(file, environment).require(first.key, allowsRotation: true)
         let lock = try StoreLock.alone(of: file, patience: patience)
         defer { withExtendedLifetime(lock) {} }
+        try HealthStore.describing(file.path) { try keys.source.moveFormer() }
         // Read again: another process may have rotated the key while this one waited.
         let present = try keys.present()
         do {

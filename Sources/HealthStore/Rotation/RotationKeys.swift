@@ -17,11 +17,11 @@ struct RotationKeys {
     /// Whether the key is an account's own, or will be.
     private var isWrapped: Bool {
         source.wraps || access(source.ownPath, F_OK) == 0
-            || access("\(source.ownPath).new", F_OK) == 0
+            || access("\(source.ownPath)\(KeyFile.nextSuffix)", F_OK) == 0
     }
 
     private var path: String { isWrapped ? source.ownPath : source.path }
-    private var nextPath: String { "\(path).new" }
+    private var nextPath: String { "\(path)\(KeyFile.nextSuffix)" }
 
     /// Returns the present key.
     ///

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import Platform
 
 /// A file that holds a master key and nothing else.
 enum KeyFile {
@@ -55,6 +56,7 @@ enum KeyFile {
     ///
     /// - Returns: `false` if the file already exists.
     static func make(_ path: String, _ bytes: [UInt8]) throws(MasterKeyError) -> Bool {
+        try makeFolder(of: path)
         let draft = try write(bytes, besides: path)
         defer { unlink(draft) }
         let isMade = link(draft, path) == 0
@@ -62,6 +64,31 @@ enum KeyFile {
         try syncFolder(of: path)
         return isMade
     }
+
+    private static func makeFolder(of path: String) throws(MasterKeyError) {
+        do throws(BackupError) {
+            try DurableFile.makeFolder(of: path)
+        } catch .file(let path, let code) {
+            throw .file(path: path, errno: code)
+        } catch {
+            throw .notOurs(path: path, problem: error.description)
+        }
+    }
+
+    /// Renames a file to a path where there is none, durably when this returns. A missing file is no
+    /// error, and one stays where there are both.
+    static func move(_ path: String, to target: String) throws(MasterKeyError) {
+        guard access(path, F_OK) == 0, access(target, F_OK) != 0 else { return }
+        try makeFolder(of: target)
+        guard rename(path, target) == 0 || errno == ENOENT else {
+            throw .file(path: path, errno: errno)
+        }
+        try syncFolder(of: target)
+        try syncFolder(of: path)
+    }
+
+    /// What the name of a key file ends in while it waits to replace the one without it.
+    static let nextSuffix = ".new"
 
     /// Renames the file `next` to `path`, durably when this returns.
     static func replace(_ path: String, by next: String) throws(MasterKeyError) {
@@ -71,8 +98,8 @@ enum KeyFile {
 
     /// Removes the file, durably when this returns; a missing file is no error.
     static func remove(_ path: String) throws(MasterKeyError) {
-        guard unlink(path) == 0 || errno == ENOENT else { throw .file(path: path, errno: errno) }
-        try syncFolder(of: path)
+        if unlink(path) == 0 { return try syncFolder(of: path) }
+        guard errno == ENOENT else { throw .file(path: path, errno: errno) }
     }
 
     /// Overwrites the file and removes it, durably when this returns; a missing file is no error.
@@ -94,10 +121,12 @@ enum KeyFile {
     ///
     /// Call it only while no other process creates the file.
     static func removeDrafts(of path: String) throws(MasterKeyError) {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let prefix = "\(path[slash...].drop { $0 == "/" })\(draftMark)"
-        let folder = String(path[..<slash])
-        guard let listing = opendir(folder) else { throw .file(path: path, errno: errno) }
+        let folder = folder(of: path)
+        let prefix = "\(path.dropFirst(folder.count + 1))\(draftMark)"
+        guard let listing = opendir(folder) else {
+            if errno == ENOENT { return }
+            throw .file(path: path, errno: errno)
+        }
         defer { closedir(listing) }
         while let entry = readdir(listing) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
@@ -132,9 +161,12 @@ enum KeyFile {
         return draft
     }
 
+    private static func folder(of path: String) -> String {
+        String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    }
+
     private static func syncFolder(of path: String) throws(MasterKeyError) {
-        let name = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
-        let folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw .file(path: path, errno: errno) }
         defer { close(folder) }
         guard fsync(folder) == 0 else { throw .file(path: path, errno: errno) }

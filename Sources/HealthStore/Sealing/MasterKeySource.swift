@@ -4,7 +4,7 @@ import Platform
 /// Finds the master key.
 ///
 /// It looks in this order: `$CREDENTIALS_DIRECTORY/clarity-jobs.key`, a variable in hex, and
-/// `master.key` in the state directory. A faulty key is an error; the search does not go on. The
+/// `keys/master.key` in the state directory. A faulty key is an error; the search does not go on. The
 /// variable is `CLARITY_JOBS_KEY`, unless `CLARITY_JOBS_KEY_VARIABLE` names another. That one must
 /// then be set: a user who names a place for the key does not want one made elsewhere.
 struct MasterKeySource: Sendable {
@@ -12,7 +12,7 @@ struct MasterKeySource: Sendable {
     enum Place: Hashable, Sendable {
         case credential(path: String)
         case variable(String)
-        /// `master.key` in the state directory; the only place that this program writes.
+        /// `keys/master.key` in the state directory; the only place that this program writes.
         case file(path: String)
     }
 
@@ -37,11 +37,23 @@ struct MasterKeySource: Sendable {
     /// derived again for as long as that key is somewhere; a wrapped key is gone once it is removed.
     var wraps: Bool { environment[MasterKeySource.wrapsName] != nil }
 
-    /// Returns the key that a person or a service manager gives, or the one in `master.key`, and its
-    /// place.
+    /// Returns the key that a person or a service manager gives, or the one in the state directory,
+    /// and its place.
     func find() throws(MasterKeyError) -> (key: MasterKey, place: Place)? {
         if let given = try findGiven() { return given }
-        return try KeyFile.read(path, as: .own).map { ($0, .file(path: path)) }
+        // Another process may move the key from its former path at any time.
+        for path in [path, formerPath, path] {
+            if let key = try KeyFile.read(path, as: .own) { return (key, .file(path: path)) }
+        }
+        return nil
+    }
+
+    /// Moves a key from the path of version 0.1.0 into the folder of keys, with the next one of a
+    /// rotation that was interrupted.
+    func moveFormer() throws(MasterKeyError) {
+        for suffix in [KeyFile.nextSuffix, ""] {
+            try KeyFile.move("\(formerPath)\(suffix)", to: "\(path)\(suffix)")
+        }
     }
 
     /// Returns the key that a person or a service manager gives, not the one in the state directory.
@@ -61,7 +73,7 @@ struct MasterKeySource: Sendable {
         return nil
     }
 
-    /// Creates `master.key`, or the account's own key in `account.key`, with mode 0600. Returns the
+    /// Creates `keys/master.key`, or the account's own key in `account.key`, with mode 0600. Returns the
     /// key, or the one that another process created meanwhile.
     ///
     /// The file is durable before anything is encrypted with the key.
@@ -87,7 +99,11 @@ struct MasterKeySource: Sendable {
         _ = try KeyFile.make(ownPath, WrappedKey(key, by: found.key).bytes)
     }
 
-    var path: String { "\(stateDirectory)/master.key" }
+    /// The key has a folder of its own, because a unit can hide a folder from a service for good, and
+    /// a file only until another is renamed to its name.
+    var path: String { "\(stateDirectory)/keys/master.key" }
+    /// The path of the key in version 0.1.0, and of one that a person restored beside the data.
+    var formerPath: String { "\(stateDirectory)/master.key" }
     /// The file with the account's own key, wrapped.
     var ownPath: String { "\(stateDirectory)/\(MasterKeySource.ownName)" }
 
@@ -99,7 +115,7 @@ struct MasterKeySource: Sendable {
 
     /// Destroys all keys in the state directory, which then opens with no key any more.
     func destroy() throws(MasterKeyError) {
-        for path in [ownPath, path].flatMap({ [$0, "\($0).new"] }) {
+        for path in [ownPath, path, formerPath].flatMap({ [$0, "\($0)\(KeyFile.nextSuffix)"] }) {
             try KeyFile.destroy(path)
             try KeyFile.removeDrafts(of: path)
         }

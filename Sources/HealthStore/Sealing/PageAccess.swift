@@ -6,11 +6,11 @@ import CSodium
 /// The ways into the web pages, of one account or without one: a link that works once, and a
 /// password.
 ///
-/// `pages-link` in the state directory has a line for each account: the BLAKE2b-256 digest of the
+/// `pages/link` in the state directory has a line for each account: the BLAKE2b-256 digest of the
 /// link's token, the time at which it expires, and the account, if any. So a wrong link takes the
 /// same time whatever account it names. A token has 32 random bytes, so nobody can find it by its
-/// digest. `pages-password` in the account's folder has an Argon2id hash in libsodium's own form.
-/// `pages-address` has the address at which the server last began to listen.
+/// digest. `pages/password` in the account's folder has an Argon2id hash in libsodium's own form.
+/// `pages/address` has the address at which the server last began to listen.
 public struct PageAccess: Sendable {
     /// How long a link works.
     public static let linkLife = Duration.seconds(600)
@@ -28,12 +28,14 @@ public struct PageAccess: Sendable {
         (self.state, self.account) = (state, account)
     }
 
-    private var linkPath: String { "\(state)/pages-link" }
-    private var addressPath: String { "\(state)/pages-address" }
-    private var passwordPath: String {
-        let folder = account.map { StateDirectory.dataFolder(ofAccount: $0, in: state) } ?? state
-        return "\(folder)/pages-password"
+    private var linkPath: String { "\(state)/pages/link" }
+    private var addressPath: String { "\(state)/pages/address" }
+    private var folder: String {
+        account.map { StateDirectory.dataFolder(ofAccount: $0, in: state) } ?? state
     }
+    private var passwordPath: String { "\(folder)/pages/password" }
+    /// The file of version 0.1.0, which counts until the password next changes.
+    private var formerPasswordPath: String { "\(folder)/pages-password" }
     private var sessions: PageSessions { PageSessions(stateDirectory: state) }
 
     /// Returns 32 random bytes as hex digits.
@@ -55,7 +57,7 @@ public struct PageAccess: Sendable {
 
     // MARK: The link
 
-    /// A line of `pages-link`.
+    /// A line of `pages/link`.
     private struct Link {
         var digest: String
         var end: Instant
@@ -134,7 +136,9 @@ public struct PageAccess: Sendable {
     // MARK: The password
 
     /// Whether there is a password.
-    public var hasPassword: Bool { access(passwordPath, F_OK) == 0 }
+    public var hasPassword: Bool {
+        access(passwordPath, F_OK) == 0 || access(formerPasswordPath, F_OK) == 0
+    }
 
     /// Replaces the password, and ends the sessions of its account.
     public func setPassword(_ password: Secret, at now: Instant) throws(BackupError) {
@@ -142,7 +146,11 @@ public struct PageAccess: Sendable {
             throw .unusable(path: passwordPath, problem: "there is no memory for its hash")
         }
         try PageAccess.locked(state) { () throws(BackupError) in
+            try DurableFile.makeFolder(of: passwordPath)
             try DurableFile.replace(passwordPath, by: "\(hash)\n")
+            guard unlink(formerPasswordPath) == 0 || errno == ENOENT else {
+                throw .file(path: formerPasswordPath, errno: errno)
+            }
             try sessions.endAlone(at: now) { $0.account == account }
         }
     }
@@ -183,8 +191,13 @@ public struct PageAccess: Sendable {
     }
 
     private func passwordHash() throws(BackupError) -> String? {
-        try DurableFile.text(of: passwordPath, atMost: PageAccess.largestFile)?
-            .split(separator: "\n").first.map { String($0) }
+        // Asked once more, because a change removes the former file once there is the new one.
+        for path in [passwordPath, formerPasswordPath, passwordPath] {
+            if let text = try DurableFile.text(of: path, atMost: PageAccess.largestFile) {
+                return text.split(separator: "\n").first.map { String($0) }
+            }
+        }
+        return nil
     }
 
     // MARK: The address
@@ -206,7 +219,8 @@ public struct PageAccess: Sendable {
     static func locked<Result>(
         _ state: String, _ body: () throws(BackupError) -> Result
     ) throws(BackupError) -> Result {
-        let path = "\(state)/pages.lock"
+        let path = "\(state)/pages/lock"
+        try DurableFile.makeFolder(of: path)
         let lock: AdvisoryLock?
         do throws(AdvisoryLock.Fault) {
             lock = try AdvisoryLock.take(path, LOCK_EX, patience: .seconds(5), makesFile: true)

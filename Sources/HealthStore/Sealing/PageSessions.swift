@@ -4,7 +4,7 @@ public import Platform
 
 /// The sessions of browsers with the web pages, in a file of the state directory.
 ///
-/// `pages-sessions` has a line for each: the BLAKE2b-256 digest of the token in the browser's
+/// `pages/sessions` has a line for each: the BLAKE2b-256 digest of the token in the browser's
 /// cookie, when the session began, who came in, and of which account. A token has 32 random bytes,
 /// so nobody can find it by its digest. The server follows the file, so that any process can end a
 /// session.
@@ -63,7 +63,7 @@ public struct PageSessions: Sendable {
 
     public init(stateDirectory state: String) {
         self.state = state
-        path = "\(state)/pages-sessions"
+        path = "\(state)/pages/sessions"
     }
 
     /// Returns the open sessions in the order in which they began.

@@ -3,7 +3,8 @@ public import Platform
 import CSodium
 @preconcurrency import Glibc
 
-/// The tokens of those who may push to `clarity-jobs receive`, in a file of the state directory.
+/// The tokens of those who may push to `clarity-jobs receive`, in a folder of the state directory
+/// that is all of it which the receiver needs: its unit shows it nothing else.
 ///
 /// The file has a line for each token: the BLAKE2b-256 digest of the token, when the token was
 /// made, and its name. A token has 32 random bytes, so nobody can find it by its digest.
@@ -20,16 +21,33 @@ public struct PushTokens: Sendable {
     /// The most bytes that the file can have.
     private static let largestFile = 64 << 10
 
+    /// The folder, which need not exist.
+    public let folder: String
     private let path: String
+    /// The file of version 0.1.0, which counts until the tokens next change.
+    private let formerPath: String
 
-    /// Names the file; the folder need not exist.
-    public init(stateDirectory: String) { path = "\(stateDirectory)/push-tokens" }
+    /// Names the file, which need not exist.
+    public init(stateDirectory: String) {
+        folder = "\(stateDirectory)/push"
+        path = "\(folder)/tokens"
+        formerPath = "\(stateDirectory)/push-tokens"
+    }
 
     /// Returns the tokens in the order in which they were made.
     ///
     /// - Throws: `BackupError` if the file cannot be read or has other lines.
     public func list() throws(BackupError) -> [Entry] {
-        let text = try DurableFile.text(of: path, atMost: PushTokens.largestFile) ?? ""
+        // Asked once more, because a change removes the former file once there is the new one.
+        for path in [path, formerPath, path] {
+            if let text = try DurableFile.text(of: path, atMost: PushTokens.largestFile) {
+                return try entries(text, of: path)
+            }
+        }
+        return []
+    }
+
+    private func entries(_ text: String, of path: String) throws(BackupError) -> [Entry] {
         var entries: [Entry] = []
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
@@ -92,6 +110,7 @@ public struct PushTokens: Sendable {
 
     /// Replaces the file if `body` returns true, while no other process does.
     private func change(_ body: (inout [Entry]) -> Bool) throws(BackupError) -> Bool {
+        try DurableFile.makeFolder(of: path)
         let lock: AdvisoryLock?
         do throws(AdvisoryLock.Fault) {
             lock = try AdvisoryLock.take(
@@ -107,6 +126,9 @@ public struct PushTokens: Sendable {
             guard body(&entries) else { return false }
             let lines = entries.map { "\($0.digest) \($0.madeAt) \($0.name)\n" }
             try DurableFile.replace(path, by: lines.joined())
+            guard unlink(formerPath) == 0 || errno == ENOENT else {
+                throw .file(path: formerPath, errno: errno)
+            }
             return true
         }
     }

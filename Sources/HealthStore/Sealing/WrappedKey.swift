@@ -20,7 +20,7 @@ struct WrappedKey {
 
     /// Reads a file of the state directory; `nil` if there is none.
     ///
-    /// - Throws: `MasterKeyError` as for a `master.key`.
+    /// - Throws: `MasterKeyError` as for a master key.
     init?(at path: String) throws(MasterKeyError) {
         guard let text = try KeyFile.content(of: path, as: .own) else { return nil }
         try self.init(text: text, of: path)

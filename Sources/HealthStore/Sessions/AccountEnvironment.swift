@@ -6,8 +6,8 @@ public import ClarityScheduler
 ///
 /// An account whose job file names a variable has the key in it. Otherwise its key is derived from
 /// the one that a person or a service manager gives (`MasterKeySource`). This key wraps a random one
-/// of the account's own. Without either, the account has a `master.key` of its own in its folder, and
-/// the process finds it there.
+/// of the account's own. Without either, the account has a `keys/master.key` of its own in its folder,
+/// and the process finds it there.
 public struct AccountEnvironment: Sendable {
     /// The variable with the password for logins without a person.
     public static let password = "CLARITY_JOBS_ACCOUNT_PASSWORD"

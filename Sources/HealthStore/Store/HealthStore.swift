@@ -47,7 +47,7 @@ public final class HealthStore: @unchecked Sendable {
     /// - Parameters:
     ///   - environment: the environment of the process, which says where the master key is
     ///     (`MasterKeySource`), and which server has the data, if one does (`ServerAccount`). By
-    ///     default the key is `master.key` in the state directory, created on first use; for data
+    ///     default the key is `keys/master.key` in the state directory, created on first use; for data
     ///     on a server, none is created here.
     ///   - actor: the actor that the audit log names.
     ///   - clock: the clock for the audit log.
@@ -63,6 +63,10 @@ public final class HealthStore: @unchecked Sendable {
             let (place, key) = try HealthStore.place(
                 of: account, at: server, stateDirectory, environment)
             try self.init(in: place, key: key, actor: actor, clock: clock)
+            try HealthStore.describing(stateDirectory) {
+                try MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+                    .moveFormer()
+            }
             return
         }
         let opening = try StoreOpening(

@@ -90,7 +90,7 @@ extension HealthStoreError: CustomStringConvertible {
         switch self {
         case .key(let error): error.description
         case .lostKey(let path):
-            "there is no master key for `\(path)`; restore `master.key` beside it, or set "
+            "there is no master key for `\(path)`; restore `keys/master.key` beside it, or set "
                 + "`CLARITY_JOBS_KEY`"
         case .server(let problem): problem
         case .foreignFile(let path, let problem): "cannot use `\(path)`: \(problem)"

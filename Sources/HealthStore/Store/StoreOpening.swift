@@ -57,6 +57,9 @@ struct StoreOpening {
         let first = try HealthStore.key(of: file, environment)
         try KeyCheck(file, environment).require(first)
         try file.make()
+        try HealthStore.describing(file.path) {
+            try MasterKeySource(stateDirectory: directory, environment: environment).moveFormer()
+        }
         if let known {
             (lock, key) = (known, first)
             return

@@ -34,6 +34,19 @@ public enum DurableFile {
         try syncNames(in: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
     }
 
+    /// Creates the folder of a file with mode 0700 if it is missing, durably when this returns.
+    public static func makeFolder(of path: String) throws(BackupError) {
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        if mkdir(folder, 0o700) == 0 {
+            let parent = String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+            return try syncNames(in: parent)
+        }
+        guard errno == EEXIST else { throw .file(path: folder, errno: errno) }
+        var status = stat()
+        guard lstat(folder, &status) == 0 else { throw .file(path: folder, errno: errno) }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .file(path: folder, errno: ENOTDIR) }
+    }
+
     /// Returns the text of a small file, or `nil` if the file does not exist.
     public static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
         do throws(WholeFile.Fault) {

@@ -20,9 +20,13 @@ final class ChangeEvents: Sendable {
     }
 
     private let state = Mutex(State())
-    private let folder: String
+    /// Where the history is, and where the sessions are.
+    private let folder, pages: String
 
-    init(stateDirectory: String) { folder = stateDirectory }
+    init(stateDirectory: String) {
+        folder = stateDirectory
+        pages = "\(stateDirectory)/pages"
+    }
 
     /// Begins to watch; returns `false` if the system gives no thread or no watch.
     func start() -> Bool {
@@ -60,6 +64,7 @@ final class ChangeEvents: Sendable {
         while true {
             // The folder may be created later, or be another one after a restore.
             inotify_add_watch(watch, folder, UInt32(IN_MODIFY | IN_MOVED_TO))
+            inotify_add_watch(watch, pages, UInt32(IN_MODIFY | IN_MOVED_TO))
             var set = pollfd(fd: watch, events: Int16(POLLIN), revents: 0)
             let wait = plan.next - ContinuousClock.now
             poll(&set, 1, wait > .zero ? Int32(clamping: wait.milliseconds + 1) : 0)
@@ -99,7 +104,7 @@ final class ChangeEvents: Sendable {
                 if isLost || name == "history.db" || name == "history.db-wal" {
                     changes.history = true
                 }
-                if isLost || name == "pages-sessions" { changes.sessions = true }
+                if isLost || name == "sessions" { changes.sessions = true }
                 offset = start + length
             }
         }

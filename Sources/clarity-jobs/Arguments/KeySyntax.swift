@@ -7,7 +7,7 @@ extension CommandSyntax {
                 name: "rotate",
                 summary: "Encrypt all health data with a new master key.",
                 details: [
-                    "If the key is in `master.key`, the command makes a new one and replaces it. If the key",
+                    "If the key is in the state directory, the command makes a new one and replaces it. If it",
                     "comes from a credential or a variable, make the new key yourself (64 hex digits,",
                     "`openssl rand -hex 32`), name it with an option, and replace the old key after this",
                     "command and before any other. An account with a given key has a key of its own, which",

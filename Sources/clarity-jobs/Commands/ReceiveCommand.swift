@@ -15,8 +15,11 @@ struct ReceiveCommand {
         let arguments = composition.arguments
         let file = try composition.jobFile()
         let source = try source(file)
+        let state = try composition.dataPath(file)
+        // All that it needs of the state directory; the unit hides the rest, and whose it is.
+        try composition.requireOwn(PushTokens(stateDirectory: state).folder, file)
         var words = [
-            "receive", source.path, source.beneath, try composition.ownData(file),
+            "receive", source.path, source.beneath, state,
             arguments["listen"] ?? "127.0.0.1:9188",
         ]
         switch (arguments["certificate"], arguments["private-key"]) {

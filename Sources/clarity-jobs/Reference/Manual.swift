@@ -38,8 +38,8 @@ struct Manual {
                 .joined(separator: ", ") + ". An option on the command line wins.")
         page.definition(
             "CLARITY_JOBS_KEY",
-            "The master key in hexadecimal digits, instead of the file `master.key`. The key `key` of "
-                + "the job file can name another variable.")
+            "The master key in hexadecimal digits, instead of the file `keys/master.key` of the state "
+                + "directory. The key `key` of the job file can name another variable.")
         page.definition("NO_COLOR", "If it is set, nothing is coloured.")
         page.heading("FILES")
         page.definition(

@@ -55,7 +55,7 @@ struct PagesEntryTests {
         let playground = try await playground()
         let pages = try await PagesProgram(playground)
         let link = try await pages.link()
-        let file = "\(playground.statePath)/pages-link"
+        let file = "\(playground.statePath)/pages/link"
         let text = String(decoding: try TemporaryFolder.read(file), as: UTF8.self)
         var status = stat()
         stat(file, &status)
@@ -136,7 +136,7 @@ struct PagesEntryTests {
         let end = await pages.program.finish()
 
         #expect(end.status == 143 && end.errors == "" && end.output == "")
-        #expect(access("\(playground.statePath)/pages-link", F_OK) != 0)
+        #expect(access("\(playground.statePath)/pages/link", F_OK) != 0)
     }
 
     @Test func `a session ends after 12 hours, and an account's 17th ends its first`() throws {
@@ -162,7 +162,7 @@ struct PagesEntryTests {
         let later = try (1...16).map { try begin(anna, at: start + .seconds($0)) }
 
         #expect(try open(at: start + .seconds(60)) == [other] + later)
-        let path = "\(folder.path)/pages-sessions"
+        let path = "\(folder.path)/pages/sessions"
         var status = stat()
         stat(path, &status)
         #expect(status.st_mode & 0o777 == 0o600)

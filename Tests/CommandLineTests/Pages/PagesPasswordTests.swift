@@ -71,12 +71,30 @@ struct PagesPasswordTests {
         #expect(
             set.status == 0 && set.errors == "clarity-jobs: the pages have a new password\n"
                 || set.errors == "the pages have a new password\n", "\(set.errors)")
-        let path = "\(playground.statePath)/pages-password"
+        let path = "\(playground.statePath)/pages/password"
         let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
         var status = stat()
         stat(path, &status)
         #expect(status.st_mode & 0o777 == 0o600)
         #expect(text.hasPrefix("$argon2id$v=19$m=65536,t=2,p=1$") && !text.contains("horse"))
+    }
+
+    @Test func `a password beside the data counts until it changes`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let former = "\(playground.statePath)/pages-password"
+        for password in ["correct horse battery", "another horse battery"] {
+            _ = try await playground.run(
+                "serve", "password", "--password-stdin", input: "\(password)\n")
+            guard access(former, F_OK) != 0, password.hasPrefix("correct") else { continue }
+            try #require(rename("\(playground.statePath)/pages/password", former) == 0)
+            let pages = try await PagesProgram(playground)
+            #expect(try await enter(pages, password).status == 303)
+        }
+        let pages = try await PagesProgram(playground)
+
+        #expect(access(former, F_OK) != 0)
+        #expect(try await enter(pages, "correct horse battery").status == 403)
+        #expect(try await enter(pages, "another horse battery").status == 303)
     }
 
     @Test func `without a password nobody comes in by one`() async throws {

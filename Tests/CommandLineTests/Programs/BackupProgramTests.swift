@@ -48,7 +48,7 @@ struct BackupProgramTests {
         let lines = made.output.split(separator: "\n")
         #expect(lines.count == 2 && lines[0].hasPrefix("backed up history.db and health.db, "))
         let words =
-            #/it opens with the master key [0-9a-f]{16} alone, which is not in it; that key is now in the file `.*/state/master.key`/#
+            #/it opens with the master key [0-9a-f]{16} alone, which is not in it; that key is now in the file `.*/state/keys/master.key`/#
         #expect(lines.last?.wholeMatch(of: words) != nil, "\(made.output)")
         let one = try #require(listed.first)
         #expect(listed.count == 1 && one["reason"] == .string("asked"))

@@ -12,7 +12,7 @@ struct KeyProgramTests {
         try playground.writeExport(heartRates: 30)
         #expect(try await playground.run("run", "upload").status == 0)
         let sent = try await playground.sandbox?.count("metrics")
-        let former = try TemporaryFolder.read("\(playground.statePath)/master.key")
+        let former = try TemporaryFolder.read("\(playground.statePath)/keys/master.key")
 
         let before = try await playground.json("key", "status")
         let rotation = try await playground.run("key", "rotate")
@@ -30,7 +30,7 @@ struct KeyProgramTests {
                     \d+\ rows\ are\ sealed\ with\ the\ new\ key\n
                     backups\ of\ before\ open\ with\ the\ former\ key\ alone;\ make\ a\ new\ one\n
                     /#) != nil)
-        #expect(before["place"].text == "the file `\(playground.statePath)/master.key`")
+        #expect(before["place"].text == "the file `\(playground.statePath)/keys/master.key`")
         #expect(before["changes"].number == 0 && after["changes"].number == 1)
         #expect(isInstant(after["since"].text))
         #expect(told.output.hasSuffix(", changed once\n"))
@@ -39,7 +39,7 @@ struct KeyProgramTests {
         // No sample was sent twice: the samples are known under the new key.
         #expect(sent != nil)
         #expect(try await playground.sandbox?.count("metrics") == sent)
-        let next = try TemporaryFolder.read("\(playground.statePath)/master.key")
+        let next = try TemporaryFolder.read("\(playground.statePath)/keys/master.key")
         #expect(next != former)
         for (name, bytes) in try playground.folder.contents() where !name.hasPrefix("sandbox/") {
             #expect(bytes.firstRange(of: former.dropLast()) == nil, "the former key in \(name)")
@@ -73,7 +73,7 @@ struct KeyProgramTests {
             "audit", "log", "--verify", environment: ["HEALTH_KEY": second])
 
         #expect(made.status == 75)
-        #expect(!files.contains("state/master.key") && files.contains("state/health.db"))
+        #expect(!files.contains { $0.hasSuffix("master.key") } && files.contains("state/health.db"))
         #expect(
             missing.isRefusal(
                 78,

@@ -139,7 +139,7 @@ struct MetricsProgramTests {
         let playground = try await playground()
         let exporter = try await Exporter(playground)
         #expect(try value(try await exporter.metrics(), "health_data_up") == 1)
-        #expect(unlink("\(playground.statePath)/master.key") == 0)
+        #expect(unlink("\(playground.statePath)/keys/master.key") == 0)
 
         let text = try await exporter.metrics()
 

@@ -24,9 +24,9 @@ struct ReceiveSetupProgramTests {
             #expect(bytes.firstRange(of: Array(token.utf8)) == nil, "\(name)")
         }
         var status = stat()
-        #expect(stat("\(playground.statePath)/push-tokens", &status) == 0)
+        #expect(stat("\(playground.statePath)/push/tokens", &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
-        #expect(contents["state/push-tokens"]?.count { $0 == UInt8(ascii: "\n") } == 2)
+        #expect(contents["state/push/tokens"]?.count { $0 == UInt8(ascii: "\n") } == 2)
     }
 
     @Test func `a revoked token is refused at once, and a new one taken`() async throws {
@@ -48,12 +48,29 @@ struct ReceiveSetupProgramTests {
             added.errorLines == ["this token is shown only now; send it in the header `x-api-key`"])
     }
 
+    @Test func `tokens beside the data count until one is added or revoked`() async throws {
+        let (playground, token) = try await ReceiverProgram.playground()
+        let state = playground.statePath
+        try #require(rename("\(state)/push/tokens", "\(state)/push-tokens") == 0)
+        let receiver = try await ReceiverProgram(playground)
+        let push = ReceiverProgram.push(1)
+
+        let before = try await receiver.send(push, token: token)
+        _ = try await playground.run("receive", "token", "add", "tablet")
+        let between = try await receiver.send(push, token: token)
+        _ = try await playground.run("receive", "token", "revoke", "phone")
+        let after = try await receiver.send(push, token: token)
+
+        #expect([before, between, after].map(\.status) == [200, 200, 401])
+        #expect(access("\(state)/push-tokens", F_OK) != 0)
+    }
+
     @Test func `only a whole token of the receiver's own state is taken`() async throws {
         let (playground, token) = try await ReceiverProgram.playground()
         let receiver = try await ReceiverProgram(playground)
         let other = "\(playground.folder.path)/other"
         let foreign = try await playground.run("receive", "token", "add", "phone", "--state", other)
-        let file = try playground.folder.contents()["state/push-tokens"] ?? []
+        let file = try playground.folder.contents()["state/push/tokens"] ?? []
         let digest = String(decoding: file.prefix(64), as: UTF8.self)
 
         for wrong in [
@@ -105,7 +122,7 @@ struct ReceiveSetupProgramTests {
     @Test func `a file of tokens that was damaged lets nobody in`() async throws {
         let (playground, token) = try await ReceiverProgram.playground()
         let receiver = try await ReceiverProgram(playground)
-        try playground.folder.write("state/push-tokens", Array("\(token)\n".utf8))
+        try playground.folder.write("state/push/tokens", Array("\(token)\n".utf8))
 
         let answer = try await receiver.send(ReceiverProgram.push(1), token: token)
         let list = try await playground.run("receive", "token", "list")
@@ -114,7 +131,7 @@ struct ReceiveSetupProgramTests {
         #expect(
             list.isRefusal(
                 78,
-                "clarity-jobs: cannot use `\(playground.statePath)/push-tokens`: line 1 is no token"
+                "clarity-jobs: cannot use `\(playground.statePath)/push/tokens`: line 1 is no token"
             ))
     }
 
@@ -190,7 +207,7 @@ struct ReceiveSetupProgramTests {
         #expect(ready?.hasPrefix("clarity-jobs: receiver listening on http://127.0.0.1:") == true)
         #expect(!environment.contains(key) && !environment.contains("CREDENTIALS"))
         #expect(environment.contains("PATH="))
-        #expect(access("\(playground.statePath)/master.key", F_OK) != 0)
+        #expect(access("\(playground.statePath)/keys", F_OK) != 0)
     }
 
     // MARK: TLS

@@ -100,7 +100,7 @@ struct RestoreCaseProgramTests {
         let (playground, _) = try await filled()
         _ = try await backUp(playground)
         try spoil(playground, "history.db")
-        try #require(unlink("\(playground.statePath)/master.key") == 0)
+        try #require(unlink("\(playground.statePath)/keys/master.key") == 0)
 
         let restored = try await playground.run("restore")
         let named = try await playground.run("restore", try await newest(playground))

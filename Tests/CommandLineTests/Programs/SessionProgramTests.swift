@@ -42,6 +42,6 @@ struct SessionProgramTests {
             #expect(
                 result.errors.hasSuffix("nobody is logged in; run `clarity-jobs auth login`\n"))
         }
-        #expect(files.contains("state/health.db") && files.contains("state/master.key"))
+        #expect(files.contains("state/health.db") && files.contains("state/keys/master.key"))
     }
 }

@@ -266,7 +266,7 @@ struct StateOwnerProgramTests {
             refused.isRefusal(
                 78,
                 "clarity-jobs: there is no master key for `\(playground.statePath)/health.db`; "
-                    + "restore `master.key` beside it, or set `CLARITY_JOBS_KEY`",
+                    + "restore `keys/master.key` beside it, or set `CLARITY_JOBS_KEY`",
                 "help: a service that has the key by `LoadCredential=` keeps it to itself; as root: "
                     + "systemd-run --quiet --pipe --wait --same-dir --uid=root "
                     + "-p LoadCredential=clarity-jobs.key:/etc/clarity-jobs/key "

@@ -74,7 +74,7 @@ struct StatusAllProgramTests {
         try playground.writeExport(heartRates: 3)
         #expect(try await playground.run("run", "upload").status == 0)
         let before = try await playground.run("status", "--all", "--now", noon)
-        for name in ["health.db", "master.key"] {
+        for name in ["health.db", "keys/master.key"] {
             let path = "\(playground.statePath)/\(name)"
             if isRemoved {
                 try #require(unlink(path) == 0)

@@ -287,7 +287,7 @@ struct StoreProgramTests {
         // Back, into a folder without data.
         let (state, other) = (playground.statePath, "\(playground.folder.path)/former")
         try #require(rename(state, other) == 0 && mkdir(state, 0o700) == 0)
-        try #require(rename("\(other)/master.key", "\(state)/master.key") == 0)
+        try #require(rename("\(other)/keys", "\(state)/keys") == 0)
         try playground.folder.write("jobs.yaml", onServer)
         let back = try await playground.run("store", "copy", "--to", "files")
         let backAgain = try await playground.json("store", "copy", "--to", "files")

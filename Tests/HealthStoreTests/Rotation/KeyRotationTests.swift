@@ -73,8 +73,8 @@ import Testing
         let next = try Sealer(key(in: filled.folder))
         // The log's entry about the rotation, and the two copies of the former tagging key.
         #expect(try opened(filled.folder, by: next) == before + 3)
-        #expect(filled.folder.names == ["health.db", "health.lock", "login", "master.key"])
-        #expect(filled.folder.mode(of: "master.key") == 0o600)
+        #expect(filled.folder.names == ["health.db", "health.lock", "keys/master.key", "login"])
+        #expect(filled.folder.mode(of: "keys/master.key") == 0o600)
         try filled.expectWhole()
     }
 
@@ -123,16 +123,19 @@ import Testing
 
     @Test func `no draft of a key that a kill left behind outlives a change`() throws {
         let filled = try FilledStore()
-        let former = filled.folder.bytes(of: "master.key")
-        filled.folder.write(former, to: "master.key.draft-Xy01aZ")
-        filled.folder.write(former, to: "master.key.new.draft-q9ZZ0b")
-        filled.folder.write([1], to: "master.key.backup")
+        let former = filled.folder.bytes(of: "keys/master.key")
+        filled.folder.write(former, to: "keys/master.key.draft-Xy01aZ")
+        filled.folder.write(former, to: "keys/master.key.new.draft-q9ZZ0b")
+        filled.folder.write([1], to: "keys/master.key.backup")
 
         _ = try rotation(filled.folder).run()
 
         #expect(
             filled.folder.names
-                == ["health.db", "health.lock", "login", "master.key", "master.key.backup"])
+                == [
+                    "health.db", "health.lock", "keys/master.key", "keys/master.key.backup",
+                    "login",
+                ])
         try filled.expectWhole()
     }
 
@@ -177,7 +180,7 @@ import Testing
 
             #expect((report.resumedFrom == nil) == begins)
             #expect(try opened(store.folder, by: former) == 0, "\(step)")
-            #expect(!store.folder.names.contains("master.key.new"))
+            #expect(!store.folder.names.contains("keys/master.key.new"))
             try store.expectWhole()
             let counts = try store.folder.open().audit.records(limit: 99).compactMap(\.entry)
                 .filter { $0.action == .keyRotated }.map(\.counts)
@@ -248,7 +251,7 @@ import Testing
         var change = rotation(filled.folder)
         change.after = { step in
             guard step == .begun || step == .rowsDone || step == .logEmptied else { return }
-            seen.append(filled.folder.names.filter { $0.hasPrefix("master.key") })
+            seen.append(filled.folder.names.filter { $0.hasPrefix("keys/master.key") })
             guard step == .begun else { return }
             let count = try opened(filled.folder, by: former, access: .readOnly)
             #expect(count == before)
@@ -256,7 +259,8 @@ import Testing
 
         _ = try change.run()
 
-        #expect(seen == [[String]](repeating: ["master.key", "master.key.new"], count: 3))
+        #expect(
+            seen == [[String]](repeating: ["keys/master.key", "keys/master.key.new"], count: 3))
     }
 
     @Test func `a key that is elsewhere is changed by naming the new one`() throws {
@@ -466,7 +470,7 @@ import Testing
         let status = try KeyStatus.read(stateDirectory: filled.folder.path, environment: [:])
 
         #expect(whole?.rotation == nil && whole?.changes == 0)
-        #expect(whole?.place == "the file `\(filled.folder.path)/master.key`")
+        #expect(whole?.place == "the file `\(filled.folder.path)/keys/master.key`")
         let found = try #require(status?.rotation)
         #expect(isUnderWay)
         #expect(found.begunAt == noon && !found.isUnderWay)

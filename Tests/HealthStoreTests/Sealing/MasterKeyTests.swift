@@ -18,18 +18,46 @@ import Testing
     ])
     func `32 bytes and 64 hex digits are a key`(content: [UInt8]) throws {
         let folder = StateFolder()
-        folder.write(content, to: "master.key")
+        folder.write(content, to: "keys/master.key")
 
         let key = try load(folder)
 
         #expect(key?.bytes == [UInt8](repeating: 0x0F, count: 32))
     }
 
+    @Test func `a key beside the data is found, and moves into the folder of keys`() throws {
+        let folder = StateFolder()
+        let key = try folder.open().keyID
+        for suffix in ["", ".new"] {
+            folder.write(folder.bytes(of: "keys/master.key"), to: "master.key\(suffix)")
+        }
+        unlink("\(folder.path)/keys/master.key")
+        rmdir("\(folder.path)/keys")
+
+        #expect(try load(folder)?.identifier() == key)
+        #expect(folder.names.contains("master.key"))
+        #expect(try folder.open().keyID == key)
+
+        #expect(
+            folder.names.filter { $0.contains("master.key") }
+                == ["keys/master.key", "keys/master.key.new"])
+        #expect(folder.mode(of: "keys") == 0o700)
+    }
+
+    @Test func `a key beside the data replaces no other`() throws {
+        let folder = StateFolder()
+        let key = try folder.open().keyID
+        folder.write([UInt8](repeating: 2, count: 32), to: "master.key")
+
+        #expect(try folder.open().keyID == key)
+        #expect(folder.bytes(of: "master.key") == [UInt8](repeating: 2, count: 32))
+    }
+
     @Test func `a credential goes before the environment and that before the file`() throws {
         let folder = StateFolder()
         let credentials = StateFolder()
         credentials.write([UInt8](repeating: 1, count: 32), to: "clarity-jobs.key", mode: 0o440)
-        folder.write([UInt8](repeating: 2, count: 32), to: "master.key")
+        folder.write([UInt8](repeating: 2, count: 32), to: "keys/master.key")
         let environment = ["CLARITY_JOBS_KEY": hex]
 
         let first = try load(
@@ -42,7 +70,7 @@ import Testing
 
     @Test func `a variable that is named is the one, and is asked for`() throws {
         let folder = StateFolder()
-        folder.write([UInt8](repeating: 2, count: 32), to: "master.key")
+        folder.write([UInt8](repeating: 2, count: 32), to: "keys/master.key")
         let named = ["CLARITY_JOBS_KEY": hex, "CLARITY_JOBS_KEY_VARIABLE": "HEALTH_KEY"]
 
         let other = String(repeating: "aa", count: 32)
@@ -84,7 +112,7 @@ import Testing
 
     @Test func `a key of another length is refused and not shown`() throws {
         let folder = StateFolder()
-        folder.write(Array("secret".utf8), to: "master.key")
+        folder.write(Array("secret".utf8), to: "keys/master.key")
 
         let file = #expect(throws: MasterKeyError.self) { try load(folder) }
         let variable = #expect(throws: MasterKeyError.self) {
@@ -93,7 +121,7 @@ import Testing
 
         #expect(
             file?.description
-                == "the master key in `\(folder.path)/master.key` has 6 bytes; "
+                == "the master key in `\(folder.path)/keys/master.key` has 6 bytes; "
                 + "wanted 32 bytes or 64 hex digits")
         #expect(
             variable?.description
@@ -103,13 +131,13 @@ import Testing
 
     @Test func `a key file that others may read is refused`() throws {
         let folder = StateFolder()
-        folder.write([UInt8](repeating: 1, count: 32), to: "master.key", mode: 0o640)
+        folder.write([UInt8](repeating: 1, count: 32), to: "keys/master.key", mode: 0o640)
 
         let error = #expect(throws: MasterKeyError.self) { try load(folder) }
 
         #expect(
             error?.description
-                == "the master key `\(folder.path)/master.key` is open to others (mode 0640); "
+                == "the master key `\(folder.path)/keys/master.key` is open to others (mode 0640); "
                 + "make it 0600")
     }
 
@@ -122,8 +150,8 @@ import Testing
 
         #expect(first.bytes == second.bytes)
         #expect(try source.load()?.bytes == first.bytes)
-        #expect(folder.names == ["master.key"])
-        #expect(folder.mode(of: "master.key") == 0o600)
+        #expect(folder.names == ["keys/master.key"])
+        #expect(folder.mode(of: "keys/master.key") == 0o600)
     }
 
     @Test func `an account's own key is drawn once, and wrapped by the given key`() throws {
@@ -182,12 +210,12 @@ import Testing
     @Test func `making a key takes nothing from another process of the same number`() throws {
         // Two containers that share the folder may use the same process numbers.
         let folder = StateFolder()
-        let others = "master.key.\(getpid())"
+        let others = "keys/master.key.\(getpid())"
         folder.write([1, 2, 3], to: others)
 
         _ = try MasterKeySource(stateDirectory: folder.path, environment: [:]).create()
 
-        try #require(folder.names == ["master.key", others])
+        try #require(folder.names == ["keys/master.key", others])
         #expect(folder.bytes(of: others) == [1, 2, 3])
     }
 

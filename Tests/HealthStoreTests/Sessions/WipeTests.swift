@@ -20,7 +20,8 @@ import Testing
         get throws {
             try #require(
                 SourceStamp(
-                    path: "\(folder.path)/master.key", reader: "1", at: noon + .seconds(1 << 31)))
+                    path: "\(folder.path)/keys/master.key", reader: "1",
+                    at: noon + .seconds(1 << 31)))
         }
     }
 

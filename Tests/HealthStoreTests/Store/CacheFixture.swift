@@ -87,18 +87,25 @@ final class StateFolder: Sendable {
         return connection
     }
 
-    /// The names of the files in the folder, sorted.
-    var names: [String] {
-        guard let directory = opendir(path) else { return [] }
+    /// The paths of the files in the folder and below, from the folder on, sorted.
+    var names: [String] { StateFolder.names(in: path).sorted() }
+
+    private static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = readdir(directory) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if name != ".", name != ".." { names.append(name) }
+            guard name != ".", name != ".." else { continue }
+            if entry.pointee.d_type == UInt8(DT_DIR) {
+                names += StateFolder.names(in: "\(folder)/\(name)").map { "\(name)/\($0)" }
+            } else {
+                names.append(name)
+            }
         }
-        return names.sorted()
+        return names
     }
 
     /// The bytes of each file, by its name.
@@ -122,6 +129,7 @@ final class StateFolder: Sendable {
     }
 
     func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) {
+        if let slash = name.lastIndex(of: "/") { mkdir("\(path)/\(name[..<slash])", 0o700) }
         let descriptor = Glibc.open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, mode)
         precondition(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
         fchmod(descriptor, mode)

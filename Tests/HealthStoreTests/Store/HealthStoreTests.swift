@@ -12,14 +12,17 @@ import Testing
         let folder = StateFolder()
         let nested = "\(folder.path)/state"
         defer {
-            for name in ["health.db", "health.lock", "master.key"] { unlink("\(nested)/\(name)") }
+            for name in ["health.db", "health.lock", "keys/master.key"] {
+                unlink("\(nested)/\(name)")
+            }
+            rmdir("\(nested)/keys")
             rmdir(nested)
         }
 
         try withExtendedLifetime(HealthStore(stateDirectory: nested, environment: [:])) { _ in
             #expect(folder.mode(of: "state") == 0o700)
             for name in [
-                "health.db", "health.db-wal", "health.db-shm", "health.lock", "master.key",
+                "health.db", "health.db-wal", "health.db-shm", "health.lock", "keys/master.key",
             ] {
                 #expect(folder.mode(of: "state/\(name)") == 0o600, "\(name)")
             }
@@ -65,7 +68,7 @@ import Testing
     @Test func `no new key is made for a store that has lost its own`() throws {
         let folder = StateFolder()
         _ = try folder.open().outbox.enqueue(heartRates(0..<3))
-        unlink("\(folder.path)/master.key")
+        unlink("\(folder.path)/keys/master.key")
 
         let error = #expect(throws: HealthStoreError.self) { try folder.open() }
         let rehearsal = #expect(throws: HealthStoreError.self) {
@@ -73,7 +76,7 @@ import Testing
         }
 
         let text =
-            "there is no master key for `\(folder.path)/health.db`; restore `master.key` beside "
+            "there is no master key for `\(folder.path)/health.db`; restore `keys/master.key` beside "
             + "it, or set `CLARITY_JOBS_KEY`"
         #expect(error?.description == text)
         #expect(rehearsal?.description == text)
@@ -87,7 +90,7 @@ import Testing
 
         _ = try folder.open()
 
-        #expect(folder.names.contains("master.key"))
+        #expect(folder.names.contains("keys/master.key"))
     }
 
     @Test func `another program's file is refused and left as it is`() throws {

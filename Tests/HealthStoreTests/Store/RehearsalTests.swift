@@ -21,7 +21,7 @@ import Testing
         let batch = try rehearsal.outbox.nextBatch(limit: 9, at: noon)
 
         #expect(batch?.samples == heartRates(0..<5))
-        #expect(before.keys.sorted() == ["health.db", "health.lock", "master.key"])
+        #expect(before.keys.sorted() == ["health.db", "health.lock", "keys/master.key"])
         #expect(folder.contents == before)
     }
 
@@ -31,7 +31,7 @@ import Testing
         _ = try writer.outbox.enqueue(heartRates(0..<3))
         // The files as a kill leaves them, with the log not yet copied into the file. The `-shm` is
         // left out on purpose, because a machine that keeps it in memory loses it at a restart.
-        for name in ["health.db", "health.db-wal", "master.key"] {
+        for name in ["health.db", "health.db-wal", "keys/master.key"] {
             folder.write(source.bytes(of: name), to: name)
         }
         let before = folder.contents
@@ -101,7 +101,9 @@ import Testing
 
         _ = try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": drafts.path])
 
-        #expect(drafts.names == ["clarity-jobs-copy.bbbbbb"])
+        #expect(
+            drafts.names
+                == ["clarity-jobs-copy.bbbbbb/health.db", "clarity-jobs-copy.bbbbbb/health.db-wal"])
         // A child that another test starts at this moment would keep the lock.
         flock(lock, LOCK_UN)
         close(lock)

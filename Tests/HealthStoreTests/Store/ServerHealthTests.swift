@@ -227,7 +227,7 @@ struct ServerHealthTests {
         func hex(_ bytes: some Sequence<UInt8>) -> String {
             bytes.map { String($0, radix: 16) }.map { $0.count == 1 ? "0\($0)" : $0 }.joined()
         }
-        let key = String(decoding: folder.bytes(of: "master.key"), as: UTF8.self)
+        let key = String(decoding: folder.bytes(of: "keys/master.key"), as: UTF8.self)
             .split(separator: "\n")[0]
 
         #expect(rows.contains("heart_rate"))

@@ -89,13 +89,15 @@ import Testing
         let folder = StateFolder()
         let elsewhere = StateFolder()
         elsewhere.write([UInt8](repeating: 1, count: 32), to: "key")
-        symlink("\(elsewhere.path)/key", "\(folder.path)/master.key")
+        mkdir("\(folder.path)/keys", 0o700)
+        symlink("\(elsewhere.path)/key", "\(folder.path)/keys/master.key")
 
         let error = refusal(folder)
 
         #expect(
             error?.description
-                == "cannot use the master key `\(folder.path)/master.key`: it is a symbolic link")
+                == "cannot use the master key `\(folder.path)/keys/master.key`: it is a symbolic link"
+        )
     }
 
     @Test func `a folder in the place of a file is refused`() throws {
@@ -113,7 +115,7 @@ import Testing
     @Test(
         .enabled(if: geteuid() == 0, "only root can give files away"),
         arguments: [
-            "health.db", "health.lock", "master.key",
+            "health.db", "health.lock", "keys/master.key",
         ])
     func `a file of another user is refused`(name: String) throws {
         let filled = try FilledStore()
