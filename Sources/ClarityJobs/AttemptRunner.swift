@@ -48,7 +48,6 @@ public enum AttemptRunner {
             let context = try WorkContext(
                 order, store, try transport(), environment: environment, clock: clock,
                 report: report, isEnding: isEnding)
-            if store.wasUpgraded { context.note(HealthStore.upgradeNotice) }
             return await withTaskExecutorPreference(context.transport.executor) {
                 let outcome = await work(context)
                 context.reportFacts()

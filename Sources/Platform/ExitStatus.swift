@@ -88,7 +88,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         case .unreachable, .unusable: self = .unreachable
         case .disk: self = .disk
         // The same as for the health data: waiting does not help.
-        case .newer: self = .configuration
+        case .otherVersion: self = .configuration
         case .refused: self = .internalFault
         }
     }

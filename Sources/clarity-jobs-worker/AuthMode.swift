@@ -188,8 +188,7 @@ enum AuthMode {
     }
 
     static func store(_ flags: Flags) throws -> HealthStore {
-        announced(
-            try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment()))
+        try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment())
     }
 
     /// Creates a client that has no password to log in again with: here a person does that, or

@@ -24,10 +24,9 @@ enum EraseMode {
         guard HealthStore.exists(in: state, environment: keyEnvironment()) else {
             throw APIError.notLoggedIn
         }
-        let store = announced(
-            try HealthStore(
-                stateDirectory: state, environment: keyEnvironment(),
-                actor: AuditActor(program: "outbox erase")))
+        let store = try HealthStore(
+            stateDirectory: state, environment: keyEnvironment(),
+            actor: AuditActor(program: "outbox erase"))
         let erasure = UploadErasure(
             store, try AuthMode.client(flags, store), clock: SystemClock())
         let ids = flags["samples"]?.split(separator: ",").compactMap { Int64($0) } ?? []

@@ -13,13 +13,6 @@ func complain(_ message: String) {
     printError("\(name): \(message)")
 }
 
-/// Returns the store, after a notice on the error output if opening it encrypted the rows of an
-/// earlier release again.
-func announced(_ store: HealthStore) -> HealthStore {
-    if store.wasUpgraded { complain(HealthStore.upgradeNotice) }
-    return store
-}
-
 /// Writes lines to the error output.
 func printError(_ text: String) {
     fputs("\(fitted(text.printableLines, to: STDERR_FILENO, order: nil))\n", stderr)

@@ -18,7 +18,7 @@ enum SourcesMode {
             // A query creates nothing.
             let store =
                 HealthStore.exists(in: state, environment: environment)
-                ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil
+                ? try HealthStore(stateDirectory: state, environment: environment) : nil
             let statuses = try SourceStatus.all(
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
@@ -49,11 +49,9 @@ enum ImportMode {
         let display = ImportDisplay(isQuiet: flags.has("quiet"), clock: SystemClock())
         do {
             let environment = keyEnvironment(named: order.options["key.variable"])
-            let store = announced(
-                try HealthStore(
-                    stateDirectory: order.options["state.directory"] ?? "",
-                    environment: environment, actor: AuditActor(program: "import"),
-                    clock: SystemClock()))
+            let store = try HealthStore(
+                stateDirectory: order.options["state.directory"] ?? "", environment: environment,
+                actor: AuditActor(program: "import"), clock: SystemClock())
             let account = try FileImport(
                 order, store: store, clock: SystemClock(),
                 zones: SourceZones(environment: environment), isReport: flags.has("report"),

@@ -17,11 +17,9 @@ extension Composition {
         let environment = try keyEnvironment(file)
         guard HealthStore.exists(in: state, environment: environment) else { return nil }
         do throws(HealthStoreError) {
-            let store = try HealthStore(
+            return try HealthStore(
                 stateDirectory: state, environment: environment,
                 actor: AuditActor(program: program), clock: SystemClock())
-            if store.wasUpgraded { Console.fault("clarity-jobs: \(HealthStore.upgradeNotice)") }
-            return store
         } catch .lostKey(let path) {
             var failure = CommandFailure(HealthStoreError.lostKey(path: path))
             failure.lines.append(
@@ -142,7 +140,8 @@ extension CommandFailure {
                 switch error {
                 case .inUse: .deferred
                 case .noBackup: .disk
-                case .nothingDamaged, .otherKey, .newer, .newerFile, .otherUser: .configuration
+                case .nothingDamaged, .otherKey, .newer, .older, .newerFile, .otherUser:
+                    .configuration
                 }
             self.init(status, error.description)
         // The text of an unknown error could contain anything.

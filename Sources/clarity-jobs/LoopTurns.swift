@@ -133,7 +133,7 @@ struct LoopTurns {
         switch error {
         case .disk: true
         case .unreachable: inForce.file.server != nil
-        case .unusable, .newer, .refused: false
+        case .unusable, .otherVersion, .refused: false
         }
     }
 

@@ -1,11 +1,12 @@
 @testable import ClarityHost
 @testable import HealthStore
+import ClarityTestSupport
 import Glibc
 import Database
 import Testing
 
-/// A database that was rebuilt by the migrations up to an earlier version, with the rows of the
-/// current version as far as the earlier one has columns for them.
+/// A database with the tables of 0.1.0 and the migrations up to a later version, with the rows of the
+/// current version as far as the former one has columns for them.
 struct FormerFile {
     private let path: String
     private let migrations: Migrations
@@ -20,45 +21,23 @@ struct FormerFile {
         let draft = "\(path).former"
         do {
             let former = try FileConnection(path: draft)
-            for step in migrations.steps[..<version] { try former.execute(step) }
+            try FirstRelease.make(String(path.split(separator: "/").last ?? ""), in: former)
+            for step in migrations.steps[..<(version - migrations.oldest)] {
+                try former.execute(step)
+            }
             try former.execute(
-                """
-                PRAGMA application_id = \(migrations.applicationID);
-                PRAGMA user_version = \(version);
-                ATTACH '\(path)' AS present;
-                """)
+                "PRAGMA user_version = \(version); ATTACH '\(path)' AS present;")
             for table in try FormerFile.tables("main", former) {
                 let columns = try FormerFile.columns(table, "main", former)
                 let common = try FormerFile.columns(table, "present", former)
                     .filter(columns.contains)
-                if !common.isEmpty {
-                    let isShared = try version >= FormerFile.sharedStates || table != "outbox"
-                    let values = common.map {
-                        isShared || $0 != "state" ? $0 : FormerFile.ownState
-                    }
-                    try former.execute(
-                        """
-                        INSERT OR REPLACE INTO main.\(table) (\(common.joined(separator: ", ")))
-                        SELECT \(values.joined(separator: ", ")) FROM present.\(table)
-                        """)
-                } else if table == "job_clocks" {
-                    try former.execute(
-                        """
-                        INSERT INTO job_clocks
-                        SELECT job_id, anchor_at_ms, considered_until_ms, era
-                        FROM present.job_records WHERE anchor_at_ms IS NOT NULL
-                        """)
-                }
-                counts[table] = try FormerFile.count(table, former)
-            }
-            if counts["decisions"] != nil {
+                let list = common.joined(separator: ", ")
                 try former.execute(
                     """
-                    INSERT INTO origins (digest, text) VALUES ('o', zeroblob(5000));
-                    INSERT INTO decisions
-                        SELECT id, enqueued_at_ms, 'o', hex(zeroblob(1500)), '[]', 1 FROM runs;
-                    INSERT INTO decision_runs SELECT id, id FROM runs;
+                    INSERT OR REPLACE INTO main.\(table) (\(list))
+                    SELECT \(list) FROM present.\(table)
                     """)
+                counts[table] = try FormerFile.count(table, former)
             }
             try former.execute("DETACH present")
         }
@@ -69,20 +48,13 @@ struct FormerFile {
         try #require(counts["runs"] ?? counts["outbox"] ?? 0 > 0)
     }
 
-    /// Removes the marks that the end of the audit log is noted in `health.lock`. No version before
-    /// the current one noted it, and the first three had no audit log.
-    func forgetAuditNote(state: String) throws {
+    /// Brings the audit log into the form of 0.1.0, which had no counts of rows.
+    func forgetCounts(state: String) throws {
         let source = MasterKeySource(stateDirectory: state, environment: [:])
         let sealer = try Sealer(try #require(try source.load()))
-        let sealed = sealer.seal(version < 4 ? [] : Canary.text, for: Canary.row)
         let file = try FileConnection(path: path, access: .readWrite)
+        let sealed = sealer.seal(Canary.renotedText, for: Canary.row)
         try file.run("UPDATE canary SET sealed = ?", .blob(sealed))
-        if version >= 4, version < migrations.steps.count { try forgetCounts(file, sealer) }
-        try #require(truncate("\(state)/health.lock", 0) == 0)
-    }
-
-    /// Authenticates the head of the audit log as it was before it had counts of rows.
-    private func forgetCounts(_ file: FileConnection, _ sealer: Sealer) throws {
         let head = try file.first(
             """
             SELECT anchor_number, anchor_hash, last_number, last_hash, uploaded_number,
@@ -98,29 +70,13 @@ struct FormerFile {
         if let head { try file.run("UPDATE audit_head SET mac = ?", .blob(head.mac(sealer))) }
     }
 
-    /// The version in which the samples of a batch share the batch's state.
-    private static var sharedStates: Int {
-        get throws {
-            try #require(HealthSchema.migrations.steps.firstIndex(of: HealthVersions.batched)) + 1
-        }
-    }
-
-    /// The state of a sample as it was written before that.
-    private static let ownState = """
-        iif(state = 'batched', (SELECT state FROM present.batches WHERE id = batch_id), state)
-        """
-
-    /// The tables that a later version drops.
-    private static let dropped = ["decisions", "decision_runs", "origins"]
-
-    /// Returns the tables that have fewer rows than before. The job records contain the former
-    /// clocks.
+    /// Returns the tables that have fewer rows than before.
     func lost() throws -> [String] {
         let file = try FileConnection(path: path, access: .readWrite)
         let version = try file.first("PRAGMA user_version") { Int($0.integer(0)) }
-        var lost = version == migrations.steps.count ? [] : ["it has version \(version ?? -1)"]
-        for (table, count) in counts where !FormerFile.dropped.contains(table) {
-            let now = try FormerFile.count(table == "job_clocks" ? "job_records" : table, file)
+        var lost = version == migrations.newest ? [] : ["it has version \(version ?? -1)"]
+        for (table, count) in counts {
+            let now = try FormerFile.count(table, file)
             if now < count { lost.append("\(table): \(now) of \(count) rows") }
         }
         return lost
@@ -143,14 +99,15 @@ struct FormerFile {
     }
 }
 
-/// Converts both state files to earlier versions, with their rows.
-func makeFormerFiles(state: String, history: Int, health: Int) throws {
-    _ = try FormerFile("\(state)/history.db", historyMigrations, history)
-    try makeFormerHealthFile(state: state, version: health)
+/// Converts both state files to those of 0.1.0, with their rows.
+func makeFirstReleaseFiles(state: String) throws {
+    _ = try FormerFile("\(state)/history.db", historyMigrations, historyMigrations.oldest)
+    try makeFirstReleaseHealthFile(state: state)
 }
 
-/// Converts the health data to an earlier version, with its rows.
-func makeFormerHealthFile(state: String, version: Int) throws {
-    try FormerFile("\(state)/health.db", HealthSchema.migrations, version)
-        .forgetAuditNote(state: state)
+/// Converts the health data to that of 0.1.0, with its rows.
+func makeFirstReleaseHealthFile(state: String) throws {
+    let migrations = HealthSchema.migrations
+    try FormerFile("\(state)/health.db", migrations, migrations.oldest)
+        .forgetCounts(state: state)
 }

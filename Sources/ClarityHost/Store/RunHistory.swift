@@ -53,7 +53,7 @@ public struct RunHistory: ~Copyable {
             path: path, access: isOpenElsewhere ? .readOnly : .immutable)
         let version = try historyMigrations.version(of: connection)
         if version == 0 { return nil }
-        if version == historyMigrations.steps.count { return connection }
+        if version == historyMigrations.newest { return connection }
         let copy = try FileConnection(path: "")
         try connection.copy(into: copy)
         try historyMigrations.migrate(copy)

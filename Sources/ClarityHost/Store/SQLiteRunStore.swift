@@ -165,9 +165,11 @@ func rethrowing<Result>(
     } catch Migrations.Fault.foreign {
         throw .unusable("cannot use history `\(path)`: it belongs to another program")
     } catch Migrations.Fault.newer(let found, let known) {
-        throw .newer(
+        throw .otherVersion(
             "history `\(path)` has version \(found), this program knows \(known); use a newer "
                 + "clarity-jobs")
+    } catch Migrations.Fault.older {
+        throw .otherVersion("history `\(path)` \(Migrations.Fault.olderText)")
     } catch {
         throw .refused("cannot use history `\(path)`: \(error)")
     }

@@ -34,8 +34,8 @@ public enum RunStoreError: Error, Hashable, Sendable {
     case disk(String)
     /// The file is corrupt, or belongs to something else.
     case unusable(String)
-    /// A newer version of the program wrote the file, and only that version can use it.
-    case newer(String)
+    /// A version of the program wrote the file that this one cannot read.
+    case otherVersion(String)
     /// A rule of the schema refused a change: a bug in this program.
     case refused(String)
 }
@@ -43,8 +43,8 @@ public enum RunStoreError: Error, Hashable, Sendable {
 extension RunStoreError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .unreachable(let text), .disk(let text), .unusable(let text), .newer(let text),
-            .refused(let text):
+        case .unreachable(let text), .disk(let text), .unusable(let text),
+            .otherVersion(let text), .refused(let text):
             text
         }
     }

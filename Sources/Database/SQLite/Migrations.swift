@@ -1,26 +1,37 @@
-/// A database's schema, and the steps that bring a file to it, oldest first; append-only.
+/// A database's schema, and the steps that bring a file of a release to it, oldest first;
+/// append-only.
 ///
-/// `PRAGMA user_version` counts the steps taken, or those that a new file has no need of. `PRAGMA
-/// application_id` names the program that owns the file.
+/// `PRAGMA user_version` is the version of a file: `oldest` plus the steps taken, or those that a
+/// new file has no need of. `PRAGMA application_id` names the program that owns the file.
 public struct Migrations: Sendable {
     public typealias Fault = SchemaFault
 
     /// The number that marks the file as ours.
     public var applicationID: Int64
-    /// One script for each version; step 0 turns an empty file into version 1.
+    /// The version that the files of 0.1.0 have, the first release. A file of an older version is
+    /// refused.
+    public let oldest: Int
+    /// One script for each version after `oldest`.
     public var steps: [String] {
         didSet { schema = nil }
     }
-    /// What all the steps together create, which a new file gets in their place.
+    /// What a new file gets in place of all the steps.
     public private(set) var schema: String?
+    /// The version after all the steps.
+    public var newest: Int { oldest + steps.count }
 
     /// Creates a list of steps.
     ///
-    /// - Parameter schema: the statements that create what the steps create, in one. Without it, a
-    ///   new file takes each step.
-    public init(applicationID: Int64, schema: String? = nil, steps: [String]) {
+    /// - Parameters:
+    ///   - schema: the statements that create the newest version. Without them, a new file takes
+    ///     each step.
+    ///   - oldest: the version before the first step; 0 if the steps begin with an empty file.
+    public init(
+        applicationID: Int64, schema: String? = nil, oldest: Int = 0, steps: [String]
+    ) {
         self.applicationID = applicationID
         self.schema = schema
+        self.oldest = oldest
         self.steps = steps
     }
 
@@ -29,15 +40,15 @@ public struct Migrations: Sendable {
     /// - Parameter keeping: called before the first step with the version found, if the file has
     ///   rows. It runs while this connection holds the write lock: nobody else can write, but
     ///   another connection can still read the file.
-    /// - Throws: `Fault` for a file that is not ours or too new, which stays unchanged; otherwise
-    ///   what `keeping` throws, or `DatabaseError`. Every error rolls back.
+    /// - Throws: `Fault` for a file that is not ours, too new or too old, which stays unchanged;
+    ///   otherwise what `keeping` throws, or `DatabaseError`. Every error rolls back.
     public func migrate(
         _ connection: FileConnection, keeping: (Int) throws -> Void = { _ in }
     ) throws {
         // A second process waits here for the first one, which may take long to copy a large file.
         let deadline = ContinuousClock.now + .seconds(120)
         while true {
-            if try version(of: connection) == steps.count { return }
+            if try version(of: connection) == newest { return }
             do {
                 return try take(connection, keeping)
             } catch let error as DatabaseError where error.isBusy {
@@ -50,16 +61,16 @@ public struct Migrations: Sendable {
         try connection.transaction {
             // Another process may have migrated while this one waited for the lock.
             let found = try readVersion(of: connection)
-            if found < steps.count, try hasRows(connection) { try keeping(found) }
+            if found < newest, try hasRows(connection) { try keeping(found) }
             for step in missing(found) { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = \(applicationID)")
-            try connection.execute("PRAGMA user_version = \(steps.count)")
+            try connection.execute("PRAGMA user_version = \(newest)")
         }
     }
 
     /// The scripts that bring a file of a version to the newest one.
     func missing(_ version: Int) -> ArraySlice<String> {
-        if version == 0, let schema { [schema] } else { steps[version...] }
+        if version == 0, let schema { [schema] } else { steps[(version - oldest)...] }
     }
 
     private func hasRows(_ connection: FileConnection) throws -> Bool {
@@ -98,9 +109,8 @@ public struct Migrations: Sendable {
         if owner != applicationID, version != 0 || tables != 0 {
             throw Fault.foreign(applicationID: owner)
         }
-        guard version <= steps.count else {
-            throw Fault.newer(found: version, known: steps.count)
-        }
+        guard version <= newest else { throw Fault.newer(found: version, known: newest) }
+        guard version == 0 || version >= oldest else { throw Fault.older }
         return version
     }
 }

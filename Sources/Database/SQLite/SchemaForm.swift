@@ -1,25 +1,23 @@
-/// A version of a schema, and a hash of the statements that create it.
+/// The newest version of a schema, and a hash of the statements that create it.
 ///
 /// A flipped bit in the schema's own text leaves every page intact. SQLite's `integrity_check`
 /// finds nothing, and a connection that only reads does not even parse the constraints. Only a
 /// comparison with the text that the migrations create reveals it.
 public struct SchemaForm: Hashable, Sendable {
+    /// `Migrations.applicationID`.
+    public let applicationID: Int64
+    /// The oldest version that a file may have (`Migrations.oldest`).
+    public let oldest: Int
     public let version: Int
     public let mark: UInt64
-}
 
-extension SchemaForm: CustomStringConvertible {
-    /// Parses `description`; `nil` for any other text.
-    public init?(_ text: String) {
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let version = Int(parts[0]), version >= 0,
-            let mark = UInt64(parts[1], radix: 16)
-        else { return nil }
-        self.init(version: version, mark: mark)
+    /// Creates a form.
+    public init(applicationID: Int64, oldest: Int, version: Int, mark: UInt64) {
+        self.applicationID = applicationID
+        self.oldest = oldest
+        self.version = version
+        self.mark = mark
     }
-
-    /// The version and the hash in hexadecimal, such as `4:9f3c21d07a5b6e88`.
-    public var description: String { "\(version):\(String(mark, radix: 16))" }
 }
 
 extension Migrations {
@@ -27,7 +25,9 @@ extension Migrations {
     public func form() throws(DatabaseError) -> SchemaForm {
         let made = try FileConnection(path: ":memory:", access: .readWrite)
         for step in missing(0) { try made.execute(step) }
-        return SchemaForm(version: steps.count, mark: try made.schemaMark())
+        return SchemaForm(
+            applicationID: applicationID, oldest: oldest, version: newest,
+            mark: try made.schemaMark())
     }
 }
 

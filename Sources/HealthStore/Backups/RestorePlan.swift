@@ -3,11 +3,8 @@ import Database
 
 /// Decides which file to restore from which backup.
 struct RestorePlan {
-    /// The files that a backup can hold, with the numbers that mark them as ours (PRAGMA
-    /// application_id).
-    private static let files: [(name: String, applicationID: Int64)] = [
-        ("history.db", 0x434C_4A48), (sealedName, HealthSchema.applicationID),
-    ]
+    /// The files that a backup can hold.
+    private static let files = ["history.db", sealedName]
     /// The file that is encrypted with the master key.
     private static let sealedName = "health.db"
 
@@ -30,7 +27,7 @@ struct RestorePlan {
             // An account's own key follows the health data.
             items: try chosen.manifest.files.filter { $0.name != MasterKeySource.ownName }.map {
                 file in
-                guard RestorePlan.files.contains(where: { $0.name == file.name }) else {
+                guard RestorePlan.files.contains(file.name) else {
                     throw BackupError.damaged(
                         path: chosen.path, problem: "this program knows no `\(file.name)`")
                 }
@@ -43,7 +40,7 @@ struct RestorePlan {
         let folder = BackupFolder(ofState: directory)
         let backups = try folder.entries().compactMap(\.backup)
         var report = StateRestore.Report()
-        for (name, _) in RestorePlan.files {
+        for name in RestorePlan.files {
             guard let fault = try fault(of: name, mayBeNewer: false) else { continue }
             // A missing file that is in no backup never existed.
             let candidates = backups.filter { $0.manifest.has(name) }
@@ -66,19 +63,20 @@ struct RestorePlan {
 
     /// Checks that a copy is a database of ours that this program can read.
     func require(_ item: StateRestore.Item, at path: String) throws {
-        guard let known = RestorePlan.files.first(where: { $0.name == item.file.name }) else {
-            return
-        }
+        guard let known = forms[item.file.name] else { return }
         let (owner, version) = try facts(path, item.file.name)
         guard owner == known.applicationID else {
             throw BackupError.damaged(
                 path: item.backup.path,
                 problem: "`\(item.file.name)` is no database of this program")
         }
-        let newest = forms[item.file.name]?.version ?? 0
-        guard version <= newest else {
+        guard version <= known.version else {
             throw RestoreError.newer(
-                backup: item.backup.name, file: item.file.name, found: version, known: newest)
+                backup: item.backup.name, file: item.file.name, found: version,
+                known: known.version)
+        }
+        guard version >= known.oldest else {
+            throw RestoreError.older(backup: item.backup.name, file: item.file.name)
         }
     }
 
@@ -124,8 +122,9 @@ struct RestorePlan {
             let file = try FileConnection(path: path, access: hasLog ? .readOnly : .immutable)
             try file.requireSoundness(forms[name])
             let owner = try file.integer("PRAGMA application_id") ?? 0
-            let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
-            guard isOurs else { return "it is no database of this program" }
+            guard owner == forms[name]?.applicationID else {
+                return "it is no database of this program"
+            }
             version = try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         } catch {
             guard error.isDamage || error.isDisk else { throw HealthStore.described(error, path) }

@@ -228,6 +228,8 @@ public enum RestoreError: Error, Hashable, Sendable {
     case otherKey(backup: String, wanted: String, present: String)
     /// A file of the backup was written by a newer version.
     case newer(backup: String, file: String, found: Int, known: Int)
+    /// A file of the backup was written before 0.1.0.
+    case older(backup: String, file: String)
     /// A present file was written by a newer version, and no backup was named to replace it.
     case newerFile(path: String, found: Int, known: Int)
     /// The backup and the present files belong to different users.
@@ -249,6 +251,9 @@ extension RestoreError: CustomStringConvertible {
         case .newer(let backup, let file, let found, let known):
             "`\(file)` of the backup `\(backup)` has version \(found), this program knows \(known); "
                 + "use a newer clarity-jobs"
+        case .older(let backup, let file):
+            "`\(file)` of the backup `\(backup)` was written before 0.1.0: restore it with clarity-jobs "
+                + "0.1.0 and open it once, then use this version"
         case .newerFile(let path, let found, let known):
             "`\(path)` has version \(found), this program knows \(known); use a newer clarity-jobs, "
                 + "or name a backup of before it to go back to"

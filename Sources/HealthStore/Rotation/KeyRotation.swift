@@ -115,7 +115,6 @@ public struct KeyRotation {
             let former = try Canary.sealer(key, connection)
             // Checked now, because the note is authenticated with the former key.
             try Audit.noteBreak(connection, former, lock)
-            try FormUpgrade(connection: connection, sealer: former).run(actor: actor, at: clock.now)
             next = try keys.fresh(instead: key, in: place)
             try after(.keyKept)
             state = RotationState(

@@ -70,10 +70,8 @@ struct Resealing {
         // A segment of the archive is a thousand times a row.
         let limit = table.name == "segments" ? max(1, portion / 20) : portion
         let entries = try table.entries(after: step.row, limit: limit, connection)
-        let change = SealedTable.Change.key(
-            from: former, to: next, hasHexTags: try !FormUpgrade.isOwed(connection))
         for entry in entries {
-            let isSound = try table.reseal(entry, change, connection)
+            let isSound = try table.reseal(entry, from: former, to: next, connection)
             step.rows += isSound ? 1 : 0
             step.damaged += isSound ? 0 : 1
             step.row = entry.number

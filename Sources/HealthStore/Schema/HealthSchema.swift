@@ -1,8 +1,8 @@
 import Database
 
-/// The schema of `health.db`. A new file gets it at once, and a former one by the steps that it
-/// lacks: whoever changes a table changes its text in this folder, and adds a step that does the
-/// same.
+/// The schema of `health.db`. A new file gets it at once, and one of an earlier release by the steps
+/// that it lacks: whoever changes a table changes its text in this folder, and adds a step that does
+/// the same. A step never changes.
 ///
 /// ```
 /// outbox:   queued -> sending -> accepted -> confirmed | stored | unconfirmed
@@ -23,7 +23,9 @@ enum HealthSchema {
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, schema: "\(tables)\n\(firstRows)", steps: steps)
+        Migrations(
+            applicationID: applicationID, schema: "\(tables)\n\(firstRows)", oldest: 24,
+            steps: ["\(countTables)\n\(countedHead)"])
     }
 
     /// The tables, indices, views and triggers of the newest version.
@@ -33,24 +35,11 @@ enum HealthSchema {
         noticeTables, countTables,
     ].joined(separator: "\n")
 
-    /// How many versions there were, with the newest.
-    static var version: Int { steps.count }
-
-    /// What made each version of the one before.
-    private static let steps = [
-        HealthVersions.version1, HealthVersions.uploads, HealthVersions.sessions,
-        HealthVersions.vault, HealthVersions.dialects, HealthVersions.minutes,
-        HealthVersions.intake, HealthVersions.ledger, HealthVersions.pulled,
-        HealthVersions.analyses, HealthVersions.knownInsights, HealthVersions.restorations,
-        HealthVersions.sending, HealthVersions.form, contributionTables, HealthVersions.named,
-        noticeTables, segmentTables, segmentDayTables, HealthVersions.packed,
-        HealthVersions.pruned, HealthVersions.batched, HealthVersions.generations,
-        HealthVersions.heldRestorations, countTables + "\n" + HealthVersions.countedHead,
-    ]
-
-    /// The first version in which nothing stored in plain text depends on a value.
-    static var formVersion: Int {
-        // Always found, because `form` is one of the steps.
-        (steps.firstIndex(of: HealthVersions.form) ?? 0) + 1
-    }
+    /// Which counts of rows belong to the head of the audit log.
+    private static let countedHead = """
+        ALTER TABLE audit_head ADD COLUMN count_generation INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE audit_head ADD COLUMN count_rows INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE audit_head ADD COLUMN count_sum INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE audit_head ADD COLUMN count_floor INTEGER NOT NULL DEFAULT 0;
+        """
 }

@@ -72,7 +72,7 @@ extension HealthSchema {
                 CHECK (anchor_number <= uploaded_number AND uploaded_number <= last_number)
         ) STRICT;
 
-        -- The row of a file that is still to be brought into the form (`FormUpgrade`).
+        -- Empty. A row says that 0.1.0 was cut short while it encrypted a file of an older version.
         CREATE TABLE form_upgrade (
             id INTEGER PRIMARY KEY CONSTRAINT one_upgrade CHECK (id = 1),
             table_name TEXT NOT NULL DEFAULT '',

@@ -85,7 +85,7 @@ extension MasterKey: CustomStringConvertible, CustomDebugStringConvertible, Cust
 
 /// What a subkey is for; a number is never reused for another purpose.
 enum KeyPurpose: UInt64 {
-    /// Encryption without padding, as in releases up to 0.1.0.
+    /// Encryption without padding, as in versions before 0.1.0.
     case unpaddedSealing = 1
     /// Tags that recognise a known value.
     case tagging = 2

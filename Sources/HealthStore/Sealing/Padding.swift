@@ -56,9 +56,8 @@ enum Padding {
 
 /// The encrypted form of a pulled metric: the backend's id, then the numbers and the JSON.
 ///
-/// It consists of a byte 2, the length of the id (16 bits), the id, and the rest. A row of an
-/// earlier release has only the rest here, and its id unencrypted; the rest never begins with a
-/// byte 2.
+/// It consists of a byte 2, the length of the id (16 bits), the id, and the rest, which never begins
+/// with a byte 2. The form of an insight is the rest alone.
 enum MetricForm {
     private static let mark: UInt8 = 2
     /// The number of bytes before the id.

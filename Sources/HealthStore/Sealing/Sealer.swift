@@ -7,7 +7,8 @@ import CSodium
 /// an encrypted value that is copied to another row does not decrypt there. The bytes are padded
 /// first (`Padding`), so that the encrypted length does not reveal the value.
 ///
-/// Earlier releases encrypted without padding, under another subkey. Such values still decrypt.
+/// Versions before 0.1.0 encrypted without padding, under another subkey. 0.1.0 left their entries of
+/// the audit log as they are, so such values still decrypt.
 struct Sealer: Sendable {
     static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let sealCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)

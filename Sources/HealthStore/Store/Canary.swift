@@ -5,7 +5,7 @@ import Database
 /// The text also says that the file has an audit log, so that removing the whole log is detected.
 enum Canary {
     static let row = RowIdentity("canary")
-    /// The text of a file that has an audit log; the text of an earlier file is empty.
+    /// The text of a file that has an audit log.
     static let text: [UInt8] = [1]
     /// The text of a file that also has a note of the log's end (`AuditMark`).
     static let notedText: [UInt8] = [2]
@@ -27,7 +27,7 @@ enum Canary {
                 case .sound: return
                 case .otherwise: throw SealingError(row)
                 case .damaged: break
-                case .none, .earlier:
+                case .none:
                     try AuditHead.begin(connection, sealer)
                     return try write(text, connection, sealer)
                 }
@@ -43,8 +43,6 @@ enum Canary {
         /// There is no canary, as in a new file or a file that is not ours.
         case none
         case sound
-        /// The key is the file's, and an earlier version without an audit log wrote the canary.
-        case earlier
         /// The canary is damaged, but the key is the file's.
         case damaged
         /// The canary was encrypted with another key.
@@ -53,7 +51,7 @@ enum Canary {
 
     static func state(_ connection: Connection, _ sealer: Sealer) -> State {
         do {
-            if let text = try text(connection, sealer) { return text.isEmpty ? .earlier : .sound }
+            if try text(connection, sealer) != nil { return .sound }
             if isProvedElsewhere(connection, sealer) { return .damaged }
             let isMissing = try connection.sealedValue(of: "canary") == nil
             return try isMissing && isEmpty(connection) ? .none : .otherwise
@@ -95,7 +93,7 @@ enum Canary {
             }
             return try AuditHead.read(connection, sealer)?.isAuthentic == true
         } catch {
-            // A file of an earlier version has no record of a rotation, or another head.
+            // The file does not have our tables; opening it in the ordinary way reports that.
             return false
         }
     }

@@ -102,7 +102,9 @@ struct HealthFilePlace: HealthPlace {
         _ connection: FileConnection, keeping: (Int) throws -> Void
     ) throws {
         // Checked first, so that a file that is not ours stays unchanged.
-        _ = try HealthSchema.migrations.version(of: connection)
+        let version = try HealthSchema.migrations.version(of: connection)
+        // 0.1.0 was cut short while it encrypted the rows of an older file.
+        if version > 0, try connection.hasRows("form_upgrade") { throw Migrations.Fault.older }
         // Set only if it differs (2 is incremental), because SQLite writes it each time.
         if try connection.integer("PRAGMA auto_vacuum") != 2 {
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")

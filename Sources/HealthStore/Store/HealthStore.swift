@@ -32,8 +32,6 @@ public final class HealthStore: @unchecked Sendable {
     let clock: any WallClock
     /// The tenancy of the file when the store was opened.
     let tenancy: Tenancy
-    /// Whether opening the store encrypted the rows of an earlier release again.
-    public let wasUpgraded: Bool
     private var connection: Connection
     private let lock = Mutex(())
     /// A second connection that only reads; open while much is written.
@@ -69,18 +67,11 @@ public final class HealthStore: @unchecked Sendable {
             }
             return
         }
-        let opening = try StoreOpening(
-            stateDirectory, environment, actor: actor, clock: clock)
+        let opening = try StoreOpening(stateDirectory, environment)
         try self.init(
             in: HealthFilePlace(opening.file.path, lock: opening.lock), key: opening.key,
-            actor: actor, clock: clock, wasUpgraded: opening.wasUpgraded)
+            actor: actor, clock: clock)
     }
-
-    /// The notice for a person if `wasUpgraded`.
-    public static let upgradeNotice =
-        "the health data was sealed anew, so that no id or length in it follows from a value; backups "
-        + "of before, in `backups/` and elsewhere, still show ids from which values can be guessed: "
-        + "remove them when you need them no more"
 
     /// Whether there is a store, or opening it says what is wrong. Opening a store where there is
     /// none creates it; on a server, what `clarity-jobs store init` made is always there.
@@ -109,8 +100,7 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Opens the store of a place and checks the key.
     init(
-        in place: any HealthPlace, key: MasterKey, actor: AuditActor, clock: any WallClock,
-        wasUpgraded: Bool = false
+        in place: any HealthPlace, key: MasterKey, actor: AuditActor, clock: any WallClock
     ) throws(HealthStoreError) {
         self.place = place
         self.actor = actor
@@ -127,9 +117,6 @@ public final class HealthStore: @unchecked Sendable {
             }
             guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: place.name) }
             tenancy = try Tenancy(connection)
-            let isUpgraded = try FormUpgrade(connection: connection, sealer: sealer).run(
-                actor: actor, at: clock.now)
-            self.wasUpgraded = isUpgraded || wasUpgraded
             try RowCounts.watch(connection, sealer, place.share)
             try RowCounts(connection: connection, sealer: sealer).begin()
             try AnsweredUploads.settle(connection)

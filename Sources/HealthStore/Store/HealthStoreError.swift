@@ -14,7 +14,7 @@ public enum HealthStoreError: Error, Sendable {
     case wrongKey(path: String)
     /// A value cannot be decrypted.
     case sealing(SealingError, path: String)
-    /// The file belongs to another program or to a newer version.
+    /// The file belongs to another program or to another version.
     case schema(Migrations.Fault, path: String)
     /// The state directory cannot be used.
     case directory(StateDirectoryError)
@@ -24,9 +24,6 @@ public enum HealthStoreError: Error, Sendable {
     case rotating(path: String)
     /// A change of the master key was cut short, and no process is finishing it.
     case rotationUnfinished(path: String)
-    /// The rows must be encrypted again, and another process, such as one of an earlier release,
-    /// still uses them.
-    case upgrading(path: String)
     /// The master key cannot be changed.
     case rotation(KeyRotationError, path: String)
     /// The file belongs to another user of the backend.
@@ -52,7 +49,7 @@ public enum HealthStoreError: Error, Sendable {
             case .server, .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
                 .rotationUnfinished:
                 .configuration
-            case .rotating, .upgrading: .unreachable
+            case .rotating: .unreachable
             case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
             // A new login replaces what is damaged.
             case .sealing(let error, _) where error.isOfLogin: .credential
@@ -78,7 +75,7 @@ public enum HealthStoreError: Error, Sendable {
     public var isBusy: Bool {
         switch self {
         case .database(let error, _): error.isBusy
-        case .rotating, .upgrading: true
+        case .rotating: true
         case .rotation(let error, _): error.isTemporary
         default: false
         }
@@ -99,9 +96,6 @@ extension HealthStoreError: CustomStringConvertible {
         case .rotationUnfinished(let path):
             "a change of the master key of `\(path)` was cut short; finish it with "
                 + "`clarity-jobs key rotate`"
-        case .upgrading(let path):
-            "this release has to seal `\(path)` anew once, and other processes use it; try again when "
-                + "they have ended"
         case .rotation(let error, let path): error.description(path)
         case .wrongKey(let path): "`\(path)` was sealed with another master key"
         case .sealing(let error, _) where error.isOfLogin:
@@ -110,6 +104,7 @@ extension HealthStoreError: CustomStringConvertible {
         case .schema(.foreign, let path): "`\(path)` is not a health database of this program"
         case .schema(.newer(let found, let known), let path):
             "`\(path)` has version \(found), this program knows \(known); use a newer clarity-jobs"
+        case .schema(.older, let path): "`\(path)` \(Migrations.Fault.olderText)"
         case .directory(let error): error.description
         case .otherUser(let path):
             "`\(path)` belongs to another user; give this one a state directory of its own"

@@ -141,40 +141,19 @@ struct SealedTable: Sendable {
         return row
     }
 
-    /// What changes when a row is encrypted again.
-    enum Change {
-        /// The master key, from one sealer to the next. `hasHexTags` is `false` in a file that
-        /// still needs `FormUpgrade`, whose columns hold texts where the tags will be.
-        case key(from: Sealer, to: Sealer, hasHexTags: Bool)
-        /// The form: values are padded, and tags replace texts that depend on a value.
-        case form(Sealer)
-    }
-
-    /// Encrypts an entry again.
+    /// Encrypts an entry again with the next master key.
     ///
     /// - Returns: `false` if the value cannot be decrypted; the value then stays as it is.
-    func reseal(_ entry: Entry, _ change: Change, _ connection: Connection) throws -> Bool {
-        let (former, next): (Sealer, Sealer)
-        var (newTag, newHexTag) = (entry.tag, entry.hexTag)
-        var id: String?
-        switch change {
-        case .key(let from, let to, let hasHexTags):
-            (former, next) = (from, to)
-            newTag = entry.tag.map { next.tag(following: $0) }
-            if hasHexTags, let own = entry.hexTag { newHexTag = next.hexTag(following: own) ?? own }
-        case .form(let sealer):
-            (former, next) = (sealer, sealer)
-            newHexTag = entry.hexTag.map {
-                name == "sources" ? sealer.stampTag($0) : sealer.metricTag($0)
-            }
-            if entry.title == "metrics" { id = entry.hexTag }
-        }
+    func reseal(
+        _ entry: Entry, from former: Sealer, to next: Sealer, _ connection: Connection
+    ) throws -> Bool {
+        let newTag = entry.tag.map { next.tag(following: $0) }
+        let newHexTag = entry.hexTag.map { next.hexTag(following: $0) ?? $0 }
         var isSound = true
         var sealed = entry.sealed
         if let old = entry.sealed {
             do throws(SealingError) {
-                var plain = try former.open(old, for: identity(of: entry))
-                if let id { plain = MetricForm.adding(id, to: plain) }
+                let plain = try former.open(old, for: identity(of: entry))
                 sealed = next.seal(plain, for: identity(of: entry, tag: newTag, hexTag: newHexTag))
             } catch {
                 isSound = false

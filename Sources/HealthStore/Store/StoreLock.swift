@@ -2,8 +2,7 @@ import Platform
 @preconcurrency import Glibc
 
 /// The right to use a state directory's health data. All processes that work with the data share
-/// it. A process holds it alone to change the master key, to restore a backup, or to upgrade a file
-/// of an earlier release.
+/// it. A process holds it alone to change the master key or to restore a backup.
 ///
 /// It is a lock (flock(2)) on `health.lock`. It ends with the last reference to it, or the kernel
 /// ends it with the process. The bytes of the same file show which attempts are alive

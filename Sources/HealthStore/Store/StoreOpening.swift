@@ -13,45 +13,16 @@ struct StoreOpening {
     /// Held while the store is used.
     let lock: StoreLock
 
-    /// Whether the rows of an earlier release were encrypted again.
-    private(set) var wasUpgraded = false
-
-    /// Runs all checks. It upgrades a file of an earlier release while nobody else uses the file.
+    /// Runs all checks.
     ///
-    /// - Parameter patience: how long to wait for other processes that use a file of an earlier
-    ///   release.
     /// - Throws: what `HealthStore.init` throws.
     init(
-        _ directory: String, _ environment: [String: String], actor: AuditActor,
-        clock: any WallClock, patience: Duration = FormUpgrade.patience
-    ) throws(HealthStoreError) {
-        var opening: StoreOpening? = try StoreOpening(directory, environment, patience)
-        var wasUpgraded = false
-        if let file = opening?.file, try FormUpgrade.isOwed(by: file) {
-            // The shared lock is released, because nobody can hold the lock alone beside it.
-            opening = nil
-            let alone = try FormUpgrade.alone(with: file, patience)
-            let key = try HealthStore.key(of: file, environment)
-            try KeyCheck(file, environment).require(key)
-            wasUpgraded = try HealthStore(
-                in: HealthFilePlace(file.path, lock: alone), key: key, actor: actor, clock: clock
-            ).wasUpgraded
-        }
-        if let opening {
-            self = opening
-        } else {
-            try self.init(directory, environment, patience)
-        }
-        self.wasUpgraded = wasUpgraded
-    }
-
-    private init(
-        _ directory: String, _ environment: [String: String], _ patience: Duration
+        _ directory: String, _ environment: [String: String]
     ) throws(HealthStoreError) {
         file = HealthFile(in: directory)
         _ = try HealthStore.describing(file.path) { try StateDirectory(path: directory) }
         try file.check()
-        let known = try FormUpgrade.share(of: file, patience)
+        let known = try StoreLock.share(of: file, makesFile: false)
         // Checked again, because a restore may have been cut short while this process waited.
         try file.requireWhole()
         let first = try HealthStore.key(of: file, environment)
@@ -134,7 +105,7 @@ struct KeyCheck {
     private func answer(_ connection: Connection, _ sealer: Sealer) -> Answer {
         switch Canary.state(connection, sealer) {
         case .none: .unknown
-        case .sound, .earlier, .damaged: .opens
+        case .sound, .damaged: .opens
         case .otherwise: .otherwise(isRotation: isRotating(connection))
         }
     }
@@ -143,7 +114,7 @@ struct KeyCheck {
         do {
             return try RotationState(connection) != nil
         } catch {
-            // A file of an earlier version has no record of a change of the key.
+            // The file does not have our tables; opening it in the ordinary way reports that.
             return false
         }
     }

@@ -68,6 +68,37 @@ struct NewerStateFileTests {
         #expect(try playground.folder.contents().keys.filter { $0.contains("backups/") } == [])
     }
 
+    @Test(arguments: NewerStateFileTests.cases)
+    func `a file of before 0.1.0 is refused by every command that wants it and left as it is`(
+        _ row: Case
+    ) async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 3)
+        let run = try await playground.run("run", "cleanup")
+        #expect(run.status == 0, "\(run.errors)")
+        let path = "\(playground.statePath)/\(row.file)"
+        let oldest = row.file == "history.db" ? 11 : 24
+        try FileConnection(path: path, access: .readWrite).execute(
+            "PRAGMA user_version = \(oldest - 1); PRAGMA journal_mode = DELETE")
+        let before = try kept(row.file, playground)
+
+        for command in row.commands where command[0] != "restore" {
+            let words = command.map { $0.replacing("FOLDER", with: playground.folder.path) }
+            let result = try await playground.start(words).finish(input: "Demo-Passw0rd!\n")
+
+            let told = result.errors.split(separator: "\n").filter {
+                $0.contains(
+                    "`\(path)` was written before 0.1.0: open it once with clarity-jobs 0.1.0, then "
+                        + "with this version")
+            }
+            #expect(result.status == 78, "\(words): \(result)")
+            #expect(told.count == 1, "\(words): \(result)")
+            #expect(try kept(row.file, playground) == before, "\(words) has changed the file")
+        }
+        #expect(try playground.folder.contents().keys.filter { $0.contains("backups/") } == [])
+    }
+
     @Test(arguments: KeptState.names)
     func `a backup of before the newer program can be gone back to`(name: String) async throws {
         let kept = try await KeptState()

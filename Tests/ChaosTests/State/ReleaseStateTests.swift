@@ -10,11 +10,9 @@ import Testing
 /// The state files of each release, as `Tests/Releases/make` has kept them, under this version.
 @Suite("State files of releases", .timeLimit(.minutes(5)))
 struct ReleaseStateTests {
-    private static let folder = "\(Playground.root)/Tests/Releases"
-
     private static let releases: [String] = {
         do {
-            return try FileManager.default.contentsOfDirectory(atPath: folder)
+            return try FileManager.default.contentsOfDirectory(atPath: FirstRelease.folder)
                 .filter { $0.hasSuffix(".tgz") }.sorted()
         } catch {
             return ["\(error)"]
@@ -91,10 +89,7 @@ struct ReleaseStateTests {
     private func unpacked(_ release: String) async throws -> Playground {
         let playground = try await Playground { _, _ in "" }
         let folder = playground.folder.path
-        let unpacked = try await ChildProgram.run(
-            "/bin/tar", ["-C", folder, "--no-same-owner", "-xzf", "\(Self.folder)/\(release)"],
-            environment: ["PATH": "/usr/bin:/bin"])
-        try #require(unpacked.status == 0, "\(unpacked.errors)")
+        try FirstRelease.unpack(release, into: folder)
         let jobFile = String(
             decoding: try TemporaryFolder.read("\(folder)/jobs.yaml"), as: UTF8.self)
         try playground.write { url, folder in

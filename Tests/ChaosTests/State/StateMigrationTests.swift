@@ -32,12 +32,10 @@ struct StateMigrationTests {
                     close(file)
                 }
             case .history:
-                // With a decision for each run, as the versions before the current one stored them.
-                _ = try FormerFile("\(state)/history.db", historyMigrations, 7)
+                _ = try FormerFile(
+                    "\(state)/history.db", historyMigrations, historyMigrations.oldest)
             case .health:
-                // Release 0.1.0: the tables change, and then every row is encrypted again.
-                try FormerFile("\(state)/health.db", HealthSchema.migrations, 12)
-                    .forgetAuditNote(state: state)
+                try makeFirstReleaseHealthFile(state: state)
             }
         }
     }

@@ -128,10 +128,10 @@ struct SQLiteRunStoreTests {
 
         let error = #expect(throws: RunStoreError.self) { try bed.open() }
 
-        let newest = historyMigrations.steps.count
+        let newest = historyMigrations.newest
         #expect(
             error
-                == .newer(
+                == .otherVersion(
                     "history `\(bed.path)/history.db` has version 99, this program knows "
                         + "\(newest); use a newer clarity-jobs"))
     }

@@ -21,7 +21,7 @@ struct BackupProgramTests {
     }
 
     private func makeOlder(_ playground: Playground) throws {
-        try makeFormerFiles(state: playground.statePath, history: 3, health: 12)
+        try makeFirstReleaseFiles(state: playground.statePath)
     }
 
     private func rows(_ path: String) throws -> [Int64] {
@@ -158,7 +158,7 @@ struct BackupProgramTests {
             let path = "\(playground.folder.path)/\(name)"
             let copy = try FileConnection(path: path, access: .immutable)
             let version = try copy.first("PRAGMA user_version") { $0.integer(0) }
-            #expect(version == (name.hasSuffix("history.db") ? 3 : 12))
+            #expect(version == (name.hasSuffix("history.db") ? 11 : 24))
             #expect(try rows(path) == (name.hasSuffix("history.db") ? before : outbox))
         }
     }
@@ -177,7 +177,7 @@ struct BackupProgramTests {
             "clarity-jobs: cannot bring history `\(playground.statePath)/history.db` up to date: "
             + "no room for a backup in `\(playground.statePath)/backups`: it wants "
         #expect(run.errors.hasPrefix(start), "\(run.errors)")
-        for (name, version) in [("history", Int64(3)), ("health", 12)] {
+        for (name, version) in [("history", Int64(11)), ("health", 24)] {
             let file = try FileConnection(
                 path: "\(playground.statePath)/\(name).db", access: .readWrite)
             #expect(try file.first("PRAGMA user_version") { $0.integer(0) } == version)

@@ -101,10 +101,12 @@ struct MergedDayProgramTests {
         try playground.folder.write("auto.json", Array(#"{"data":{"metrics":[]}}"#.utf8))
         let upload = try await playground.run("run", "upload")
         let before = try await sandbox.lastSend()
-        // The last version that did not record what each source contributed to a day.
-        try makeFormerHealthFile(state: playground.statePath, version: 14)
+        // As 0.1.0 left a state of a version that recorded neither contributions nor records.
+        try makeFirstReleaseHealthFile(state: playground.statePath)
         let file = try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
-        try file.execute("DELETE FROM sources")
+        for table in ["sources", "contributions", "segments", "segment_marks", "segment_days"] {
+            try file.execute("DELETE FROM \(table)")
+        }
 
         let again = try await playground.run("run", "upload")
         let audit = try await playground.run("audit")

@@ -49,6 +49,26 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
         #expect(try two.version(of: connection) == 2)
     }
 
+    @Test func `a file of before the first release is refused and left as it is`() throws {
+        let released = Migrations(
+            applicationID: 7, schema: "CREATE TABLE a (v); CREATE TABLE b (v)", oldest: 2,
+            steps: ["CREATE TABLE b (v)"])
+        let connection = try FileConnection(path: "")
+        try one.migrate(connection)
+
+        #expect(throws: Migrations.Fault.older) { try released.migrate(connection) }
+
+        #expect(try tables(connection) == ["a"])
+        try connection.execute("PRAGMA user_version = 2")
+        try released.migrate(connection)
+        #expect(try tables(connection) == ["a", "b"])
+        #expect(try released.version(of: connection) == 3)
+        let new = try FileConnection(path: "")
+        try released.migrate(new)
+        #expect(try tables(new) == ["a", "b"])
+        #expect(try released.version(of: new) == 3)
+    }
+
     @Test func `another program's file is refused and left as it is`() throws {
         let connection = try FileConnection(path: "")
         try connection.execute("CREATE TABLE theirs (v)")

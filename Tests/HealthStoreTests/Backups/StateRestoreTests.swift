@@ -18,7 +18,8 @@ import Testing
     }
 
     private func forms() throws -> StateForms {
-        try StateForms(history: try #require(SchemaForm("4:0")))
+        try StateForms(
+            history: SchemaForm(applicationID: 0x434C_4A48, oldest: 2, version: 4, mark: 0))
     }
 
     private func backUp() throws -> Backup {
@@ -35,6 +36,22 @@ import Testing
             clock: SystemClock(), doubling: { _ in .init(isPossible: true, isHeld: isHeld) }
         ).run(backup.path)
         return try #require(report.health)
+    }
+
+    @Test func `a backup of before 0.1.0 is refused, and nothing changes`() throws {
+        _ = try store()
+        let history = try FileConnection(path: "\(state)/history.db")
+        try history.execute(
+            "CREATE TABLE runs (id); PRAGMA application_id = 0x434C4A48; PRAGMA user_version = 1")
+        let backup = try backUp()
+
+        let error = #expect(throws: RestoreError.self) { try restore(backup) }
+
+        #expect(
+            error?.description
+                == "`history.db` of the backup `\(backup.name)` was written before 0.1.0: restore it "
+                + "with clarity-jobs 0.1.0 and open it once, then use this version")
+        #expect(try history.first("SELECT count(*) FROM runs") { $0.integer(0) } == 0)
     }
 
     /// Returns each sample's kind, state and hold, and how often it was possibly sent.

@@ -144,9 +144,11 @@ import Testing
 
     @Test(.onFilesAlone)
     func `the rows of a file from before there was a ledger are its first entry`() throws {
-        let connection = try folder.makeFile(version: 7)
+        let connection = try folder.makeFirstRelease()
         try connection.execute(
             """
+            INSERT INTO readings (state, begun_at_ms, finished_at_ms, readings, rows_before)
+                VALUES ('sum', 0, 0, 0, 2);
             INSERT INTO outbox (kind, start_s, end_s, tag, state, failures, sealed) VALUES
                 ('steps', 4, 4, x'0000000000000004', 'queued', 2, x'00'),
                 ('steps', 5, 5, x'0000000000000005', 'queued', 0, x'00');

@@ -22,22 +22,4 @@ import Testing
 
         #expect(throws: HealthStoreError.self) { try store.sessions.remember("", of: "http://a") }
     }
-
-    @Test(.onFilesAlone) func `a file of the version before gets the table and keeps its data`()
-        throws
-    {
-        let folder = StateFolder()
-        // Step 5 of the migrations makes the table.
-        try folder.makeFile(version: 4).execute(
-            """
-            INSERT INTO outbox (kind, start_s, end_s, tag, sealed)
-            VALUES ('steps', 1, 1, x'0000000000000001', x'00')
-            """)
-
-        let store = try folder.open(firstKey)
-        try store.sessions.remember("loop", of: "http://a")
-
-        #expect(try store.sessions.dialect(of: "http://a") == "loop")
-        #expect(try store.outbox.counts()[.queued] == 1)
-    }
 }

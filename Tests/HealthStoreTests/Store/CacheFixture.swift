@@ -1,3 +1,4 @@
+import ClarityTestSupport
 import Platform
 @preconcurrency import Glibc
 import Database
@@ -74,16 +75,23 @@ final class StateFolder: Sendable {
         return try HealthServerPlace(address: address, account: account, folder: path, key: nil)
     }
 
-    /// Makes a file of an earlier version, encrypted with the first test key, and returns a
+    /// Makes a file of 0.1.0 without rows, encrypted with the first test key, and returns a
     /// connection.
-    func makeFile(version: Int) throws -> Connection {
+    func makeFirstRelease() throws -> Connection {
         let connection = try FileConnection(path: "\(path)/health.db")
-        var migrations = HealthSchema.migrations
-        migrations.steps.removeSubrange(version...)
-        try migrations.migrate(connection)
+        try FirstRelease.make("health.db", in: connection)
+        try connection.execute(HealthSchema.firstRows)
+        let sealer = try sealer(firstKey)
         try connection.run(
             "INSERT INTO canary (id, sealed) VALUES (1, ?)",
-            .blob(sealer(firstKey).seal([], for: RowIdentity("canary"))))
+            .blob(sealer.seal(Canary.text, for: Canary.row)))
+        // The head of an empty audit log, without counts of rows.
+        let head = AuditHead()
+        try connection.run(
+            """
+            INSERT INTO audit_head (id, anchor_number, anchor_hash, last_number, last_hash,
+                uploaded_number, mac) VALUES (1, 0, ?, 0, ?, 0, ?)
+            """, .blob(head.anchorHash), .blob(head.lastHash), .blob(head.mac(sealer)))
         return connection
     }
 

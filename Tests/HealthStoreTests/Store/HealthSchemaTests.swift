@@ -8,44 +8,8 @@ import Testing
 @Suite struct HealthSchemaTests {
     private let folder = StateFolder()
 
-    /// Makes a file of the first version with an upload in flight, an accepted one and a queue.
-    private func makeFirstVersion() throws {
-        let connection = try folder.makeFile(version: 1)
-        try connection.execute(
-            """
-            INSERT INTO batches (id, client_timestamp_ms, attempts) VALUES (1, 5, 1);
-            INSERT INTO batches (id, state, client_timestamp_ms, attempts, processing_id,
-                accepted_at_ms) VALUES (2, 'accepted', 6, 1, 'p', 7);
-            INSERT INTO outbox (kind, start_s, end_s, tag, state, failures, batch_id, reason, sealed)
-            VALUES ('steps', 1, 1, x'0000000000000001', 'sending', 0, 1, NULL, x'00'),
-                ('steps', 2, 2, x'0000000000000002', 'accepted', 0, 2, NULL, x'00'),
-                ('steps', 3, 3, x'0000000000000003', 'setAside', 5, NULL, 'broke', x'00'),
-                ('steps', 4, 4, x'0000000000000004', 'queued', 2, NULL, NULL, x'00');
-            """)
-    }
-
-    @Test func `a file of the first version keeps every row and its batches their route`() throws {
-        try makeFirstVersion()
-
-        let store = try folder.open(firstKey)
-
-        #expect(
-            try store.outbox.states() == [.sending: 1, .accepted: 1, .setAside: 1, .queued: 1])
-        #expect(try store.outbox.openUploads().map(\.route) == [.metrics])
-        #expect(try store.outbox.possiblyDoubled() == DoubledSamples())
-        let plain = try store.access { connection in
-            try connection.all(
-                """
-                SELECT (SELECT group_concat(route || sends) FROM batches) || ' '
-                    || (SELECT sum(doubts) + count(hold) FROM outbox)
-                """
-            ) { $0.text(0) }
-        }
-        #expect(plain == ["metrics0,metrics0 0"])
-    }
-
-    @Test func `the step of the owners keeps every row, index, trigger and key`() throws {
-        let connection = try folder.makeFile(version: 12)
+    @Test func `a file of 0.1.0 keeps every row, index, trigger and key`() throws {
+        let connection = try folder.makeFirstRelease()
         try connection.execute(
             """
             INSERT INTO batches (id, state, client_timestamp_ms, attempts, processing_id, reason,
@@ -57,11 +21,11 @@ import Testing
                 (5, 'failed', 5, 1, NULL, 'broke', NULL, 7, 1);
             INSERT INTO outbox (id, kind, start_s, end_s, tag, state, failures, batch_id, reason,
                 sealed, hold, doubts, as_of_s)
-            VALUES (1, 'steps', 1, 1, x'0000000000000001', 'sending', 0, 1, NULL, x'00', NULL, 1, 9),
-                (2, 'steps', 2, 2, x'0000000000000002', 'accepted', 0, 2, NULL, x'00', NULL, 0, NULL),
+            VALUES (1, 'steps', 1, 1, x'0000000000000001', 'batched', 0, 1, NULL, x'00', NULL, 1, 9),
+                (2, 'steps', 2, 2, x'0000000000000002', 'batched', 0, 2, NULL, x'00', NULL, 0, NULL),
                 (3, 'steps', 3, 3, x'0000000000000003', 'confirmed', 0, 3, NULL, x'00', NULL, 0, NULL),
                 (4, 'steps', 4, 4, x'0000000000000004', 'confirmed', 0, NULL, NULL, NULL, NULL, 0, NULL),
-                (5, 'steps', 5, 5, x'0000000000000005', 'unconfirmed', 0, 4, 'late', x'00', NULL, 0,
+                (5, 'steps', 5, 5, x'0000000000000005', 'batched', 0, 4, 'late', x'00', NULL, 0,
                     NULL),
                 (6, 'steps', 6, 6, x'0000000000000006', 'rejected', 0, NULL, 'no', x'00', 'range', 0,
                     NULL),
@@ -84,13 +48,11 @@ import Testing
                     + "type) FROM sqlite_schema WHERE tbl_name IN ('outbox', 'batches')"
             ) { $0.text(0) }
         }
-        let before = try rows(connection, of: "outbox")
+        let before = try rows(connection, of: "samples")
 
         let store = try folder.open(firstKey)
 
-        // In any order, because upgrading the rows rewrites the file.
-        let after = try store.access { try rows($0, of: "samples") }
-        #expect(after.sorted() == before.sorted())
+        #expect(try store.access { try rows($0, of: "samples") } == before)
         #expect(try store.outbox.prove().findings == [])
         let faults = try store.access { connection in
             try connection.all("PRAGMA foreign_key_check") { $0.text(0) }
@@ -133,13 +95,14 @@ import Testing
         #expect(statements.flatMap { faultyChecks(in: $0) } == [])
     }
 
-    @Test func `a source that the version before had read is read once more`() throws {
-        // Step 7 of the migrations added what is known of a reading.
-        let connection = try folder.makeFile(version: 6)
-        let tag = try sealer(firstKey).tag(sourceIdentity.bytes, count: 16)
+    @Test func `a source without what is known of its reading is read once more`() throws {
+        // As 0.1.0 left a source that an earlier version had read.
+        let connection = try folder.makeFirstRelease()
+        let sealer = try sealer(firstKey)
         try connection.run(
-            "INSERT INTO sources (tag, stamp, read_at_ms) VALUES (?, ?, 7)", .blob(tag),
-            .text(stamp.text))
+            "INSERT INTO sources (tag, stamp, read_at_ms) VALUES (?, ?, 7)",
+            .blob(sealer.tag(sourceIdentity.bytes, count: 16)),
+            .text(sealer.stampTag(try stamp.text)))
 
         let store = try folder.open(firstKey)
 
@@ -150,20 +113,22 @@ import Testing
         #expect(try store.outbox.lastReading(of: "/export.zip")?.readAt == noon)
     }
 
-    @Test func `a metric that the version before had pulled is read by its JSON`() throws {
-        // Step 9 of the migrations made metrics readable by type and time.
-        let connection = try folder.makeFile(version: 8)
+    @Test func `a metric without its numbers is read by its JSON`() throws {
+        // As 0.1.0 left a metric that an earlier version had pulled.
+        let connection = try folder.makeFirstRelease()
+        let sealer = try sealer(firstKey)
+        let tag = sealer.metricTag("m")
         var identity = RowIdentity("metrics", label: "m")
-        identity.append("m")
+        identity.append(tag)
         identity.append("heart_rate")
         identity.append(noon.millisecondsSince1970)
         let json = Array(#"{"value":61}"#.utf8)
         try connection.run(
             """
             INSERT INTO metrics (id, type, timestamp_ms, digest, sealed, synced_at_ms)
-            VALUES ('m', 'heart_rate', ?, zeroblob(16), ?, 0)
-            """, .integer(noon.millisecondsSince1970),
-            .blob(try sealer(firstKey).seal(json, for: identity)))
+            VALUES (?, 'heart_rate', ?, zeroblob(16), ?, 0)
+            """, .text(tag), .integer(noon.millisecondsSince1970),
+            .blob(sealer.seal(MetricForm.adding("m", to: json), for: identity)))
 
         let store = try folder.open(firstKey)
         var flattened: [[UInt8]] = []
@@ -178,21 +143,6 @@ import Testing
         #expect(damaged.isEmpty)
         #expect(try store.cache.rows(of: .metrics, limit: 9).map(\.row.json) == [json])
         #expect(try store.cache.metricStocks().map(\.count) == [1])
-    }
-
-    @Test func `an upload of an earlier version was never asked for, as far as is known`() throws {
-        let connection = try folder.makeFile(version: 8)
-        try connection.execute(
-            """
-            INSERT INTO batches (state, client_timestamp_ms, attempts, processing_id,
-                accepted_at_ms) VALUES ('accepted', 6, 1, 'p', 7)
-            """)
-
-        let store = try folder.open(firstKey)
-
-        let upload = OpenWork.upload(try #require(try store.outbox.openUploads().first))
-        #expect(try store.questions(about: upload) == Questions())
-        #expect(try store.noteAsked(about: upload, "received", at: noon).count == 1)
     }
 
     private var sourceIdentity: RowIdentity {

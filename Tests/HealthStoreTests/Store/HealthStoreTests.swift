@@ -115,7 +115,7 @@ import Testing
         #expect(
             error?.description
                 == "`\(folder.path)/health.db` has version 99, this program knows "
-                + "\(HealthSchema.migrations.steps.count); use a newer clarity-jobs")
+                + "\(HealthSchema.migrations.newest); use a newer clarity-jobs")
     }
 
     @Test func `a file in the place of the directory is an error`() throws {

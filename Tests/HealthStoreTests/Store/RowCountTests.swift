@@ -191,10 +191,10 @@ import Testing
         }
     }
 
-    @Test(.onFilesAlone) func `the rows of an earlier version are counted when it is opened`()
+    @Test(.onFilesAlone) func `the rows of a file of 0.1.0 are counted when it is opened`()
         throws
     {
-        try folder.makeFile(version: HealthSchema.version - 1).execute(
+        try folder.makeFirstRelease().execute(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed)
                 VALUES ('steps', 1, 1, x'0000000000000001', x'00'),

@@ -44,16 +44,9 @@ import Testing
         #expect(try killed.folder.open(firstKey).outbox.counts()[.queued] == 10)
     }
 
-    @Test func `a wrong key does not bring an earlier version's file up to date`() throws {
+    @Test func `a wrong key does not bring a file of an earlier release up to date`() throws {
         let folder = StateFolder()
-        let connection = try FileConnection(path: "\(folder.path)/health.db")
-        try Migrations(
-            applicationID: HealthSchema.applicationID,
-            steps: [HealthSchema.migrations.steps[0]]
-        ).migrate(connection)
-        try connection.run(
-            "INSERT INTO canary (id, sealed) VALUES (1, ?)",
-            .blob(try sealer(firstKey).seal([], for: Canary.row)))
+        _ = try folder.makeFirstRelease()
         let before = folder.digests
 
         let error = refusal(folder, secondKey)
@@ -63,6 +56,21 @@ import Testing
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
         #expect(after == before)
         #expect(try store.audit.verify().broken == nil)
+    }
+
+    @Test func `a file that 0.1.0 was still encrypting is refused and left as it is`() throws {
+        let folder = StateFolder()
+        let connection = try folder.makeFirstRelease()
+        try connection.execute("INSERT INTO form_upgrade (id, table_name) VALUES (1, 'metrics')")
+        let before = folder.bytes(of: "health.db")
+
+        let error = refusal(folder, firstKey)
+
+        #expect(
+            error?.description
+                == "`\(folder.path)/health.db` was written before 0.1.0: open it once with "
+                + "clarity-jobs 0.1.0, then with this version")
+        #expect(folder.bytes(of: "health.db") == before)
     }
 
     @Test(arguments: ["health.db", "health.db-wal", "health.db-shm", "health.lock"])

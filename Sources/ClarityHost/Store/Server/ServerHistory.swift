@@ -48,7 +48,7 @@ public enum ServerHistory {
 
     /// Connects to a shard.
     ///
-    /// - Throws: `RunStoreError.unusable` without the schema, `.newer` for one of a newer version;
+    /// - Throws: `RunStoreError.unusable` without the schema, `.otherVersion` for one of a newer version;
     ///   `DatabaseError`.
     static func connect(
         to address: ServerAddress, _ shard: Int64, _ patience: Duration = .seconds(30),
