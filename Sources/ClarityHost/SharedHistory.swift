@@ -44,7 +44,7 @@ extension AccountErasure {
     ) throws(RunStoreError) {
         if let server = file.server(environment) {
             self.init(
-                try rethrowing(server: "\(server)") { try ServerHistory.connect(to: server, 1) },
+                try rethrowing(server: "\(server)") { try ServerHistory.connect(to: server) },
                 at: "\(server)")
             return
         }

@@ -15,7 +15,7 @@ enum LeaseHolder {
             host: arguments[1], port: Int(arguments[2]) ?? 5432, database: arguments[3],
             user: "clarity")
         let store = try PostgresRunStore(
-            at: address, shard: 1, owner: arguments[4], pulse: LoopPulse { $0() },
+            at: address, owner: arguments[4], pulse: LoopPulse { $0() },
             patience: .seconds(2))
         guard let job = JobID("a") else { return }
         var run = Run(

@@ -75,7 +75,7 @@ final class StateDatabase: Sendable {
     }
 
     /// Opens the history to read it.
-    func history() throws -> Connection { try ServerHistory.connect(to: address, 1) }
+    func history() throws -> Connection { try ServerHistory.connect(to: address) }
 
     /// Copies everything into the files that a state directory would have.
     ///

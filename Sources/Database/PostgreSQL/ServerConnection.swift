@@ -7,7 +7,7 @@ public final class ServerConnection: Connection {
 
     /// The owner of rows that a session reads and writes.
     public struct Owner: Hashable, Sendable {
-        /// The column that has the owner, first in every key: `shard` or `account`.
+        /// The column that has the owner, first in every key.
         public var column: String
         /// The owner's name or number.
         public var value: String

@@ -112,6 +112,6 @@ public enum ServerChannel {
     /// Somebody has logged in.
     public static let logins = "clarity_logins"
 
-    /// A shard of the history was written.
-    public static func history(shard: Int64) -> String { "clarity_\(shard)" }
+    /// The history was written.
+    public static let history = "clarity_1"
 }

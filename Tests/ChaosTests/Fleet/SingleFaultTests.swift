@@ -227,7 +227,7 @@ final class StartingLoops {
 
     /// Lets decisions wait for their lock while `body` runs.
     func holdingDecisions(_ body: () throws -> Void) throws {
-        let blocker = try ServerHistory.connect(to: database.address, 1)
+        let blocker = try ServerHistory.connect(to: database.address)
         let admin = try server.administrator()
         try blocker.transaction {
             _ = try blocker.integer("SELECT 1")
@@ -249,7 +249,7 @@ final class StartingLoops {
         try server.administrator().run(
             "SELECT pg_terminate_backend(?)", .integer(try leadersBeat()))
         try SessionMark.set("holder", "mark", on: holder)
-        try await wait { try ServerHistory.takeTurn(1, as: "mark", holder) }
+        try await wait { try ServerHistory.takeTurn(as: "mark", holder) }
         return holder
     }
 

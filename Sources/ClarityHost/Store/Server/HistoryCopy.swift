@@ -32,10 +32,10 @@ public final class HistoryCopy {
         }
         lock = alone
         turn = try rethrowing(server: "\(server)") {
-            let turn = try ServerHistory.connect(to: server, 1)
+            let turn = try ServerHistory.connect(to: server)
             let mark = String(UInt64.random(in: .min ... .max), radix: 36)
             try SessionMark.set("clarity-copy", mark, on: turn)
-            guard try ServerHistory.takeTurn(1, as: mark, turn) else {
+            guard try ServerHistory.takeTurn(as: mark, turn) else {
                 throw RunStoreError.unreachable("a loop uses `\(server)`; stop all loops meanwhile")
             }
             return turn
@@ -78,7 +78,7 @@ public final class HistoryCopy {
             _ = try historyMigrations.version(of: file)
             try file.useWriteAheadLog()
             try historyMigrations.migrate(file)
-            let remote = try ServerHistory.connect(to: server, 1)
+            let remote = try ServerHistory.connect(to: server)
             return try remote.transaction { try file.transaction { try body(file, remote) } }
         }
     }

@@ -10,8 +10,8 @@ import Synchronization
 /// server ends it when the holder is killed, cut off or frozen, and then the leases lapse. It is not
 /// the session of the decisions, which waits for locks.
 ///
-/// A loop's session also waits for the turn of the shard, which one loop has at a time, and beats
-/// only while the thread that decides comes round.
+/// A loop's session also waits for the turn, which one loop has at a time, and beats only
+/// while the thread that decides comes round.
 final class LeaseSession: Sendable {
     /// The time between two beats, in milliseconds.
     private static let beat: Int32 = 400
@@ -27,7 +27,7 @@ final class LeaseSession: Sendable {
     private static let margin = Duration.milliseconds(200)
 
     private let ending = Bell()
-    /// Ends when the session has the turn of the shard, or has ended.
+    /// Ends when the session has the turn, or has ended.
     let turn: AsyncStream<Void>
     private let isItsTurn = Atomic(false)
     private let isOver = Atomic(false)
@@ -43,37 +43,31 @@ final class LeaseSession: Sendable {
     /// Whether the session has ended, or the server does not answer on it any more.
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
-    /// Whether the session has the turn of the shard.
+    /// Whether the session has the turn.
     var hasTurn: Bool { isItsTurn.load(ordering: .acquiring) }
-
-    /// What makes a session one of a loop.
-    struct Loop {
-        /// For whose turn the loop waits.
-        var shard: Int64
-        var pulse: LoopPulse
-    }
 
     /// Marks a session for `owner` and begins to beat.
     ///
     /// - Parameters:
+    ///   - pulse: of the loop whose session it is; `nil` for that of a command.
     ///   - hear: called on a thread of this session's when another process has written, and when
     ///     the session has ended.
     /// - Throws: `DatabaseError`; `ThreadError` or `StateDirectoryError` if the system refuses.
     init(
-        at address: ServerAddress, owner: String, channel: String,
-        loop: Loop?, hear: @escaping @Sendable () -> Void
+        at address: ServerAddress, owner: String, pulse: LoopPulse?,
+        hear: @escaping @Sendable () -> Void
     ) throws {
-        let silence = loop == nil ? Self.silence.ofCommand : Self.silence.ofLoop
+        let silence = pulse == nil ? Self.silence.ofCommand : Self.silence.ofLoop
         let connection = try ServerConnection(address, patience: silence, cutOff: silence)
-        try connection.execute("LISTEN \(channel)")
+        try connection.execute("LISTEN \(ServerChannel.history)")
         try connection.execute("LISTEN \(ServerChannel.logins)")
         let mark = SessionMark.of(owner)
-        try loop?.pulse.newestMark.withLock { newest throws(DatabaseError) in
+        try pulse?.newestMark.withLock { newest throws(DatabaseError) in
             try newest.map { former throws(DatabaseError) in try Self.end(former, connection) }
             newest = mark
         }
         try SessionMark.set(
-            loop == nil ? "clarity-run" : ServerHistory.loopKind, mark, note: Self.note(of: owner),
+            pulse == nil ? "clarity-run" : ServerHistory.loopKind, mark, note: Self.note(of: owner),
             on: connection)
         span = try LeaseSpan()
         span.extend(to: SystemClock().elapsed + silence - Self.margin)
@@ -88,7 +82,7 @@ final class LeaseSession: Sendable {
         self.turn = turn
         let started = try JoinedThread { [ending, span, weak self] in
             let beating = Beating(
-                connection: handedOver, ending: ending, mark: mark, loop: loop, span: span,
+                connection: handedOver, ending: ending, mark: mark, pulse: pulse, span: span,
                 term: silence - Self.margin)
             beating.run(hear: hear) {
                 self?.isItsTurn.store(true, ordering: .releasing)
@@ -141,27 +135,25 @@ final class LeaseSession: Sendable {
         let connection: ServerConnection
         let ending: Bell
         let mark: String
-        let loop: Loop?
+        let pulse: LoopPulse?
         let span: LeaseSpan
         /// How long after the beginning of a beat the leases are certain.
         let term: Duration
 
         /// Beats until the bell rings, the session ends, or the deciding thread is stuck.
         func run(hear: () -> Void, begin: () -> Void) {
-            var awaited = loop?.shard
+            var isWaiting = pulse != nil
             var beats = 0
             while true {
-                if let loop, beats % LeaseSession.beatsPerQuestion == 0,
-                    loop.pulse.silence() > loop.pulse.longest
+                if let pulse, beats % LeaseSession.beatsPerQuestion == 0,
+                    pulse.silence() > pulse.longest
                 {
                     return
                 }
                 beats += 1
                 do throws(DatabaseError) {
-                    if let shard = awaited,
-                        try ServerHistory.takeTurn(shard, as: mark, connection)
-                    {
-                        awaited = nil
+                    if isWaiting, try ServerHistory.takeTurn(as: mark, connection) {
+                        isWaiting = false
                         begin()
                     }
                 } catch {

@@ -3,12 +3,11 @@ public import Database
 
 /// Stores runs in PostgreSQL, where any number of processes on any number of machines share them.
 ///
-/// A decision is one transaction under the shard's lock, as it is one under the file's write lock in
+/// A decision is one transaction under the history's lock, as it is one under the file's write lock in
 /// `SQLiteRunStore`, and both read and write by the same statements.
 public final class PostgresRunStore: RunStore {
     private let connection: ServerConnection
     private var shared: SharedLedger
-    private let channel: String
     private let place: String
     private let session: LeaseSession
     private let attemptLocks: AttemptLocks?
@@ -18,46 +17,41 @@ public final class PostgresRunStore: RunStore {
     /// What this process's leases are held as.
     public let owner: String
 
-    /// Ends when this loop is the one that decides the shard, or its session has ended.
+    /// Ends when this loop is the one that decides, or its session has ended.
     public var turn: AsyncStream<Void> { session.turn }
-    /// Whether this loop is the one that decides the shard.
+    /// Whether this loop is the one that decides.
     public var hasTurn: Bool { session.hasTurn }
 
-    /// Connects to the shard of a server.
+    /// Connects to the history of a server.
     ///
     /// - Parameters:
     ///   - owner: a name that no other process has or had.
     ///   - attemptLocks: the locks of this process's attempts.
-    ///   - pulse: of a loop, of which one decides the shard at a time (`turn`).
+    ///   - pulse: of a loop, of which one decides at a time (`turn`).
     ///   - patience: how long the server may take to answer.
-    /// - Throws: `RunStoreError` if the server cannot be reached, or has no such shard.
+    /// - Throws: `RunStoreError` if the server cannot be reached, or has no history.
     public init(
-        at address: ServerAddress, shard: Int64 = 1, owner: String,
-        attemptLocks: AttemptLocks? = nil, pulse: LoopPulse? = nil,
-        patience: Duration = .seconds(30)
+        at address: ServerAddress, owner: String, attemptLocks: AttemptLocks? = nil,
+        pulse: LoopPulse? = nil, patience: Duration = .seconds(30)
     ) throws(RunStoreError) {
         self.owner = owner
         self.attemptLocks = attemptLocks
         let place = "\(address)"
-        let channel = ServerChannel.history(shard: shard)
         let (changes, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         (connection, shared, session) = try rethrowing(server: place) {
             // The decision of a loop that is cut off has the lock for which the next one waits.
             let connection = try ServerHistory.connect(
-                to: address, shard, patience, cutOff: .seconds(pulse == nil ? 9 : 1))
+                to: address, patience: patience, cutOff: .seconds(pulse == nil ? 9 : 1))
             // A process that freezes within a decision must not keep the others from theirs.
             try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
-            let session = try LeaseSession(
-                at: address, owner: owner, channel: channel,
-                loop: pulse.map { .init(shard: shard, pulse: $0) }
-            ) {
+            let session = try LeaseSession(at: address, owner: owner, pulse: pulse) {
                 continuation.yield()
             }
             let peers = ServerPeers(owner, attemptLocks)
             return (connection, SharedLedger(connection, peers), session)
         }
-        (self.place, self.channel, self.changes) = (place, channel, changes)
+        (self.place, self.changes) = (place, changes)
     }
 
     deinit { end() }
@@ -82,7 +76,7 @@ public final class PostgresRunStore: RunStore {
             do throws(DatabaseError) {
                 // After the commit: within the transaction it would make all commits wait for each
                 // other.
-                try connection.run("SELECT pg_notify(?, '')", .text(channel))
+                try connection.run("SELECT pg_notify(?, '')", .text(ServerChannel.history))
             } catch {
                 // The decision stands. The others look by themselves before long, and what failed
                 // here fails again at the next decision, which says so.

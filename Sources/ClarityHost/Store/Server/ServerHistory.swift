@@ -11,20 +11,12 @@ public enum ServerHistory {
     /// before its mark.
     static let loopKind = "clarity-loop"
 
-    /// The statements that make the schema and the shards, for a role that owns the database.
+    /// The statements that make the schema, for a role that owns the database.
     ///
     /// - Parameter users: the role of the schedulers, which gets all rights but that of the owner.
-    public static func statements(shards: Range<Int64> = 1..<2, users: String? = nil) -> String {
+    public static func statements(users: String? = nil) -> String {
         let rights = users.map { ServerSchema.rights(of: $0, in: ServerHistorySchema.name) }
-        return
-            ([ServerHistorySchema.statements]
-            + shards.map { shard in
-                """
-                SET LOCAL clarity.shard = '\(shard)';
-                INSERT INTO shard_state (id) VALUES (1);
-                INSERT INTO turns (shard, leader) VALUES (\(shard), '');
-                """
-            } + [rights].compactMap(\.self)).joined(separator: "\n")
+        return [ServerHistorySchema.statements, rights].compactMap(\.self).joined(separator: "\n")
     }
 
     /// The statements that made each version of the schema of the one before.
@@ -34,32 +26,17 @@ public enum ServerHistory {
         ServerHistorySchema.upgrades(users: users)
     }
 
-    /// Makes the schema and the shards in an empty database, for a role that owns it.
+    /// Connects to the history.
     ///
-    /// - Throws: `RunStoreError`; then nothing was made.
-    public static func make(
-        at address: ServerAddress, shards: Range<Int64>
-    ) throws(RunStoreError) {
-        try rethrowing(server: "\(address)") {
-            let connection = try ServerConnection(address)
-            try connection.transaction { try connection.execute(statements(shards: shards)) }
-        }
-    }
-
-    /// Connects to a shard.
-    ///
-    /// - Throws: `RunStoreError.unusable` without the schema, `.otherVersion` for one of a newer version;
-    ///   `DatabaseError`.
+    /// - Throws: `RunStoreError.unusable` without the schema, `.otherVersion` for one of a newer
+    ///   version; `DatabaseError`.
     static func connect(
-        to address: ServerAddress, _ shard: Int64, _ patience: Duration = .seconds(30),
+        to address: ServerAddress, patience: Duration = .seconds(30),
         cutOff: Duration = .seconds(9)
     ) throws -> ServerConnection {
         let connection = try ServerConnection(
-            address,
-            owner: .init(
-                column: ServerHistorySchema.ownerColumn, value: "\(shard)",
-                writeLock: ServerHistorySchema.decisionLock),
-            schema: ServerHistorySchema.name, patience: patience, cutOff: cutOff)
+            address, owner: ServerHistorySchema.owner, schema: ServerHistorySchema.name,
+            patience: patience, cutOff: cutOff)
         do {
             try ServerHistorySchema.schema.requireVersion(connection)
         } catch let error as DatabaseError where error.kind == .other {
@@ -71,26 +48,25 @@ public enum ServerHistory {
     /// Returns the name of a process that no other has or had, as its leases name it.
     public static func owner(_ lock: LeaseLock) -> String { "\(HostIdentity.name)/\(lock.owner)" }
 
-    /// Takes the turn of a shard unless a session that lives has it.
+    /// Takes the turn unless a session that lives has it.
     ///
     /// - Parameter mark: that of the caller's session, which has it already.
     /// - Returns: whether the session has the turn, which ends with it.
     static func takeTurn(
-        _ shard: Int64, as mark: String, _ connection: Connection
+        as mark: String, _ connection: Connection
     ) throws(DatabaseError) -> Bool {
         // A session has its mark before its turn, and a mark that is gone never comes back. So what
         // is read first is certain when it is compared.
         let found = try connection.first(
             """
             SELECT leader, leader IN \(SessionMark.living)
-            FROM \(ServerHistorySchema.name).turns WHERE shard = ?
-            """, .integer(shard)
+            FROM \(ServerHistorySchema.name).turns
+            """
         ) { (leader: $0.text(0), lives: $0.integer(1) == 1) }
         guard let found, !found.lives else { return false }
         return try connection.change(
-            """
-            UPDATE \(ServerHistorySchema.name).turns SET leader = ? WHERE shard = ? AND leader = ?
-            """, .text(mark), .integer(shard), .text(found.leader)) == 1
+            "UPDATE \(ServerHistorySchema.name).turns SET leader = ? WHERE leader = ?",
+            .text(mark), .text(found.leader)) == 1
     }
 
     /// Returns the loops that are connected, the oldest first. If none decides, looks again after two
@@ -112,7 +88,7 @@ public enum ServerHistory {
                 split_part(application_name, ' ', 2) = leader
             FROM pg_stat_activity, \(ServerHistorySchema.name).turns
             WHERE usename = current_user AND datname = current_database()
-                AND application_name LIKE '\(loopKind) %' AND turns.shard = 1
+                AND application_name LIKE '\(loopKind) %'
             ORDER BY backend_start
             """
         ) { row -> RunningLoop? in
@@ -133,7 +109,7 @@ extension RunHistory {
     /// - Throws: `RunStoreError` if it cannot be read.
     public init(at server: ServerAddress) throws(RunStoreError) {
         let connection = try rethrowing(server: "\(server)") {
-            try ServerHistory.connect(to: server, 1)
+            try ServerHistory.connect(to: server)
         }
         self.init(
             connection, at: "\(server)", ServerPeers(nil),

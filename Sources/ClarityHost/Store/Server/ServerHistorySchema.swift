@@ -3,8 +3,9 @@ import Database
 /// The schema of a history in PostgreSQL: the tables of the file by the map of types, and what the
 /// map leaves out.
 enum ServerHistorySchema {
-    /// The column that has the shard of a row, first in every key.
-    static let ownerColumn = "shard"
+    /// The one owner of all rows. Its column is first in every key.
+    static let owner = ServerConnection.Owner(
+        column: "shard", value: "1", writeLock: decisionLock)
 
     /// The schema of PostgreSQL in which the tables are.
     static let name = "clarity_history"
@@ -39,22 +40,25 @@ enum ServerHistorySchema {
     /// Keeps out all other decisions until the end of the transaction, and nobody who only reads.
     static let decisionLock = "LOCK TABLE \(name).decisions IN SHARE UPDATE EXCLUSIVE MODE"
 
-    private static let map = PostgresSchema(ownerColumn: ownerColumn, ownerType: "bigint")
+    private static let map = PostgresSchema(ownerColumn: owner.column, ownerType: "bigint")
 
     /// The statements that make it, in order, for a role that owns the database.
     static var statements: String {
         schema.statements(
             tables: """
-                \(map.translated(shardTable))
+                \(map.translated(stateTable))
                 \(lockTables)
                 \(map.translated(historyMigrations.schema ?? ""))
                 \(totalsTriggers)
                 \(answersTrigger)
+                SET LOCAL \(owner.setting) = '\(owner.value)';
+                INSERT INTO shard_state (id) VALUES (1);
+                INSERT INTO turns SELECT \(owner.value), '';
                 """)
     }
 
-    /// A row for each shard: how often it was written.
-    private static let shardTable = """
+    /// How often the history was written.
+    private static let stateTable = """
         CREATE TABLE shard_state (
             id INTEGER PRIMARY KEY CONSTRAINT shard_state_one CHECK (id = 1),
             version INTEGER NOT NULL DEFAULT 0

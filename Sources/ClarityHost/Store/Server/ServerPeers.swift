@@ -1,7 +1,7 @@
 import ClarityScheduler
 import Database
 
-/// The processes, on any machine, that share one shard of a history in PostgreSQL.
+/// The processes, on any machine, that share a history in PostgreSQL.
 ///
 /// A process lives for as long as its `LeaseSession`, which has the mark of its name. What an attempt
 /// of this machine has locked here is held besides.
@@ -12,7 +12,7 @@ final class ServerPeers: HistoryPeers {
     var machine: String? { ownOwner?.split(separator: "/").first.map(String.init) }
     /// How often another process was found to have written.
     private var foreignWrites: Int64 = 0
-    /// The version of the shard that this process has seen or written.
+    /// The version of the history that this process has seen or written.
     private var known: Int64?
 
     init(_ ownOwner: String?, _ attemptLocks: AttemptLocks? = nil) {
@@ -28,7 +28,7 @@ final class ServerPeers: HistoryPeers {
         ) { (version: $0.integer(0), isLost: ownOwner != nil && $0.integer(1) == 1) }
         guard let state else {
             throw DatabaseError(
-                kind: .damage, message: "the shard does not exist", code: "PostgreSQL")
+                kind: .damage, message: "`shard_state` has no row", code: "PostgreSQL")
         }
         guard !state.isLost else { throw ServerPeers.sessionHasEnded }
         if state.version != known { foreignWrites += 1 }

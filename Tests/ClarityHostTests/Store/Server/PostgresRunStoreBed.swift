@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// Stands for processes that share one shard of a database, each with its own session.
+/// Stands for processes that share a database, each with its own session.
 final class PostgresRunStoreBed: RunStoreBed {
     let address: ServerAddress
     private var stores: [String: PostgresRunStore] = [:]
@@ -22,14 +22,15 @@ final class PostgresRunStoreBed: RunStoreBed {
         let server = try await PostgresServer.shared()
         let admin = try ServerConnection(server.address(of: "postgres", user: "admin"))
         try admin.execute("CREATE DATABASE \(templateName) OWNER clarity")
-        try ServerHistory.make(at: server.address(of: templateName), shards: 1..<2)
+        let connection = try ServerConnection(server.address(of: templateName))
+        try connection.transaction { try connection.execute(ServerHistory.statements()) }
     }
 
     private static let templateName = "history"
 
     func open() throws -> (store: any RunStore, owner: String) {
         opened += 1
-        let store = try PostgresRunStore(at: address, shard: 1, owner: "process-\(opened)")
+        let store = try PostgresRunStore(at: address, owner: "process-\(opened)")
         stores[store.owner] = store
         return (BorrowedRunStore(store), store.owner)
     }

@@ -155,10 +155,10 @@ struct ServerTakeoverTests {
         let bed = try await PostgresRunStoreBed()
         let blocker = try ServerConnection(bed.address)
         try SessionMark.set("blocker", "mark", on: blocker)
-        #expect(try ServerHistory.takeTurn(1, as: "mark", blocker))
+        #expect(try ServerHistory.takeTurn(as: "mark", blocker))
         let standby = try PostgresRunStore(
             at: bed.address, owner: "here/1-a", pulse: LoopPulse { $0() })
-        let looking = try ServerHistory.connect(to: bed.address, 1)
+        let looking = try ServerHistory.connect(to: bed.address)
 
         let waiting = try ServerHistory.loops(looking)
         blocker.close()
@@ -183,7 +183,7 @@ struct ServerTakeoverTests {
             WHERE split_part(application_name, ' ', 2) = ?
             """, .text(SessionMark.of("lost")))
         for await _ in store.changes { break }
-        let other = try ServerHistory.connect(to: bed.address, 1)
+        let other = try ServerHistory.connect(to: bed.address)
 
         try other.transaction {
             _ = try other.integer("SELECT 1")
@@ -200,7 +200,7 @@ struct ServerTakeoverTests {
 
     @Test func `a process hears what another has written`() async throws {
         let bed = try await PostgresRunStoreBed()
-        let listening = try PostgresRunStore(at: bed.address, shard: 1, owner: "listening")
+        let listening = try PostgresRunStore(at: bed.address, owner: "listening")
         let (writing, owner) = try bed.open()
         let run = try RunStoreConformance.runningRun(1, owner)
         try writing.decide { _ in [.put(run)] }
