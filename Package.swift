@@ -68,7 +68,7 @@ let package = Package(
         library("Database", ["CSQLite", "CPostgreSQL"]),
         library("WebAPI"),
         library("ClarityScheduler"),
-        library("Platform", ["ClarityScheduler", "CLinux", "CSodium"]),
+        library("Platform", ["ClarityScheduler", "Database", "CLinux", "CSodium"]),
         library(
             "ClarityHost",
             [

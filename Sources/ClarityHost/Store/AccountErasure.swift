@@ -25,7 +25,7 @@ public struct AccountErasure {
             guard access(path, F_OK) == 0 else { return nil }
             let connection = try FileConnection(path: path, access: .readWrite)
             try historyMigrations.migrate(connection) { _ in
-                try HistoryBackup.makeBeforeMigration(of: path, in: directory)
+                try BackupFolder.makeBeforeMigration(of: path)
             }
             return (connection, path)
         }

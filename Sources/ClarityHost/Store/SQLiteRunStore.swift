@@ -56,7 +56,7 @@ public final class SQLiteRunStore: RunStore {
                 """)
             connection.logLimit = 4000
             try historyMigrations.migrate(connection) { _ in
-                try HistoryBackup.makeBeforeMigration(of: path, in: directory)
+                try BackupFolder.makeBeforeMigration(of: path)
             }
             try SQLiteRunStore.giveBackPages(of: connection, path)
             // Enable this only now: a migration recreates tables that others refer to.
@@ -172,24 +172,5 @@ func rethrowing<Result>(
         throw .otherVersion("history `\(path)` \(Migrations.Fault.olderText)")
     } catch {
         throw .refused("cannot use history `\(path)`: \(error)")
-    }
-}
-
-/// Backs up the history before its schema changes.
-enum HistoryBackup {
-    /// Copies the history into the state directory's backups; the caller makes sure that nobody
-    /// else writes.
-    ///
-    /// - Throws: `BackupError` if the copy fails; the schema then stays as it is.
-    static func makeBeforeMigration(of path: String, in directory: StateDirectory) throws {
-        let source = try FileConnection(path: path, access: .readOnly)
-        _ = try BackupFolder(ofState: directory.path).make(
-            .beforeMigration, at: SystemClock().now, key: nil, sizeBytes: try source.sizeBytes(),
-            keep: BackupFolder.keptBeforeMigration
-        ) { folder in
-            let copy = "\(folder)/history.db"
-            try DurableFile.make(copy)
-            return [("history.db", try source.writeCopy(to: copy, form: nil))]
-        }
     }
 }

@@ -101,7 +101,7 @@ public struct KeyRotation {
         let connection = try FileConnection(path: file.path, access: .readWrite)
         let keyID = try key.identifier()
         try HealthFilePlace.prepare(connection) { _ in
-            try HealthBackup.makeBeforeMigration(of: file.path, keyID: keyID)
+            try HealthFilePlace.backUp(file.path, keyID: keyID)
         }
         // Overwrites the old content of rows instead of only freeing it.
         try connection.execute("PRAGMA secure_delete = ON")

@@ -64,8 +64,7 @@ struct HealthFilePlace: HealthPlace {
     func open(keyID: String) throws -> Connection {
         let connection = try FileConnection(path: name, access: .readWrite)
         try HealthFilePlace.prepare(connection) { _ in
-            guard share != nil else { return }
-            try HealthBackup.makeBeforeMigration(of: name, keyID: keyID)
+            if share != nil { try HealthFilePlace.backUp(name, keyID: keyID) }
         }
         return connection
     }
@@ -94,6 +93,13 @@ struct HealthFilePlace: HealthPlace {
     var marksLogins: Bool { true }
     func markLogin(_ connection: Connection) throws { try StateDirectory.markLogin(in: folder) }
     func unmarkLogin(_ connection: Connection) throws { try StateDirectory.unmarkLogin(in: folder) }
+
+    /// Backs the file up, with the account's own key if it has one, before its schema changes.
+    static func backUp(_ path: String, keyID: String) throws {
+        try BackupFolder.makeBeforeMigration(of: path, key: keyID) { folder in
+            try WrappedKey.copy(from: HealthFile(of: path).directory, to: folder)
+        }
+    }
 
     /// Configures a connection to the file as all connections are, and migrates the schema.
     ///

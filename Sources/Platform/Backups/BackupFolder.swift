@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import Database
 @preconcurrency import Glibc
 
 /// A folder of backups, each in a subfolder named after the time at which it was made.
@@ -117,6 +118,30 @@ public struct BackupFolder: Sendable {
         let backup = try Backup(at: "\(path)/\(name)")
         try prune(besides: backup, keep: keep)
         return backup
+    }
+
+    /// Backs up a database of a state directory before its schema changes; called while nobody else
+    /// writes.
+    ///
+    /// - Parameters:
+    ///   - key: the identifier of the key that encrypts it; `nil` if none does.
+    ///   - others: writes what belongs to it into the given folder, as `write` of `make` does.
+    /// - Throws: `BackupError` or `DatabaseError`; the schema then stays as it is.
+    public static func makeBeforeMigration(
+        of path: String, key: String? = nil,
+        with others: (String) throws -> [(name: String, version: Int)] = { _ in [] }
+    ) throws {
+        let end = path.lastIndex(of: "/") ?? path.startIndex
+        let name = String(path[end...].drop { $0 == "/" })
+        let source = try FileConnection(path: path, access: .readOnly)
+        _ = try BackupFolder(ofState: String(path[..<end])).make(
+            .beforeMigration, at: SystemClock().now, key: key, sizeBytes: try source.sizeBytes(),
+            keep: keptBeforeMigration
+        ) { folder in
+            let copy = "\(folder)/\(name)"
+            try DurableFile.make(copy)
+            return try [(name, source.writeCopy(to: copy, form: nil))] + others(folder)
+        }
     }
 
     /// Removes every backup in the folder.

@@ -74,10 +74,13 @@ public final class HistoryCopy {
         _ body: (FileConnection, ServerConnection) throws -> TableCopy.Outcome
     ) throws(RunStoreError) -> TableCopy.Outcome {
         try rethrowing(server: "\(server)") {
-            let file = try FileConnection(path: file)
+            let path = file
+            let file = try FileConnection(path: path)
             _ = try historyMigrations.version(of: file)
             try file.useWriteAheadLog()
-            try historyMigrations.migrate(file)
+            try historyMigrations.migrate(file) { _ in
+                try BackupFolder.makeBeforeMigration(of: path)
+            }
             let remote = try ServerHistory.connect(to: server)
             return try remote.transaction { try file.transaction { try body(file, remote) } }
         }
