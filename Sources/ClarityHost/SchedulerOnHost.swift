@@ -31,8 +31,6 @@ extension Scheduler {
         let monitor = HostConditions(
             stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
             checks: CheckRunner(file.questions, environment: ["PATH": searchPath]))
-        // Wait for the services here: a decision would keep the store locked meanwhile.
-        monitor.prepare()
         self.init(
             planner: planner, store: store, worker: worker, monitor: monitor,
             clock: SystemClock(), observer: observer)

@@ -70,8 +70,6 @@ extension Composition {
             others: process,
             attempts: { monitor.attempts(are: $0) })
         monitor.listen(on: events)
-        // Prepares the conditions here, because a decision holds the store while it is made.
-        monitor.prepare()
         return Scheduler(
             planner: planner, store: history.store, worker: worker, monitor: monitor,
             clock: clock, observer: observer, progress: progress)

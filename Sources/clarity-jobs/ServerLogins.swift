@@ -21,7 +21,7 @@ final class ServerLogins: Sendable {
                     try HealthServer.logins(connection)
                 }
             } catch {
-                // The decision that asked fails too, and says why.
+                // The decision that follows fails too, and says why.
                 return nil
             }
         }

@@ -45,6 +45,8 @@ public final class HostConditions: ConditionMonitor {
         var settings: Settings
         var attempts = 0
         var events: EventThread?
+        /// What the server said when it was asked before the decision.
+        var logins: Logins?
     }
 
     private let tree: HostTree
@@ -118,6 +120,7 @@ public final class HostConditions: ConditionMonitor {
         terms.withLock { terms in
             let kept = terms.attempts > 0 ? terms.settings : nil
             terms.settings = settings
+            terms.logins = nil
             terms.settings.storagePaths = Set(settings.storagePaths + (kept?.storagePaths ?? []))
                 .sorted()
             terms.settings.asksServices = settings.asksServices || kept?.asksServices == true
@@ -127,9 +130,15 @@ public final class HostConditions: ConditionMonitor {
         checks.declare(declared, environment: environment)
     }
 
-    /// Asks the services and waits for them, up to 250 ms, so that `conditions` does not wait for
-    /// them later.
-    public func prepare() { _ = answers(terms.withLock { $0.settings }) }
+    /// Asks the services and waits for them, up to 250 ms, and asks the server who is logged in, so
+    /// that `conditions` does not wait for them later.
+    public func prepare() {
+        let settings = terms.withLock { $0.settings }
+        _ = answers(settings)
+        guard let ask = settings.logins else { return }
+        let logins = Logins(names: ask())
+        terms.withLock { $0.logins = logins }
+    }
 
     private func answers(_ settings: Settings) -> ServiceAnswers {
         settings.asksServices ? services.answers() : ServiceAnswers { BusService($0) }
@@ -139,7 +148,8 @@ public final class HostConditions: ConditionMonitor {
 
     /// Returns the current conditions.
     ///
-    /// The first call waits for the services, up to 250 ms. Later calls use what is known by then.
+    /// The first call waits for the services, up to 250 ms. Later calls use what is known by then,
+    /// and who was logged in at the last `prepare()`.
     /// Each storage path or source whose file system does not answer can delay a call by another
     /// 250 ms (see `StorageProbe`).
     public func conditions(of accounts: Set<AccountID> = []) -> Conditions {
@@ -149,7 +159,7 @@ public final class HostConditions: ConditionMonitor {
         let merged = MergedAnswers(
             kernel: KernelAnswers(tree, routes: routes, rules: settings.interfaces),
             services: answers(settings), now: now)
-        let logins = settings.logins.map { ask in Logins(names: ask()) }
+        let logins = settings.logins.map { ask in terms.logins ?? Logins(names: ask()) }
         let load = {
             self.load.idle(
                 measured: LoadProbe(tree: self.tree).idle(
@@ -182,7 +192,7 @@ public final class HostConditions: ConditionMonitor {
     }
 
     /// What a server said about logins.
-    private struct Logins {
+    private struct Logins: Sendable {
         var names: Set<String>?
     }
 

@@ -69,6 +69,10 @@ extension WallClock {
 
 /// Observes the machine's conditions.
 public protocol ConditionMonitor: Sendable {
+    /// Asks for what may take longer than `conditions(of:)`. Called before each decision, because a
+    /// decision holds the store.
+    func prepare()
+
     /// Returns the current conditions within a few milliseconds; slower answers are unknown.
     ///
     /// - Parameter accounts: those whose login and sources are wanted as well.
@@ -85,6 +89,9 @@ public protocol ConditionMonitor: Sendable {
 }
 
 extension ConditionMonitor {
+    /// Nothing takes longer.
+    public func prepare() {}
+
     /// Returns the current conditions of the machine.
     public func conditions() -> Conditions { conditions(of: []) }
 }

@@ -135,6 +135,7 @@ public struct Scheduler {
     private mutating func decide(_ events: [Planner.Event]) throws(RunStoreError) -> Plan {
         var plan = Plan()
         let (monitor, clock) = (monitor, clock)
+        monitor.prepare()
         // A failed store ends the scheduler, so the planner's state need not be rolled back.
         try store.decide { ledger in
             plan = planner.handle(

@@ -2,6 +2,7 @@ import ClarityScheduler
 import Platform
 import ClarityTestSupport
 import Glibc
+import Synchronization
 import Testing
 
 @testable import ClarityHost
@@ -74,6 +75,52 @@ import Testing
         #expect(before == "no bus was looked for")
         #expect(asked != before && during == asked)
         #expect(after == before)
+    }
+
+    /// A store that says whether it is deciding.
+    private final class HeldStore: RunStore {
+        private let store = MemoryRunStore()
+        let isHeld: Flag
+
+        init(_ isHeld: Flag) { self.isHeld = isHeld }
+
+        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+            isHeld.set(true)
+            defer { isHeld.set(false) }
+            try store.decide(decide)
+        }
+        func ledger() throws(RunStoreError) -> Ledger { try store.ledger() }
+        func end() { store.end() }
+        func tidy() { store.tidy() }
+    }
+
+    private final class Flag: Sendable {
+        private let value = Mutex(false)
+        var isSet: Bool { value.withLock { $0 } }
+        func set(_ isSet: Bool) { value.withLock { $0 = isSet } }
+    }
+
+    @Test func `a server is asked for logins before each decision, and not within`() async throws {
+        let isHeld = Flag()
+        let asked = Mutex<[Bool]>([])
+        var settings = HostConditions.Settings()
+        settings.logins = {
+            asked.withLock { $0.append(isHeld.isSet) }
+            return ["ada"]
+        }
+        settings.onlyAccount = "ada"
+        let monitor = HostConditions(stateDirectory: "/", settings: settings)
+        var scheduler = Scheduler(
+            planner: Planner(jobs: JobSet([]), owner: "me", maxParallel: 1, seed: 0),
+            store: HeldStore(isHeld),
+            worker: FakeWorker { _, _ in AttemptEnd(.reported(.success)) },
+            monitor: monitor, clock: ManualClock())
+
+        _ = try await scheduler.run(until: .idle)
+
+        #expect(asked.withLock { $0 }.isEmpty == false)
+        #expect(asked.withLock { $0.filter(\.self) } == [])
+        #expect(monitor.conditions().login.value == true)
     }
 
     @Test func `this machine is understood`() {
