@@ -90,10 +90,9 @@ extension Composition {
     func hostSettings(_ file: JobFile) -> HostConditions.Settings {
         var settings = HostConditions.Settings(file)
         let state = statePath(file)
-        let paths = Dictionary(
-            uniqueKeysWithValues: file.groups.compactMap { group in
-                group.account.map { ($0, group.sourcePaths) }
-            })
+        let paths = file.groups.reduce(into: [AccountID: [String]]()) { paths, group in
+            if let account = group.account { paths[account] = group.sourcePaths }
+        }
         settings.ofAccount = { account in
             (
                 StateDirectory.dataFolder(ofAccount: account.rawValue, in: state),

@@ -129,7 +129,8 @@ extension Composition {
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let statuses = planner(file, owner: "", scope: .everything).statuses(
             at: moment, conditions: conditions, ledger: ledger)
-        let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
+        let known = Dictionary(
+            statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
         let kinds = Dictionary(
             Composition.catalogue.kinds.map { ($0.kind, $0) },
             uniquingKeysWith: { first, _ in first })

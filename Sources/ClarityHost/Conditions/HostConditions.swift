@@ -174,7 +174,8 @@ public final class HostConditions: ConditionMonitor {
             storageFreeBytes: StorageProbe.state(stateDirectory),
             pressurePercent: merged.kernel.pressurePercent,
             storage: Dictionary(
-                uniqueKeysWithValues: settings.storagePaths.map { ($0, storage.free(at: $0)) }),
+                settings.storagePaths.map { ($0, storage.free(at: $0)) },
+                uniquingKeysWith: { first, _ in first }),
             checks: checks.answers,
             login: login(stateDirectory, logins, settings.onlyAccount),
             source: source(settings.sourcePaths),

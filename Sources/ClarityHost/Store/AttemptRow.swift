@@ -85,10 +85,11 @@ enum MachineRow {
     static func machines(
         of run: RunID, _ connection: Connection
     ) throws(DatabaseError) -> [Int: String] {
-        Dictionary(
-            uniqueKeysWithValues: try connection.all(
-                "SELECT number, machine FROM attempt_machines WHERE run_id = ?",
-                .integer(run.rawValue)
-            ) { (Int($0.integer(0)), $0.text(1)) })
+        var machines: [Int: String] = [:]
+        try connection.forEach(
+            "SELECT number, machine FROM attempt_machines WHERE run_id = ?",
+            [.integer(run.rawValue)]
+        ) { machines[Int($0.integer(0))] = $0.text(1) }
+        return machines
     }
 }

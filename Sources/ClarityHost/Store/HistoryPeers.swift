@@ -49,6 +49,6 @@ final class FilePeers: HistoryPeers {
     }
 
     func states(of attempts: [HeldAttempt], _ connection: Connection) -> [RunID: Lease.State] {
-        Dictionary(uniqueKeysWithValues: attempts.map { ($0.run, leases.state(of: $0)) })
+        attempts.reduce(into: [:]) { $0[$1.run] = leases.state(of: $1) }
     }
 }

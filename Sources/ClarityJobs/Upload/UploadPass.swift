@@ -352,10 +352,12 @@ struct UploadPass {
         }
         let named = indices.filter(batch.samples.indices.contains)
         guard named.isEmpty else {
-            let reasons = named.map { ($0, "the backend does not accept it") }
+            let reasons = named.reduce(into: [Int: String]()) {
+                $0[$1] = "the backend does not accept it"
+            }
             return count(
                 try context.store.outbox.refuse(
-                    batch, Dictionary(uniqueKeysWithValues: reasons), words: words?.named ?? [:],
+                    batch, reasons, words: words?.named ?? [:],
                     at: context.clock.now))
         }
         count(

@@ -138,7 +138,7 @@ extension SheetReader {
     private func block(
         _ measure: Measure, _ days: [DayFigure], _ span: ClosedRange<Int>
     ) -> [String] {
-        let known = Dictionary(uniqueKeysWithValues: days.map { ($0.day, $0) })
+        let known = Dictionary(days.map { ($0.day, $0) }, uniquingKeysWith: { first, _ in first })
         let bars = Sparkline.text(
             span.suffix(style.width).map { known[$0]?.value(of: measure) }, width: style.width)
         let rows = days.map { MetricRow(measure: measure, figure: $0).shown }

@@ -23,7 +23,8 @@ struct ListCommand {
             at: moment,
             conditions: composition.conditions(file).conditions(of: ledger.accountsInNeed),
             ledger: ledger)
-        let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
+        let known = Dictionary(
+            statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
         var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
         table.stateColumn = 4
         table.rows = file.jobs.map { job in

@@ -78,7 +78,8 @@ struct StatusCommand {
             at: moment,
             conditions: composition.conditions(file).conditions(of: ledger.accountsInNeed),
             ledger: ledger)
-        let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
+        let known = Dictionary(
+            statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
         let lastLook = ledger.lastLook(before: moment.wall)
         return try file.jobs.map { job throws(CommandFailure) in
             var facts = JobStatusText.Facts(

@@ -123,6 +123,15 @@ import Testing
         #expect(monitor.conditions().login.value == true)
     }
 
+    @Test func `a path that is named twice is measured once`() throws {
+        var settings = HostConditions.Settings()
+        settings.storagePaths = ["/", "/"]
+
+        let conditions = HostConditions(stateDirectory: "/", settings: settings).conditions()
+
+        #expect(Array(conditions.storage.keys) == ["/"])
+    }
+
     @Test func `this machine is understood`() {
         let conditions = HostConditions(stateDirectory: "/").conditions()
 

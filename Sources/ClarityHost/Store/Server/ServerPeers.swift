@@ -57,15 +57,13 @@ final class ServerPeers: HistoryPeers {
                 try connection.all("SELECT * FROM \(SessionMark.living) AS marks") { $0.text(0) })
             gone = others.filter { !living.contains(SessionMark.of($0)) }
         }
-        return Dictionary(
-            uniqueKeysWithValues: attempts.map { attempt in
-                let state: Lease.State =
-                    attempt.owner == ownOwner
-                    ? .mine
-                    : gone.contains(attempt.owner)
-                        ? attemptLocks?.state(of: attempt) ?? .lapsed : .held
-                return (attempt.run, state)
-            })
+        return attempts.reduce(into: [:]) { states, attempt in
+            states[attempt.run] =
+                attempt.owner == ownOwner
+                ? .mine
+                : gone.contains(attempt.owner)
+                    ? attemptLocks?.state(of: attempt) ?? .lapsed : .held
+        }
     }
 
     func noteWrite(_ connection: Connection) throws(DatabaseError) {
