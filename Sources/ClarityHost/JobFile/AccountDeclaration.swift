@@ -66,9 +66,13 @@ extension JobFile {
     /// The jobs of every account, each kind of them once: for questions about what jobs need.
     public var distinctJobs: [Job] {
         guard accounts != nil else { return enabledJobs }
-        var seen: [[Job]] = []
-        for group in groups where !seen.contains(group.jobs) { seen.append(group.jobs) }
-        return seen.flatMap(\.self)
+        var lists: [[Job]] = []
+        // Most accounts share the first list, which is cheaper to compare than to hash.
+        var seen: Set<[Job]> = []
+        for group in groups where group.jobs != lists.first && seen.insert(group.jobs).inserted {
+            lists.append(group.jobs)
+        }
+        return lists.flatMap(\.self)
     }
 
     /// Returns the file as one account sees it: with its jobs, named `account/job`, and settings.

@@ -50,13 +50,21 @@ extension Archive {
                 of: Int64(span.lowerBound - 1) * 86_400)...TypeMonth.month(
                 of: Int64(span.upperBound + 2) * 86_400)
         let found = try sums(of: type, in: zone) { months.contains($0) }
+        struct Part: Hashable {
+            var day: Int
+            var unit, word: String?
+        }
         var days: [DaySum] = []
+        // Parts of a day stand in two months at most.
+        var places: [Part: Int] = [:]
         for day in found.months.flatMap(\.days) where span.contains(day.day) {
-            // Parts of a day stand in two months at most, which are neighbours.
-            let same = days.lastIndex {
-                $0.day == day.day && $0.unit == day.unit && $0.word == day.word
+            let part = Part(day: day.day, unit: day.unit, word: day.word)
+            if let place = places[part] {
+                days[place].add(day)
+            } else {
+                places[part] = days.count
+                days.append(day)
             }
-            if let same { days[same].add(day) } else { days.append(day) }
         }
         return (days, found.damaged)
     }
