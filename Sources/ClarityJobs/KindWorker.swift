@@ -184,7 +184,13 @@ struct WorkContext: Sendable {
                 report(.fact(fact))
             }
         } catch {
-            // The former facts stay, with their time. The outcome says what is wrong.
+            // The former facts stay, with their time.
+            switch outcome(of: error) {
+            case .success: break
+            case .retry(_, let failure), .snooze(_, let failure), .awaits(_, let failure),
+                .failure(let failure):
+                note("`status` keeps what it knew of the data: \(failure.reason)")
+            }
         }
     }
 

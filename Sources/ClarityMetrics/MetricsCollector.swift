@@ -48,8 +48,8 @@ public struct MetricsCollector: Sendable {
 
     /// Returns what there is to report now.
     ///
-    /// - Throws: `Fault` if the job file or the history cannot be read. Health data that cannot be
-    ///   opened is no fault.
+    /// - Throws: `Fault` if the job file or the history cannot be read. Without the health data the
+    ///   report says why it has none.
     public func report() throws(Fault) -> MetricsReport {
         let file = try jobFile()
         var report = MetricsReport()
@@ -61,10 +61,15 @@ public struct MetricsCollector: Sendable {
         } catch {
             throw Fault(reason: error.description)
         }
-        do throws(HealthStoreError) {
-            report.health = try health(file)
+        do throws(Failure) {
+            let goals = try FreshnessGoal.all(file.settings)
+            do throws(HealthStoreError) {
+                report.health = try health(file, goals)
+            } catch {
+                throw error.failure
+            }
         } catch {
-            // The metrics say so: nobody is logged in, the key is missing, a restore is running.
+            report.healthFault = error.reason
         }
         return report
     }
@@ -90,7 +95,7 @@ public struct MetricsCollector: Sendable {
     }
 
     private func health(
-        _ file: JobFile
+        _ file: JobFile, _ declared: [FreshnessGoal]
     ) throws(HealthStoreError) -> MetricsReport.HealthFacts? {
         var environment = environment.merging(
             ServerAccount.variables(for: nil, at: file.server)
@@ -107,7 +112,7 @@ public struct MetricsCollector: Sendable {
         var facts = MetricsReport.HealthFacts(
             outbox: try store.outbox.backlog(), isLoggedIn: try store.sessions.load() != nil)
         let now = clock.now
-        var goals = goals(file)
+        var goals = declared
         for goal in goals { facts.goals[goal.subject.name] = goal.within }
         for subject in try store.arrivedSubjects() where facts.goals[subject.name] == nil {
             goals.append(FreshnessGoal(subject, within: .seconds(2 * 86_400)))
@@ -117,14 +122,5 @@ public struct MetricsCollector: Sendable {
             facts.ages[goal.subject.name] = max(now - newest, .zero)
         }
         return facts
-    }
-
-    private func goals(_ file: JobFile) -> [FreshnessGoal] {
-        do throws(Failure) {
-            return try FreshnessGoal.all(file.settings)
-        } catch {
-            // The reader of the job file reports a faulty goal before this can happen.
-            return []
-        }
     }
 }

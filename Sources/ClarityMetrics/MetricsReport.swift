@@ -39,8 +39,10 @@ public struct MetricsReport: Sendable {
     public var waiting: [WaitReason: Int] = [:]
     /// The loops that run.
     public var loops: [RunningLoop] = []
-    /// `nil` if the health data cannot be opened.
+    /// `nil` if there is none, or it cannot be read.
     public var health: HealthFacts?
+    /// Why the health data cannot be read; not for the network, because it may name a path.
+    public var healthFault: String?
 
     /// The metrics, in an order that never changes.
     public var families: [MetricFamily] { [build, ofLoops] + ofTotals + ofJobs + ofHealth }

@@ -6,8 +6,8 @@ final class MetricsService {
     private let collector: MetricsCollector
     /// Whether only this machine can connect.
     private let isLoopback: Bool
-    /// The last reason why there were no metrics, which is written once, however often it is met in
-    /// a row.
+    /// What was last said about missing metrics, which is said once, however often it is met in a
+    /// row.
     private var problem: String?
 
     init(_ collector: MetricsCollector, isLoopback: Bool) {
@@ -34,16 +34,21 @@ final class MetricsService {
             return Answer(status: 404, text: "there is only /metrics\n")
         }
         do throws(MetricsCollector.Fault) {
-            let families = try collector.report().families
-            problem = nil
+            let report = try collector.report()
+            say(report.healthFault.map { "no metrics of the health data: \($0)" })
             return Answer(
-                status: 200, type: PrometheusText.contentType, text: PrometheusText.text(families))
+                status: 200, type: PrometheusText.contentType,
+                text: PrometheusText.text(report.families))
         } catch {
-            if problem != error.reason { complain("no metrics: \(error.reason.forReport)") }
-            problem = error.reason
+            say("no metrics: \(error.reason)")
             // The reason may name a path, which concerns nobody on the network.
             return Answer(status: 503, text: "no metrics; the journal says why\n")
         }
+    }
+
+    private func say(_ text: String?) {
+        if let text, text != problem { complain(text.forReport) }
+        problem = text
     }
 
     private func isLocal(_ host: String) -> Bool {

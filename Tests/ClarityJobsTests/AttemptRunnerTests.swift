@@ -1,6 +1,7 @@
 @testable import Backend
-import HealthStore
+@testable import HealthStore
 import ClarityScheduler
+import Database
 import Platform
 import ClarityTestSupport
 
@@ -120,6 +121,24 @@ import Testing
                 "rejected 0", "logged_in 1", "last_reading -",
             ])
         #expect(reports.facts.allSatisfy { $0.at == bench.clock.now })
+    }
+
+    @Test func `an attempt that cannot report its facts says why`() async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw .offline }
+        try bench.logIn()
+        try bench.store().changeAnyway {
+            try $0.execute("UPDATE session SET sealed = zeroblob(99)")
+        }
+
+        let (outcome, reports) = await bench.attempt("cleanup")
+
+        #expect(outcome == .success)
+        #expect(reports.facts == [])
+        #expect(
+            reports.notes == [
+                "`status` keeps what it knew of the data: the login that was kept is damaged; run "
+                    + "`clarity-jobs auth login`"
+            ])
     }
 
     @Test func `facts follow from what the attempt itself changed`() async throws {

@@ -142,10 +142,19 @@ struct MetricsProgramTests {
         #expect(unlink("\(playground.statePath)/keys/master.key") == 0)
 
         let text = try await exporter.metrics()
+        _ = try await exporter.metrics()
+        exporter.program.signal(SIGTERM)
+        let end = await exporter.program.finish()
 
         #expect(try value(text, "health_data_up") == 0)
         #expect(lines(text, "outbox_samples") == [] && lines(text, "data_age_seconds") == [])
         #expect(try value(text, #"runs_total{job_id="upload",result="succeeded"}"#) == 1)
+        #expect(
+            end.errorLines == [
+                "clarity-jobs: no metrics of the health data: there is no master key for "
+                    + "`\(playground.statePath)/health.db`; restore `master.key` beside it, or set "
+                    + "`CLARITY_JOBS_KEY`"
+            ])
     }
 
     @Test func `an open exporter holds up neither a new key nor a restore`() async throws {
