@@ -85,9 +85,9 @@ struct UploadPass {
                     let (client, upload) = (context.client, UploadBatch(batch, of: user))
                     answers.addTask { Answer(batch: batch.id, end: await client.send(upload)) }
                 }
-                settleTaken()
+                await settleTaken()
                 guard let answer = await answers.next() else { return }
-                take(answer)
+                await take(answer)
             } while true
         }
         try context.store.outbox.endBulk()
@@ -135,14 +135,26 @@ struct UploadPass {
     }
 
     /// Settles the last batch if no other was drawn after it.
-    private mutating func settleTaken() {
+    private mutating func settleTaken() async {
         guard let last = taken else { return }
         taken = nil
         do {
             report(
-                try context.store.outbox.settle(last, at: context.clock.now))
+                try await recording { outbox, now throws(HealthStoreError) in
+                    try outbox.settle(last, at: now)
+                })
         } catch {
             failure = failure ?? error
+        }
+    }
+
+    /// Records what an answer says about a batch, also when the database has just ended the session.
+    private func recording<Result>(
+        _ body: (Outbox, Instant) throws(HealthStoreError) -> Result
+    ) async throws(HealthStoreError) -> Result {
+        let store = context.store
+        return try await store.recording { () throws(HealthStoreError) in
+            try body(store.outbox, context.clock.now)
         }
     }
 
@@ -153,7 +165,7 @@ struct UploadPass {
 
     /// Settles the batch that an answer is about. After an error the others that are under way are
     /// still settled.
-    private mutating func take(_ answer: Answer) {
+    private mutating func take(_ answer: Answer) async {
         guard let batch = underWay.removeValue(forKey: answer.batch) else { return }
         do {
             try noteBytes(of: batch)
@@ -166,8 +178,8 @@ struct UploadPass {
                 (width, formers) = (1, Set(underWay.keys))
             }
             switch answer.end.result {
-            case .success(let receipt): try settled(batch, receipt)
-            case .failure(let error): try failed(batch, error, answer.end.words)
+            case .success(let receipt): try await settled(batch, receipt)
+            case .failure(let error): try await failed(batch, error, answer.end.words)
             }
             context.report(.progress(done: min(done, total), total: total))
         } catch {
@@ -225,10 +237,10 @@ struct UploadPass {
     /// The bytes of bodies that were sent so far.
     private var bodyBytes: Int64 { (context.transport as? MeasuredTransport)?.bodyBytes ?? 0 }
 
-    private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
+    private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) async throws {
         let sent = batch.samples.count
         guard receipt.unexplained < sent else {
-            return try refused(batch, "the backend does not take it and does not say why")
+            return try await refused(batch, "the backend does not take it and does not say why")
         }
         let rejected = Dictionary(
             receipt.rejected.map { ($0.index, $0.reason) }, uniquingKeysWith: { first, _ in first })
@@ -243,9 +255,11 @@ struct UploadPass {
             taken = answer
         } else if receipt.unexplained == 0 {
             count(
-                try context.store.outbox.settle(
-                    answer, duplicates: receipt.duplicates, rejected: rejected, words: words,
-                    at: context.clock.now))
+                try await recording { outbox, now throws(HealthStoreError) in
+                    try outbox.settle(
+                        answer, duplicates: receipt.duplicates, rejected: rejected, words: words,
+                        at: now)
+                })
         } else if isHeld(batch) {
             try hold(batch)
         } else {
@@ -253,11 +267,12 @@ struct UploadPass {
             // took, or has them twice if it does not deduplicate. Each sample that it refuses is
             // alone in the end.
             count(
-                try context.store.outbox.split(
-                    batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
-                    mayHaveArrived: isDoubled(batch),
-                    reason: "the backend does not say what became of some of it",
-                    at: context.clock.now))
+                try await recording { outbox, now throws(HealthStoreError) in
+                    try outbox.split(
+                        batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
+                        mayHaveArrived: isDoubled(batch),
+                        reason: "the backend does not say what became of some of it", at: now)
+                })
         }
         guard refusals < UploadPass.refusalLimit else {
             throw Failure(.work, "the backend takes nothing, in \(refusals) requests in a row")
@@ -279,14 +294,14 @@ struct UploadPass {
     /// - Parameter words: the backend's words, if it answered.
     private mutating func failed(
         _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords?
-    ) throws {
+    ) async throws {
         switch error {
         case .validation(let indices):
-            try refused(batch, error.ruling.sentence, indices, words)
+            try await refused(batch, error.ruling.sentence, indices, words)
         case .requestTooLarge, .rejected(status: 400):
-            try refused(batch, error.ruling.sentence, [], words)
+            try await refused(batch, error.ruling.sentence, [], words)
         case .rateLimited(let retryAfter):
-            try notArrived(batch)
+            try await notArrived(batch)
             guard rules(of: batch)?.requestsPerHour != nil else { throw error }
             throw SendLater.refused(
                 try context.store.outbox.closeRoute(
@@ -294,35 +309,36 @@ struct UploadPass {
                 Failure(error.ruling.category, error.ruling.sentence))
         case .server(status: 502...504, _):
             // A gateway answers, or a backend that reports that it is unavailable.
-            try keep(batch, error)
+            try await keep(batch, error)
         case .server, .knownFault, .decoding, .tooLarge:
-            guard !isHeld(batch) else { return try keep(batch, error) }
-            try release(batch, error, words)
+            guard !isHeld(batch) else { return try await keep(batch, error) }
+            try await release(batch, error, words)
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
         case .blocked, .clockRefused:
             // A firewall may have a limit of its own, which only a smaller batch passes. And a
             // batch keeps the time at which it was made, while the next one gets a new time.
-            try context.store.outbox.putBack(
-                batch, reason: error.ruling.sentence, at: context.clock.now)
+            try await recording { outbox, now throws(HealthStoreError) in
+                try outbox.putBack(batch, reason: error.ruling.sentence, at: now)
+            }
             throw error
         case .interrupted, .timeout:
             guard !isHeld(batch), batch.attempts >= UploadPass.interruptionLimit else {
-                return try keep(batch, error)
+                return try await keep(batch, error)
             }
-            try release(batch, error)
+            try await release(batch, error)
             throw error
         default:
             // The samples are not at fault.
-            try keep(batch, error)
+            try await keep(batch, error)
         }
     }
 
     /// Ends the run and leaves the batch as it is, to be sent again. A batch that was possibly sent
     /// and must not be sent again is set aside.
-    private mutating func keep(_ batch: OutboxBatch, _ error: APIError) throws {
+    private mutating func keep(_ batch: OutboxBatch, _ error: APIError) async throws {
         if !error.mayHaveArrived {
-            try notArrived(batch)
+            try await notArrived(batch)
         } else if isHeld(batch) {
             try hold(batch)
         }
@@ -330,8 +346,9 @@ struct UploadPass {
     }
 
     /// Clears the record that the batch was possibly sent, if there is one.
-    private func notArrived(_ batch: OutboxBatch) throws {
-        if isDoubled(batch) { try context.store.outbox.notArrived(batch) }
+    private func notArrived(_ batch: OutboxBatch) async throws {
+        guard isDoubled(batch) else { return }
+        try await recording { outbox, _ throws(HealthStoreError) in try outbox.notArrived(batch) }
     }
 
     private mutating func hold(_ batch: OutboxBatch) throws {
@@ -342,11 +359,12 @@ struct UploadPass {
     private mutating func refused(
         _ batch: OutboxBatch, _ reason: String, _ indices: [Int] = [],
         _ words: RefusalWords? = nil
-    ) throws {
+    ) async throws {
         refusals += 1
         guard refusals < UploadPass.refusalLimit else {
-            let setAside = try context.store.outbox.releaseAll(
-                answered: batch, reason: reason, at: context.clock.now)
+            let setAside = try await recording { outbox, now throws(HealthStoreError) in
+                try outbox.releaseAll(answered: batch, reason: reason, at: now)
+            }
             counts.add(setAside, to: "samples_set_aside")
             throw Failure(.work, "\(reason), in \(refusals) requests in a row")
         }
@@ -356,23 +374,26 @@ struct UploadPass {
                 $0[$1] = "the backend does not accept it"
             }
             return count(
-                try context.store.outbox.refuse(
-                    batch, reasons, words: words?.named ?? [:],
-                    at: context.clock.now))
+                try await recording { outbox, now throws(HealthStoreError) in
+                    try outbox.refuse(batch, reasons, words: words?.named ?? [:], at: now)
+                })
         }
         count(
-            try context.store.outbox.split(
-                batch, wordsOfAll: words?.whole, reason: reason, at: context.clock.now))
+            try await recording { outbox, now throws(HealthStoreError) in
+                try outbox.split(batch, wordsOfAll: words?.whole, reason: reason, at: now)
+            })
     }
 
     private mutating func release(
         _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords? = nil
-    ) throws {
+    ) async throws {
         // Without an error code, the words are those of any server that fails.
         let said = words.flatMap { $0.hasCode ? $0.whole : nil }
-        let setAside = try context.store.outbox.release(
-            batch, mayHaveArrived: error.mayHaveArrived, words: said,
-            reason: error.ruling.sentence, at: context.clock.now)
+        let setAside = try await recording { outbox, now throws(HealthStoreError) in
+            try outbox.release(
+                batch, mayHaveArrived: error.mayHaveArrived, words: said,
+                reason: error.ruling.sentence, at: now)
+        }
         counts.add(setAside, to: "samples_set_aside")
         done += setAside
     }

@@ -22,7 +22,7 @@ extension Outbox {
         _ taken: TakenBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
         words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try store.changeAgain { connection in
+        try store.change { connection in
             try settle(
                 taken, duplicates: duplicates, rejected: rejected, words: words, connection,
                 at: now)
@@ -92,7 +92,7 @@ extension Outbox {
     ///
     /// A batch that may have arrived needs no call: the send was recorded before it began.
     public func notArrived(_ batch: OutboxBatch) throws(HealthStoreError) {
-        try store.changeAgain { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return }
             try connection.run(
                 "UPDATE batches SET sends = max(0, sends - 1) WHERE id = ?", .integer(batch.id))
@@ -107,7 +107,7 @@ extension Outbox {
     public func putBack(
         _ batch: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) {
-        try store.changeAgain { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch, detail: "it was stopped on its way", connection)
@@ -124,7 +124,7 @@ extension Outbox {
     public func refuse(
         _ batch: OutboxBatch, _ rejected: [Int: String], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try store.changeAgain { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryPossibleSends(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch, detail: "the backend refused some", connection)
@@ -155,7 +155,7 @@ extension Outbox {
         words: [Int: String] = [:], mayHaveArrived: Bool = false, wordsOfAll: String? = nil,
         reason: String, at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try store.changeAgain { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             try record(.sent, batch, detail: "the backend refused some", connection)
@@ -189,7 +189,7 @@ extension Outbox {
         _ batch: OutboxBatch, mayHaveArrived: Bool = false, words: String? = nil, reason: String,
         at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        try store.changeAgain { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryPossibleSends(of: batch.id, lastArrived: mayHaveArrived, connection)
             let setAside =
@@ -216,7 +216,7 @@ extension Outbox {
     public func releaseAll(
         answered: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        try store.changeAgain { connection in
+        try store.change { connection in
             guard try isSending(answered, connection) else { return 0 }
             let batches = try connection.all(
                 "SELECT id, owner FROM batches WHERE state = 'sending' ORDER BY id"

@@ -212,59 +212,61 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Writes as `change` does, and again over a new session whenever the server ends the session,
-    /// because of a restart for instance: what came of a request is known here alone. Gives up 30 s
-    /// after the first end.
+    /// Records what came of a request, and again over a new session whenever the server ends the
+    /// session, because of a restart for instance: it is known here alone. Gives up 30 s after the
+    /// first end, and does not end early when the task is cancelled.
+    ///
+    /// While it waits for the server, its thread is free for the other requests.
     ///
     /// - Parameter body: changes nothing where it was committed before.
-    func changeAgain<Result>(
-        _ body: (Connection) throws -> Result
-    ) throws(HealthStoreError) -> Result {
-        var deadline: ContinuousClock.Instant?
+    public func recording<Result>(
+        _ body: () throws(HealthStoreError) -> Result
+    ) async throws(HealthStoreError) -> Result {
+        var deadline: Duration?
         while true {
             do throws(HealthStoreError) {
-                return try change(body)
+                return try body()
             } catch {
-                let end = deadline ?? .now + .seconds(30)
-                guard case .database(let fault, _) = error, fault.isGone, .now < end else {
-                    throw error
-                }
+                let end = deadline ?? clock.elapsed + .seconds(30)
                 deadline = end
-                try connectAgain(until: end)
+                try await connectAgain(after: error, until: end)
             }
         }
     }
 
-    /// Takes a new session, with the lock of the batches that this store sends, and waits for a
-    /// server that starts again.
+    /// Takes a new session, and waits for a server that starts again.
     private func connectAgain(
-        until deadline: ContinuousClock.Instant
-    ) throws(HealthStoreError) {
-        while true {
+        after ended: HealthStoreError, until end: Duration
+    ) async throws(HealthStoreError) {
+        var error = ended
+        while case .database(let fault, _) = error, fault.isGone, clock.elapsed < end {
             do throws(HealthStoreError) {
-                try HealthStore.describing(path) {
-                    try lock.withLock { _ in
-                        let session = try place.open(keyID: keyID)
-                        try RowCounts.watch(session, sealer, place.share)
-                        // Whoever asks at this moment whether the batches are being sent has it.
-                        guard
-                            try sender.withLock({
-                                try $0.map { try place.lock($0.number, session) }
-                            }) != false
-                        else {
-                            throw DatabaseError(
-                                kind: .gone, message: "the lock of the batches is not free",
-                                code: "PostgreSQL")
-                        }
-                        connection = session
-                    }
+                return try takeSession()
+            } catch let next {
+                error = next
+            }
+            // A task of its own, because the sleep of a cancelled one ends at once.
+            await Task { [clock] in await clock.sleep(for: .milliseconds(200)) }.value
+        }
+        throw error
+    }
+
+    /// Takes a new session, with the lock of the batches that this store sends.
+    private func takeSession() throws(HealthStoreError) {
+        try HealthStore.describing(path) {
+            try lock.withLock { _ in
+                let session = try place.open(keyID: keyID)
+                try RowCounts.watch(session, sealer, place.share)
+                // Whoever asks at this moment whether the batches are being sent has it.
+                guard
+                    try sender.withLock({ try $0.map { try place.lock($0.number, session) } })
+                        != false
+                else {
+                    throw DatabaseError(
+                        kind: .gone, message: "the lock of the batches is not free",
+                        code: "PostgreSQL")
                 }
-                return
-            } catch {
-                guard case .database(let fault, _) = error, fault.isGone,
-                    ContinuousClock.now < deadline
-                else { throw error }
-                usleep(200_000)
+                connection = session
             }
         }
     }

@@ -77,18 +77,23 @@ struct ServerHealthTests {
         func draw(_ store: HealthStore, besides: Set<Int64> = []) throws -> OutboxBatch? {
             try store.outbox.nextBatch(limit: 3, rules: [rules], at: noon, besides: besides).batch
         }
+        func settle(_ batch: OutboxBatch) async throws {
+            try await store.recording { () throws(HealthStoreError) in
+                _ = try store.outbox.settle(batch, processingID: "p", at: noon)
+            }
+        }
         let first = try #require(try draw(store))
         let second = try #require(try draw(store, besides: [first.id]))
         let database = try #require(try folder.place()).address.database
 
         try await PostgresServer.shared().endSessions(of: database)
-        try store.outbox.settle(first, processingID: "p", at: noon)
+        try await settle(first)
         let reopened = try folder.open()
 
         #expect(try reopened.outbox.states() == [.accepted: 3, .sending: 2])
         // The other batch is still on its way, and still this store's.
         #expect(try draw(reopened) == nil)
-        try store.outbox.settle(second, processingID: "p", at: noon)
+        try await settle(second)
         #expect(try reopened.outbox.states() == [.accepted: 5])
     }
 
@@ -97,13 +102,45 @@ struct ServerHealthTests {
         let store = try folder.open()
         var calls = 0
 
-        let recorded = try store.changeAgain { connection in
-            calls += 1
-            if calls < 4 { try connection.execute("SELECT pg_terminate_backend(pg_backend_pid())") }
-            return calls
+        let recorded = try await store.recording { () throws(HealthStoreError) in
+            try store.change { connection in
+                calls += 1
+                if calls < 4 {
+                    try connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+                }
+                return calls
+            }
         }
 
         #expect(recorded == 4)
+    }
+
+    @Test func `a store that waits for its server sleeps on its clock, for 30 s at most`()
+        async throws
+    {
+        let folder = try await folder()
+        let clock = ManualClock(noon)
+        let store = try folder.open(clock: clock)
+        let database = try #require(try folder.place()).address.database
+        let server = try await PostgresServer.shared()
+        let admin = try ServerConnection(server.address(of: "postgres", user: "admin"))
+        try admin.execute("ALTER DATABASE \(database) CONNECTION LIMIT 0")
+        try server.endSessions(of: database)
+
+        let error = await #expect(throws: HealthStoreError.self) {
+            try await store.recording { () throws(HealthStoreError) in
+                try store.change { try $0.run("SELECT 1") }
+            }
+        }
+        let sleeps = clock.sleeps
+        try admin.execute("ALTER DATABASE \(database) CONNECTION LIMIT -1")
+        let again = try await store.recording { () throws(HealthStoreError) in
+            try store.change { try $0.integer("SELECT 7") }
+        }
+
+        #expect(error?.failure.category == .unreachable)
+        #expect(sleeps == Array(repeating: .milliseconds(200), count: 150))
+        #expect(again == 7)
     }
 
     @Test func `a move that ended before the login had left is completed by the next`()
