@@ -30,15 +30,14 @@ extension Scheduler {
             seed: UInt64.random(in: .min ... .max))
         let monitor = HostConditions(
             stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
-            checks: CheckRunner(file.questions, environment: ["PATH": searchPath]))
+            checks: CheckRunner(
+                file.questions,
+                environment: ["PATH": Environment.value("PATH") ?? "/usr/bin:/bin"]))
         self.init(
             planner: planner, store: store, worker: worker, monitor: monitor,
             clock: SystemClock(), observer: observer)
     }
 }
-
-/// The `PATH` in which checks find commands, for a program that brings its own worker.
-private var searchPath: String { getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin" }
 
 extension HostConditions.Settings {
     /// Creates settings from what a job file says about the machine and what its enabled jobs
@@ -84,10 +83,7 @@ extension JobFileReader {
     /// Creates a reader that takes zones, the home folder, the working folder and the host's
     /// identity from this machine and process.
     public init(catalogue: JobCatalogue) {
-        var environment: [String: String] = [:]
-        for name in ["HOME", "TZ", "TZDIR"] {
-            environment[name] = getenv(name).map { String(cString: $0) }
-        }
+        let environment = Environment.values(["HOME", "TZ", "TZDIR"])
         let folder = getcwd(nil, 0)
         defer { free(folder) }
         self.init(

@@ -65,7 +65,7 @@ public struct SharedHistory {
     /// The server, where loops take turns; `nil` for a file, which all processes decide on.
     public let server: PostgresRunStore?
     /// Prevents a restore of the state directory while the history is open.
-    private let share: AdvisoryLock?
+    private let share: FileLock?
 
     /// Gives up all leases, whoever still refers to a part of this. Nothing of it may be used
     /// afterwards, and only then may the same process open another.

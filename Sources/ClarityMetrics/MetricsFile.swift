@@ -1,4 +1,5 @@
 import ClarityHost
+import Platform
 @preconcurrency import Glibc
 
 extension MetricsCollector {
@@ -40,6 +41,6 @@ public enum MetricsFile {
 
     private static func fault(_ path: String) -> MetricsCollector.Fault {
         MetricsCollector.Fault(
-            reason: "cannot write `\(path)`: \(String(cString: strerror(errno)))")
+            reason: "cannot write `\(path)`: \(SystemError().text)")
     }
 }

@@ -64,7 +64,7 @@ public struct TerminalLine: Sendable {
     /// Creates the line; `nil` unless the error output is a terminal that can clear a line.
     /// Elsewhere, the lines would follow one another.
     public init?() {
-        guard isatty(STDERR_FILENO) == 1, getenv("TERM").map({ String(cString: $0) }) != "dumb"
+        guard isatty(STDERR_FILENO) == 1, Environment.value("TERM") != "dumb"
         else { return nil }
     }
 

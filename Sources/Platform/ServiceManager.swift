@@ -6,8 +6,6 @@
 /// message that cannot be sent is lost: the manager acts on silence by itself. A manager that is busy
 /// is waited for, as sd_notify(3) does, so that it does not miss that the service is ready.
 public final class ServiceManager: Sendable {
-    private static let names = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
-
     private let descriptor: Int32
     private let address: [UInt8]
     /// Within which time the manager wants each sign of life; `nil` without a watchdog.
@@ -18,12 +16,9 @@ public final class ServiceManager: Sendable {
     ///
     /// Call it before the process has a second thread.
     public static func takeFromEnvironment() -> ServiceManager? {
-        var said: [String: String] = [:]
-        for name in names {
-            said[name] = getenv(name).map { String(cString: $0) }
-            unsetenv(name)
-        }
-        return ServiceManager(said, process: getpid())
+        ServiceManager(
+            Environment.take(["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]),
+            process: getpid())
     }
 
     /// Creates the manager that an environment names; `nil` if it names no socket of an address

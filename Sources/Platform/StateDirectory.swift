@@ -128,7 +128,7 @@ public struct StateDirectory: Hashable, Sendable {
     /// Takes a shared lock on the state directory's files; a restore waits until it is released.
     ///
     /// - Throws: `StateDirectoryError` if a restore is running or was interrupted.
-    public func share() throws(StateDirectoryError) -> AdvisoryLock {
+    public func share() throws(StateDirectoryError) -> FileLock {
         let (lock, code) = try StateDirectory.lock(path, makesFile: true)
         guard let lock else { throw StateDirectoryError(path: path, errno: code) }
         return lock
@@ -137,12 +137,12 @@ public struct StateDirectory: Hashable, Sendable {
     /// Takes the exclusive lock that a restore needs.
     ///
     /// - Returns: `nil` if others use the files for longer than `patience`.
-    public func alone(patience: Duration) throws(StateDirectoryError) -> AdvisoryLock? {
-        do throws(AdvisoryLock.Fault) {
-            return try AdvisoryLock.take(
+    public func alone(patience: Duration) throws(StateDirectoryError) -> FileLock? {
+        do throws(SystemError) {
+            return try FileLock.take(
                 "\(path)/\(StateDirectory.lockName)", LOCK_EX, patience: patience, makesFile: true)
         } catch {
-            throw StateDirectoryError(path: path, errno: error.errno)
+            throw StateDirectoryError(path: path, errno: error.code)
         }
     }
 
@@ -150,21 +150,21 @@ public struct StateDirectory: Hashable, Sendable {
     ///
     /// - Returns: `nil` if the lock file does not exist or cannot be opened. The read itself then
     ///   reports the error.
-    public static func shareIfThere(_ path: String) throws(StateDirectoryError) -> AdvisoryLock? {
+    public static func shareIfThere(_ path: String) throws(StateDirectoryError) -> FileLock? {
         try lock(path, makesFile: false).lock
     }
 
     /// Returns a shared lock, or the `errno` with which the system refused it.
     private static func lock(
         _ path: String, makesFile: Bool
-    ) throws(StateDirectoryError) -> (lock: AdvisoryLock?, code: Int32) {
-        let lock: AdvisoryLock?
-        do throws(AdvisoryLock.Fault) {
-            lock = try AdvisoryLock.take(
+    ) throws(StateDirectoryError) -> (lock: FileLock?, code: Int32) {
+        let lock: FileLock?
+        do throws(SystemError) {
+            lock = try FileLock.take(
                 "\(path)/\(lockName)", LOCK_SH, patience: .seconds(2), makesFile: makesFile)
         } catch {
             try requireWhole(path)
-            return (nil, error.errno)
+            return (nil, error.code)
         }
         guard let lock else {
             throw StateDirectoryError(
@@ -237,8 +237,8 @@ public struct StateDirectoryError: Error, Hashable, Sendable {
 
     /// Creates an error from the system's error number.
     public init(path: String, errno code: Int32) {
-        self.init(path: path, problem: String(cString: strerror(code)).lowercased())
-        isDisk = [ENOSPC, EIO, EDQUOT].contains(code)
+        self.init(path: path, problem: SystemError(code: code).reason)
+        isDisk = SystemError(code: code).isDisk
     }
 }
 

@@ -1,17 +1,5 @@
 @preconcurrency import Glibc
 
-/// The system could not create a thread.
-public struct ThreadError: Error, Hashable, Sendable {
-    /// The error number of pthread_create(3).
-    public var errno: Int32
-}
-
-extension ThreadError: CustomStringConvertible {
-    public var description: String {
-        "cannot start a thread: \(String(cString: strerror(errno)).lowercased())"
-    }
-}
-
 /// Runs each job of `work` on its own thread and `body` on the caller's, and returns when all have
 /// ended.
 ///
@@ -19,14 +7,14 @@ extension ThreadError: CustomStringConvertible {
 /// whether it throws or not.
 ///
 /// - Parameter cancel: makes the jobs end; called if not all threads could be started.
-/// - Throws: what `body` throws; `ThreadError`.
+/// - Throws: what `body` throws; `SystemError`.
 public func withThreads<Result>(
     _ work: [@Sendable () -> Void], cancel: () -> Void, _ body: () throws -> Result
 ) throws -> Result {
     var threads: [JoinedThread] = []
     defer { threads.forEach { $0.join() } }
     for job in work {
-        do throws(ThreadError) {
+        do throws(SystemError) {
             threads.append(try JoinedThread(job))
         } catch {
             cancel()
@@ -42,8 +30,8 @@ public struct JoinedThread: Sendable {
 
     /// Runs `body` on a thread of its own, on which all signals are blocked.
     ///
-    /// - Throws: `ThreadError` if the system gave no thread. Then `body` is not called.
-    public init(_ body: @escaping @Sendable () -> Void) throws(ThreadError) {
+    /// - Throws: `SystemError` if the system gave no thread. Then `body` is not called.
+    public init(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
         thread = try started(body)
     }
 
@@ -58,11 +46,11 @@ public enum DetachedThread {
     ///
     /// - Returns: 0, or the error number if the system gave no thread. Then `body` is not called.
     public static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
-        do throws(ThreadError) {
+        do throws(SystemError) {
             pthread_detach(try started(body))
             return 0
         } catch {
-            return error.errno
+            return error.code
         }
     }
 }
@@ -70,7 +58,7 @@ public enum DetachedThread {
 /// Far more than the work needs, and far less than the system's default of 8 MiB of address space.
 private let stackBytes = 1 << 20
 
-private func started(_ body: @escaping @Sendable () -> Void) throws(ThreadError) -> pthread_t {
+private func started(_ body: @escaping @Sendable () -> Void) throws(SystemError) -> pthread_t {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
@@ -93,7 +81,7 @@ private func started(_ body: @escaping @Sendable () -> Void) throws(ThreadError)
         }, job.toOpaque())
     guard code == 0 else {
         job.release()
-        throw ThreadError(errno: code)
+        throw SystemError("start a thread", code: code)
     }
     return thread
 }

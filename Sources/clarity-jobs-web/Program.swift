@@ -61,7 +61,7 @@ enum Program {
 
     private static func collector(_ words: [String]) -> MetricsCollector {
         MetricsCollector(
-            jobFile: words[1], state: words[2], environment: environment, clock: SystemClock())
+            jobFile: words[1], state: words[2], environment: Environment.all(), clock: SystemClock())
     }
 
     // MARK: The textfile
@@ -194,18 +194,6 @@ enum Program {
     ) throws(SystemError) -> Listener {
         if let passed { return Listener(passed) }
         return try Listener(wanted)
-    }
-
-    static var environment: [String: String] {
-        var result: [String: String] = [:]
-        var next = environ
-        while let entry = next.pointee {
-            let pair = String(cString: entry).split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if pair.count == 2 { result[String(pair[0])] = String(pair[1]) }
-            next += 1
-        }
-        return result
     }
 }
 

@@ -112,7 +112,7 @@ final class PushReceiver {
         case .refused(let code):
             Answer(
                 status: 500,
-                text: "cannot store the push: \(String(cString: strerror(code)).lowercased())")
+                text: "cannot store the push: \(SystemError(code: code).reason)")
         }
     }
 

@@ -33,8 +33,9 @@ final class PushSpool {
 
     /// The folder by its descriptor, so that no link to it is followed again.
     private var path: String { "/proc/self/fd/\(descriptor)" }
-    private let descriptor: Int32
-    private let lock: AdvisoryLock
+    private let folder: FolderDescriptor
+    private var descriptor: Int32 { folder.descriptor }
+    private let lock: FileLock
     /// The number of the next draft.
     private var next = 0
     /// How many pushes arrive, by the names of their tokens.
@@ -51,75 +52,56 @@ final class PushSpool {
     ///   names the folder may have made links to it.
     /// - Throws: `BackupError`, or `StateDirectoryError` if the folder is no private one.
     init(path: String, beneath: String?) throws {
-        let descriptor = try PushSpool.open(path, beneath: beneath)
-        let own = "/proc/self/fd/\(descriptor)"
-        do {
-            guard let lock = try AdvisoryLock.take(own, LOCK_EX, patience: .zero) else {
-                throw BackupError.unusable(path: path, problem: "another receiver uses it")
-            }
-            for name in try WholeFile.names(in: own) where PushSpool.isDraft(name) {
-                unlinkat(descriptor, name, 0)
-            }
-            (self.descriptor, self.lock) = (descriptor, lock)
-        } catch {
-            close(descriptor)
-            throw error
+        folder = try PushSpool.open(path, beneath: beneath)
+        let own = "/proc/self/fd/\(folder.descriptor)"
+        guard let lock = try FileLock.take(own, LOCK_EX, patience: .zero) else {
+            throw BackupError.unusable(path: path, problem: "another receiver uses it")
+        }
+        self.lock = lock
+        for name in try WholeFile.names(in: own) where PushSpool.isDraft(name) {
+            unlinkat(folder.descriptor, name, 0)
         }
     }
 
     /// Opens the folder, creates what is missing, and gives it mode 0700.
     private static func open(
         _ path: String, beneath: String?
-    ) throws(StateDirectoryError) -> Int32 {
-        func failure(_ problem: String? = nil) -> StateDirectoryError {
-            problem.map { StateDirectoryError(path: path, problem: $0) }
-                ?? StateDirectoryError(path: path, errno: errno)
+    ) throws(StateDirectoryError) -> FolderDescriptor {
+        func failure(_ code: Int32) -> StateDirectoryError {
+            StateDirectoryError(path: path, errno: code)
         }
         let shared = beneath ?? path
-        guard StateDirectory.makeFolders(shared) else { throw failure() }
-        let names = PushSpool.names(path).dropFirst(PushSpool.names(shared).count)
-        // A folder that may be entered need not be readable.
-        var folder = Glibc.open(
-            shared, (names.isEmpty ? O_RDONLY : searchOnly) | O_DIRECTORY | O_CLOEXEC)
+        guard StateDirectory.makeFolders(shared) else { throw failure(errno) }
+        let names = FolderDescriptor.names(path)
+            .dropFirst(FolderDescriptor.names(shared).count)
         var reached = shared
-        guard folder >= 0 else { throw failure() }
-        for (index, name) in names.enumerated() {
-            let above = folder
-            defer { close(above) }
-            reached += "/\(name)"
-            guard mkdirat(above, name, 0o700) == 0 || errno == EEXIST else { throw failure() }
-            var status = stat()
-            if fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                status.st_mode & S_IFMT == S_IFLNK
-            {
-                throw failure(
-                    "`\(reached)` is a symbolic link, and none is followed in an account's folder")
+        var folder: FolderDescriptor
+        do throws(FolderDescriptor.Fault) {
+            folder = try FolderDescriptor(shared, for: names.isEmpty ? .listing : .passing)
+            for (index, name) in names.enumerated() {
+                reached += "/\(name)"
+                folder = try FolderDescriptor(
+                    name, below: folder, for: index == names.count - 1 ? .listing : .passing,
+                    makes: true)
             }
-            let access = index == names.count - 1 ? O_RDONLY : searchOnly
-            folder = openat(above, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            guard folder >= 0 else { throw failure() }
+        } catch .refused(let code) {
+            throw failure(code)
+        } catch {
+            throw StateDirectoryError(
+                path: path,
+                problem:
+                    "`\(reached)` is a symbolic link, and none is followed in an account's folder")
         }
         var status = stat()
-        let isKnown = fstat(folder, &status) == 0
-        guard isKnown, status.st_uid == geteuid() else {
-            defer { close(folder) }
-            throw isKnown ? failure("it belongs to another user") : failure()
+        guard fstat(folder.descriptor, &status) == 0 else { throw failure(errno) }
+        guard status.st_uid == geteuid() else {
+            throw StateDirectoryError(path: path, problem: "it belongs to another user")
         }
-        guard status.st_mode & 0o077 == 0 || fchmod(folder, 0o700) == 0 else {
-            defer { close(folder) }
-            throw failure()
+        guard status.st_mode & 0o077 == 0 || fchmod(folder.descriptor, 0o700) == 0 else {
+            throw failure(errno)
         }
         return folder
     }
-
-    /// O_PATH of open(2), which Glibc's module leaves out; the same on all machines of Swift.
-    private static let searchOnly: Int32 = 0o10_000_000
-
-    private static func names(_ path: String) -> [String] {
-        path.split(separator: "/").filter { $0 != "." }.map(String.init)
-    }
-
-    deinit { close(descriptor) }
 
     private static func isDraft(_ name: String) -> Bool {
         name.hasPrefix(".push-") && name.hasSuffix(".part")

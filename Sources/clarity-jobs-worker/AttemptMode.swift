@@ -22,7 +22,7 @@ enum AttemptMode {
         guard DetachedThread.start({ endWithScheduler() }) == 0,
             let reports = ReportWriter(descriptor: reportNumber)
         else {
-            complain("cannot start: \(String(cString: strerror(errno)))")
+            complain("cannot start: \(SystemError().text)")
             return .internalFault
         }
         let attempt = Task {
@@ -34,7 +34,7 @@ enum AttemptMode {
                 report: { reports.write($0) }, isEnding: { isWarned })
         }
         guard DetachedThread.start({ cancel(attempt, after: order.warning / 2) }) == 0 else {
-            complain("cannot start: \(String(cString: strerror(errno)))")
+            complain("cannot start: \(SystemError().text)")
             return .internalFault
         }
         reports.write(.outcome(await attempt.value))
@@ -61,7 +61,7 @@ enum AttemptMode {
         // Created first: the signal handler must not be the one that creates the flag.
         _ = isWarned
         var ends: [Int32] = [-1, -1]
-        if pipe(&ends) != 0 { complain("cannot be warned: \(String(cString: strerror(errno)))") }
+        if pipe(&ends) != 0 { complain("cannot be warned: \(SystemError().text)") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         wake.readEnd.store(ends[0], ordering: .relaxed)
         wake.writeEnd.store(ends[1], ordering: .relaxed)

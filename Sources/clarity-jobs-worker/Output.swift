@@ -42,25 +42,23 @@ private func fitted(_ text: String, to descriptor: Int32, order: AttemptOrder?) 
 /// - Parameter named: the variable that contains the key, if a job file names one.
 func keyEnvironment(named: String? = nil) -> [String: String] {
     let pointer = "CLARITY_JOBS_KEY_VARIABLE"
-    var environment: [String: String] = [:]
-    let names = [
+    var environment = Environment.values([
         "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer,
         AccountEnvironment.password, AccountEnvironment.wraps, ServerAccount.variable,
-    ]
-    for name in names { environment[name] = variable(name) }
+    ])
     if let named { environment[pointer] = named }
-    if let name = environment[pointer], !name.isEmpty { environment[name] = variable(name) }
+    if let name = environment[pointer], !name.isEmpty {
+        environment[name] = Environment.value(name)
+    }
     return environment
 }
 
 /// Returns the variables for an order: those of the key, and those with the secrets of its targets.
 func environment(for order: AttemptOrder) -> [String: String] {
     var environment = keyEnvironment(named: order.options["key.variable"])
-    for name in order.options.noticeSecretNames { environment[name] = variable(name) }
+    for name in order.options.noticeSecretNames { environment[name] = Environment.value(name) }
     return environment
 }
-
-private func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
 extension ExitStatus {
     /// Returns the status of an outcome, and writes its failure to the error output.

@@ -282,7 +282,7 @@ struct Composition {
             (["clarity-jobs"] + words).map { strdup($0) }
         vector.append(nil)
         execv(path, vector)
-        let problem = String(cString: strerror(errno)).lowercased()
+        let problem = SystemError().reason
         throw CommandFailure(.internalFault, "cannot start `\(path)`: \(problem)")
     }
 

@@ -18,12 +18,12 @@ enum Program {
         // The master key may be in this program's environment, and would be in a memory dump.
         if clinux_forbid_core_dump(getpid()) != 0 {
             Console.fault(
-                "clarity-jobs: cannot forbid core dumps: \(String(cString: strerror(errno)))")
+                "clarity-jobs: cannot forbid core dumps: \(SystemError().text)")
         }
         let serviceManager = ServiceManager.takeFromEnvironment()
         // The job file says where the data is, and which accounts have keys of their own.
         for name in [ServerAccount.variable, AccountEnvironment.wraps] { unsetenv(name) }
-        let environment = readEnvironment()
+        let environment = Environment.all()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {
             let (command, arguments) = try parser.parse(readArguments())
@@ -187,18 +187,5 @@ enum Program {
         var count: Int32 = 0
         let words = clinux_arguments(&count)
         return (1..<max(1, Int(count))).compactMap { words?[$0].map { String(cString: $0) } }
-    }
-
-    private static func readEnvironment() -> [String: String] {
-        var result: [String: String] = [:]
-        var next = environ
-        while let entry = next.pointee {
-            if let equals = strchr(entry, Int32(UInt8(ascii: "="))) {
-                let name = UnsafeRawBufferPointer(start: entry, count: equals - entry)
-                result[String(decoding: name, as: UTF8.self)] = String(cString: equals + 1)
-            }
-            next += 1
-        }
-        return result
     }
 }

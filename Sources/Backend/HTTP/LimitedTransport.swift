@@ -90,7 +90,7 @@ public final class LimitedTransport: HTTPTransport {
     }
 
     /// Takes a connection; `nil` if there may be any number.
-    private func connection(until end: Duration) async throws(TransportError) -> AdvisoryLock? {
+    private func connection(until end: Duration) async throws(TransportError) -> FileLock? {
         guard !connections.isEmpty else { return nil }
         let place = try await wait(until: end) { () throws(TransportError) in try queue.lock() }
         defer { withExtendedLifetime(place) {} }

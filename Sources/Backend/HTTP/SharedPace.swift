@@ -65,19 +65,19 @@ struct LimitFile: Sendable {
     private var path: String { "\(folder)/\(name)" }
 
     /// Locks the file, which is created if it is missing; `nil` while another holds the lock.
-    func lock() throws(TransportError) -> AdvisoryLock? {
-        do throws(AdvisoryLock.Fault) {
-            return try AdvisoryLock.take(path, LOCK_EX, patience: .zero, makesFile: true)
+    func lock() throws(TransportError) -> FileLock? {
+        do throws(SystemError) {
+            return try FileLock.take(path, LOCK_EX, patience: .zero, makesFile: true)
         } catch {
-            guard error.errno == ENOENT, mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-                throw fault(error.errno)
+            guard error.code == ENOENT, mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+                throw fault(error.code)
             }
         }
         // The folder was missing, and exists now.
-        do throws(AdvisoryLock.Fault) {
-            return try AdvisoryLock.take(path, LOCK_EX, patience: .zero, makesFile: true)
+        do throws(SystemError) {
+            return try FileLock.take(path, LOCK_EX, patience: .zero, makesFile: true)
         } catch {
-            throw fault(error.errno)
+            throw fault(error.code)
         }
     }
 
@@ -108,6 +108,6 @@ struct LimitFile: Sendable {
 
     private func fault(_ code: Int32) -> TransportError {
         .limitsUnusable(
-            "cannot keep the backend's limits in `\(folder)`: " + String(cString: strerror(code)))
+            "cannot keep the backend's limits in `\(folder)`: " + SystemError(code: code).text)
     }
 }

@@ -1,4 +1,5 @@
 import CSystemd
+import Platform
 import Glibc
 
 /// A connection to a message bus that never blocks and never makes the bus start a service.
@@ -13,7 +14,7 @@ final class BusConnection {
         fileprivate init(reason: String) { self.reason = reason }
 
         /// Creates a fault from the negative errno that sd-bus returned.
-        fileprivate init(_ result: Int32) { reason = String(cString: strerror(-result)) }
+        fileprivate init(_ result: Int32) { reason = SystemError(code: -result).text }
     }
 
     /// How far `process` got.

@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 import Glibc
 
 /// A child process that answers a check once.

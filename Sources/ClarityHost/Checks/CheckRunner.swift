@@ -176,7 +176,7 @@ public final class CheckRunner: Sendable {
         while let name = names.popFirst() {
             let code = DetachedThread.start { [self] in ask(name) }
             guard code != 0 else { continue }
-            let reason = "cannot start a thread: \(String(cString: strerror(code)))"
+            let reason = "\(SystemError("start a thread", code: code))"
             names += answer(name, declaration(name), .notStarted(reason))
         }
     }
@@ -250,7 +250,7 @@ public final class CheckRunner: Sendable {
             return try CheckProcess(
                 [program] + words.dropFirst(), environment: environment, listens: isURL)
         } catch {
-            throw Refusal(reason: "cannot be started: \(String(cString: strerror(error.code)))")
+            throw Refusal(reason: "cannot be started: \(error.text)")
         }
     }
 

@@ -55,7 +55,7 @@ struct AccountFolder {
             decoding.report(
                 position,
                 "cannot read the folder of accounts \(shown(path)): "
-                    + String(cString: strerror(errno)).lowercased())
+                    + SystemError().reason)
             return []
         }
         guard names.count <= AccountFolder.mostAccounts else {

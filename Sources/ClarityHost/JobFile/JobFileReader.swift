@@ -322,10 +322,8 @@ enum BoundedFile {
     }
 
     private static func trouble(_ code: Int32) -> JobFileFault {
-        let reason = strerror(code).map { String(cString: $0) } ?? "error \(code)"
-        return JobFileFault(
-            line: 0, column: 0,
-            message: "cannot read it: \(reason.prefix(1).lowercased() + reason.dropFirst())")
+        JobFileFault(
+            line: 0, column: 0, message: "cannot read it: \(SystemError(code: code).reason)")
     }
 }
 

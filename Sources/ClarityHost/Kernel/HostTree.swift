@@ -104,7 +104,7 @@ struct HostTree: Sendable {
         switch fault {
         case .refused(let code):
             Fault(
-                path: path, reason: String(cString: strerror(code)),
+                path: path, reason: SystemError(code: code).text,
                 isAbsent: code == ENOENT || code == ENOTDIR)
         case .tooLarge: Fault(path: path, reason: "more than \(HostTree.largestFile) bytes")
         }

@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 import Glibc
 
 /// Whether changes of a subject are announced to this process.
@@ -57,7 +58,7 @@ enum KernelEvents {
         func opened(
             _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
         ) -> (state: ChangeSubscription, feed: Feed?) {
-            let fault = descriptor < 0 ? String(cString: strerror(errno)) : nil
+            let fault = descriptor < 0 ? SystemError().text : nil
             return (
                 ChangeSubscription(subject: subject, fault: fault),
                 descriptor < 0 ? nil : Feed(descriptor: descriptor, kind: kind)

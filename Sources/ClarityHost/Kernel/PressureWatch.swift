@@ -1,5 +1,6 @@
 import ClarityScheduler
 import CLinux
+import Platform
 import Glibc
 import Synchronization
 
@@ -101,14 +102,14 @@ enum PressureTrigger {
         let path = "\(folder)/\(resource)"
         let file = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else {
-            throw HostTree.Fault(path: path, reason: String(cString: strerror(errno)))
+            throw HostTree.Fault(path: path, reason: SystemError().text)
         }
         let text = trigger(percent)
         // The kernel expects the text with its terminating zero byte.
         if text.withCString({ write(file, $0, text.utf8.count + 1) }) >= 0 { return file }
         let code = errno
         close(file)
-        throw HostTree.Fault(path: path, reason: String(cString: strerror(code)))
+        throw HostTree.Fault(path: path, reason: SystemError(code: code).text)
     }
 
     /// Returns the text that sets a trigger: `some 200000 2000000` for 10.

@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 import Glibc
 
 /// A source of a machine's links and routes.
@@ -48,7 +49,7 @@ extension NetlinkMessage.Fault {
     /// The fault as text for the user.
     var text: String {
         switch self {
-        case .refused(let code): String(cString: strerror(code))
+        case .refused(let code): SystemError(code: code).text
         case .interrupted: "links and routes changed while they were read"
         case .cutShort: "an answer without its end"
         case .malformed(let what): "not an answer of the kernel: \(what)"
@@ -112,6 +113,6 @@ private enum RouteQuestion {
     }
 
     private static func systemFault(_ code: Int32) -> RouteSource.Fault {
-        RouteSource.Fault(reason: String(cString: strerror(code)))
+        RouteSource.Fault(reason: SystemError(code: code).text)
     }
 }

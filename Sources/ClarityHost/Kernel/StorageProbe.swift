@@ -64,7 +64,7 @@ final class StorageProbe: Sendable {
         }
         guard code == 0 else {
             states.withLock { $0[path]?.isAsked = false }
-            return .sampledUnknown("\(path): \(String(cString: strerror(code)))")
+            return .sampledUnknown("\(path): \(SystemError(code: code).text)")
         }
         guard end.isOpen(within: Int32(clamping: StorageProbe.patience.milliseconds)) else {
             return late(path)
@@ -119,7 +119,7 @@ extension StorageProbe {
                 return .sampledUnknown("\(point) is not mounted")
             }
             guard let real = realpath(path, nil) else {
-                return .sampledUnknown("\(path): \(String(cString: strerror(errno)))")
+                return .sampledUnknown("\(path): \(SystemError().text)")
             }
             defer { Glibc.free(real) }
             if let point = try points?.missing(above: String(cString: real)) {
@@ -140,7 +140,7 @@ extension StorageProbe {
         do throws(HostTree.Fault) {
             var points = try mountPoints(HostTree(root: "/"))
             guard try points?.missing(above: path) == nil else { return nil }
-            if file < 0 { return .sampledUnknown("\(path): \(String(cString: strerror(ENOENT)))") }
+            if file < 0 { return .sampledUnknown("\(path): \(SystemError(code: ENOENT).text)") }
             // Where links lead elsewhere, another mount point counts; `named` follows them.
             guard HostTree(root: "/").target(ofLink: "/proc/self/fd/\(file)") == path else {
                 return nil
@@ -176,7 +176,7 @@ extension StorageProbe {
             let code = errno
             return .failure(
                 HostTree.Fault(
-                    path: path, reason: String(cString: strerror(code)), isAbsent: code == ENOENT))
+                    path: path, reason: SystemError(code: code).text, isAbsent: code == ENOENT))
         }
         // Not `f_bfree`, which includes the blocks reserved for root.
         let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(

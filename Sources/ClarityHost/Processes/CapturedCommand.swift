@@ -1,5 +1,6 @@
 import CLinux
 import ClarityScheduler
+import Platform
 import Glibc
 
 /// Runs a short program of this package for its output.
@@ -41,7 +42,7 @@ public enum CapturedCommand {
         do throws(SystemError) {
             process = try RunningCommand.start(words, environment)
         } catch {
-            throw .refused(error.text)
+            throw .refused("\(error)")
         }
         return try process.finish(before: end, atMost: most, errors: mostErrors)
     }
@@ -101,7 +102,7 @@ private struct RunningCommand: ~Copyable {
             }
             let count = poll(&polls, nfds_t(polls.count), Int32(clamping: left.milliseconds + 1))
             if count < 0, errno != EINTR {
-                fault = .refused(SystemError("wait for a process").text)
+                fault = .refused("\(SystemError("wait for a process"))")
             }
             guard count > 0 else { continue }
             for ready in polls where ready.revents != 0 {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import Platform
 import Glibc
 
 /// Starts commands under `clarity-jobs-keeper`, which ends them when this process is gone.

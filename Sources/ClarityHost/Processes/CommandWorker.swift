@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import Platform
 import Glibc
 
 /// Runs each attempt of the kind `command` as the program that the job names.
@@ -100,10 +101,9 @@ extension SystemError {
     fileprivate var commandResult: AttemptEnd.Result {
         switch code {
         case ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, EISDIR, ELOOP, E2BIG, EINVAL:
-            let reason = String(cString: strerror(code)).lowercased()
             return .reported(
                 .failure(Failure(.configuration, "the program cannot be run: \(reason)")))
-        default: return .broke(.notStarted(text))
+        default: return .broke(.notStarted(description))
         }
     }
 }

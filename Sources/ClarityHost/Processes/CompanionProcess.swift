@@ -1,5 +1,6 @@
 import CLinux
 import ClarityScheduler
+import Platform
 import Glibc
 
 /// A short process of this package that does what a scheduler must not do itself.
@@ -34,7 +35,7 @@ public enum CompanionProcess {
             group.killAll()
             return "killed after \(limit.text)"
         } catch {
-            return error.text
+            return "\(error)"
         }
     }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import ClarityScheduler
+import Platform
 import Glibc
 
 /// A file descriptor with one owner, which closes it.
@@ -74,25 +75,4 @@ struct Pipe: ~Copyable {
         self.readEnd = readEnd
         self.writeEnd = writeEnd
     }
-}
-
-/// A system call that failed.
-struct SystemError: Error, Hashable, Sendable {
-    /// The action that failed, to follow "cannot".
-    var action: String
-    /// The error number, as in `errno`.
-    var code: Int32
-
-    /// Creates an error with the current `errno`.
-    init(_ action: String) {
-        self.init(action, code: errno)
-    }
-
-    init(_ action: String, code: Int32) {
-        self.action = action
-        self.code = code
-    }
-
-    /// `cannot start /usr/bin/worker: No such file or directory`
-    var text: String { "cannot \(action): \(String(cString: strerror(code)))" }
 }

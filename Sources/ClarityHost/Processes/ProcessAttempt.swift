@@ -1,5 +1,6 @@
 import CLinux
 import ClarityScheduler
+import Platform
 import Glibc
 
 /// One attempt in a child process, watched by the thread that calls `run`.

@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 import Glibc
 
 /// The setup of a child process before it runs its program.

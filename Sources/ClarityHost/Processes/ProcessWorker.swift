@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import Platform
 import Glibc
 import Synchronization
 
@@ -68,7 +69,7 @@ public struct ProcessWorker: Worker {
                 try start(order, settings, reads: reads, report: writes)
             }
         } catch {
-            return AttemptEnd(.broke(.notStarted(error.text)))
+            return AttemptEnd(.broke(.notStarted("\(error)")))
         }
     }
 

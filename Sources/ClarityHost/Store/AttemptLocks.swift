@@ -34,24 +34,22 @@ public struct AttemptLocks: Sendable {
         let path = path(owner, order.run, order.attempt)
         let file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
-        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
+        do throws(SystemError) {
+            guard try FileLock.lock(file, LOCK_EX) else { throw SystemError(code: EWOULDBLOCK) }
+            return file
+        } catch {
             close(file)
-            throw StateDirectoryError(path: path, errno: code)
+            throw StateDirectoryError(path: path, errno: error.code)
         }
-        return file
     }
 
     /// Returns the state of a lease whose scheduler is gone.
     func state(of attempt: HeldAttempt) -> Lease.State {
-        let file = open(
-            path(attempt.localOwner, attempt.run, attempt.number),
-            O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
-        guard file >= 0 else { return .lapsed }
-        defer { close(file) }
-        guard flock(file, LOCK_SH | LOCK_NB) == 0 else { return .held }
+        guard let file = AttemptLocks.file(path(attempt.localOwner, attempt.run, attempt.number))
+        else { return .lapsed }
+        guard file.isFree() else { return .held }
         var bytes = [UInt8](repeating: 0, count: 32)
-        let count = pread(file, &bytes, bytes.count, 0)
+        let count = pread(file.descriptor, &bytes, bytes.count, 0)
         return count > 0 && bytes[..<count].elementsEqual("exit 0\n".utf8) ? .succeeded : .lapsed
     }
 
@@ -72,21 +70,23 @@ public struct AttemptLocks: Sendable {
     ///
     /// - Parameter isAlive: whether a scheduler lives.
     func settle(patience: Duration, isAlive: (_ owner: String) -> Bool) {
-        var looksLeft = patience.milliseconds / 10
+        let deadline = ContinuousClock.now + patience
         for name in names {
             let owner = String(name.prefix { $0 != "." })
             guard !isAlive(owner) else { continue }
             let path = "\(folder)/\(name)"
-            let file = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
-            guard file >= 0 else { continue }
-            defer { close(file) }
-            var isFree = flock(file, LOCK_SH | LOCK_NB) == 0
-            while !isFree, looksLeft > 0 {
-                looksLeft -= 1
-                usleep(10_000)
-                isFree = flock(file, LOCK_SH | LOCK_NB) == 0
-            }
+            guard let file = AttemptLocks.file(path) else { continue }
+            let isFree = file.isFree(within: deadline - .now)
             if isFree, secondsSinceWritten(path) ?? 0 > 86_400 { unlink(path) }
+        }
+    }
+
+    /// Opens the file of a lock; `nil` if there is none.
+    private static func file(_ path: String) -> FileLock? {
+        do throws(SystemError) {
+            return try FileLock(opening: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        } catch {
+            return nil
         }
     }
 

@@ -64,10 +64,13 @@ struct Leases {
 
     /// Whether the scheduler that is named `owner` holds its lock.
     private func isAlive(_ owner: String) -> Bool {
-        let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return flock(descriptor, LOCK_SH | LOCK_NB) != 0
+        do throws(SystemError) {
+            return try !FileLock(
+                opening: "\(folder)/\(owner)", O_RDONLY | O_NONBLOCK | O_NOFOLLOW
+            ).isFree()
+        } catch {
+            return false
+        }
     }
 
     /// Whether a process is gone, or has ended and only waits to be reaped.
@@ -108,8 +111,8 @@ public final class LeaseLock {
     /// The path of the locked file. Other processes write to the file after a change that its owner
     /// should look at.
     public let path: String
-    private let descriptor: Int32
-    private var isReleased = false
+    /// `nil` once released.
+    private var lock: FileLock?
 
     /// Creates and locks the file of a new owner.
     ///
@@ -120,31 +123,32 @@ public final class LeaseLock {
         // Lock the file before it gets its name, so that nobody sees it unlocked while this process
         // lives.
         let draft = "\(folder)/.\(owner)"
-        descriptor = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0,
-            rename(draft, path) == 0
-        else { throw StateDirectoryError(path: path, errno: errno) }
+        do throws(SystemError) {
+            let lock = try FileLock(opening: draft, O_RDWR | O_CREAT | O_EXCL)
+            guard try lock.take(LOCK_EX) else { throw SystemError(code: EWOULDBLOCK) }
+            guard rename(draft, path) == 0 else { throw SystemError() }
+            self.lock = lock
+        } catch {
+            throw StateDirectoryError(path: path, errno: error.code)
+        }
     }
 
     deinit { release() }
 
     /// Gives up all leases that are held under this name.
     func release() {
-        guard !isReleased else { return }
-        isReleased = true
+        guard lock != nil else { return }
         unlink(path)
-        // A child that another thread has just forked has the descriptor until it begins its program.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+        lock = nil
     }
 
     /// Writes into the file that its owner is a loop, for people who ask what starts their jobs.
     ///
     /// The first byte is left to `ChangeSignals`. A failure changes nothing else.
     public func announceLoop(since start: Instant) {
-        guard !isReleased else { return }
+        guard let lock else { return }
         let line = Array("\n\(LeaseLock.mark)\(start)\n".utf8)
-        pwrite(descriptor, line, line.count, 0)
+        pwrite(lock.descriptor, line, line.count, 0)
     }
 
     /// Returns when the loop started that owns the file at `path`; `nil` if its owner is none.

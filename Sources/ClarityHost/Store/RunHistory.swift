@@ -13,7 +13,7 @@ public struct RunHistory: ~Copyable {
     /// the end of a reason.
     public var hidesOutput = false
     /// Prevents a restore of the state directory while the history is open.
-    private let share: AdvisoryLock?
+    private let share: FileLock?
 
     /// Opens the history of a state directory for reading; a history that does not exist yet is
     /// empty.

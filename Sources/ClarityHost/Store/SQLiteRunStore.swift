@@ -12,7 +12,7 @@ public final class SQLiteRunStore: RunStore {
     private var shared: SharedLedger
     private let signals: ChangeSignals
     /// Prevents a restore of the state directory while the store is open.
-    private var share: AdvisoryLock?
+    private var share: FileLock?
     /// The lock that proves this process's leases.
     public let leaseLock: LeaseLock
     /// The locks of the attempts that this process starts.

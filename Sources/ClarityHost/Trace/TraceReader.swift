@@ -133,7 +133,7 @@ public struct TraceReader: Sendable {
                 throw TraceFault(
                     path: path, problem: "more than \(TraceReader.largestFileBytes) bytes")
             }
-            let problem = String(cString: strerror(code)).lowercased()
+            let problem = SystemError(code: code).reason
             throw TraceFault(
                 path: path, problem: "cannot read it: \(problem)", isUnreadable: true)
         }

@@ -60,16 +60,17 @@ public struct FileWatch: Sendable {
             var whole: Set<Int32> = []
         }
 
-        let descriptor: Int32
+        private let inotify: Inotify
+        var descriptor: Int32 { inotify.descriptor }
         private let names: Mutex<Names>
         /// The events of files that leave a folder, if they count.
-        private let removals: UInt32
+        private let removals: Int32
 
         init?(_ paths: [String], folders: [String] = [], countsRemovals: Bool = false) {
-            removals = countsRemovals ? UInt32(IN_DELETE | IN_MOVED_FROM) : 0
-            descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+            removals = countsRemovals ? IN_DELETE | IN_MOVED_FROM : 0
+            guard let inotify = Inotify() else { return nil }
+            self.inotify = inotify
             names = Mutex(Names())
-            guard descriptor >= 0 else { return nil }
             names.withLock { names in
                 for path in paths + folders {
                     guard let (watch, name) = watchFolder(of: path) else { continue }
@@ -95,24 +96,21 @@ public struct FileWatch: Sendable {
             let folder = slash == path.startIndex ? "/" : String(path[..<slash])
             // `IN_MASK_ADD` keeps the events for which this folder is already watched, as a folder
             // of its own.
-            let watch = inotify_add_watch(
-                descriptor, folder,
-                UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE) | UInt32(IN_MASK_ADD))
+            let watch = inotify.watch(
+                folder, IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MASK_ADD)
             return watch < 0 ? nil : (watch, String(path[path.index(after: slash)...]))
         }
 
         /// Watches the file that is at a path now, instead of the one that was there.
         private func watchInode(at path: String, _ names: inout Names) {
-            let watch = inotify_add_watch(
-                descriptor, path, UInt32(IN_CLOSE_WRITE) | UInt32(IN_MASK_ADD))
+            let watch = inotify.watch(path, IN_CLOSE_WRITE | IN_MASK_ADD)
             let former = names.inodes.updateValue(watch, forKey: path)
             if let former, former >= 0, former != watch { inotify_rm_watch(descriptor, former) }
         }
 
         private func watchContents(of path: String, _ names: inout Names) {
-            let watch = inotify_add_watch(
-                descriptor, path,
-                UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR) | removals | UInt32(IN_MASK_ADD))
+            let watch = inotify.watch(
+                path, IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR | removals | IN_MASK_ADD)
             if watch >= 0 { names.whole.insert(watch) }
         }
 
@@ -123,42 +121,22 @@ public struct FileWatch: Sendable {
 
         /// Reads the pending events, and returns whether any of them counts.
         func takeEvents() -> Bool {
-            var isWatched = false
-            var buffer = [UInt8](repeating: 0, count: 16 << 10)
-            while true {
-                let count = read(descriptor, &buffer, buffer.count)
-                guard count > 0 else { return isWatched }
-                var offset = 0
-                while offset + MemoryLayout<inotify_event>.size <= count {
-                    let (watch, mask, length) = buffer.withUnsafeBytes { bytes in
-                        let event = bytes.loadUnaligned(
-                            fromByteOffset: offset, as: inotify_event.self)
-                        return (event.wd, event.mask, Int(event.len))
-                    }
-                    let start = offset + MemoryLayout<inotify_event>.size
-                    let name = buffer[start..<min(start + length, count)].prefix { $0 != 0 }
-                    if names.withLock({
-                        counts(watch, mask, String(decoding: name, as: UTF8.self), &$0)
-                    }) {
-                        isWatched = true
-                    }
-                    offset = start + length
-                }
+            names.withLock { names in
+                // Each is looked at, because some begin a watch.
+                inotify.events().reduce(false) { counts($1, &names) || $0 }
             }
         }
 
-        private func counts(
-            _ watch: Int32, _ mask: UInt32, _ name: String, _ names: inout Names
-        ) -> Bool {
+        private func counts(_ event: Inotify.Event, _ names: inout Names) -> Bool {
+            let (watch, name) = (event.watch, event.name)
             // The kernel dropped events, and any of them may have been about a watched name.
-            if mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
+            if event.isAny(IN_Q_OVERFLOW) { return true }
             // The folder is gone, and its watch number may be reused for another one.
-            if mask & UInt32(IN_IGNORED) != 0 {
+            if event.isAny(IN_IGNORED) {
                 names.whole.remove(watch)
                 return false
             }
-            let isFolder = mask & UInt32(IN_ISDIR) != 0
-            if isFolder {
+            if event.isAny(IN_ISDIR) {
                 guard let path = names.folders[watch]?[name] else { return false }
                 // Files that arrived before this folder was watched count as one change.
                 watchContents(of: path, &names)
@@ -166,11 +144,11 @@ public struct FileWatch: Sendable {
             }
             if names.inodes.values.contains(watch) { return true }
             let path = names.files[watch]?[name]
-            if let path, names.inodes[path] != nil, mask & UInt32(IN_CREATE | IN_MOVED_TO) != 0 {
+            if let path, names.inodes[path] != nil, event.isAny(IN_CREATE, IN_MOVED_TO) {
                 watchInode(at: path, &names)
             }
             // A file that was only created is not written yet; a link is complete.
-            guard mask & (UInt32(IN_CLOSE_WRITE | IN_MOVED_TO) | removals) != 0 else {
+            guard event.isAny(IN_CLOSE_WRITE, IN_MOVED_TO, removals) else {
                 return path.map(Watch.isLink) ?? false
             }
             if path != nil { return true }

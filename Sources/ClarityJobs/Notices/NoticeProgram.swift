@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 @preconcurrency import Glibc
 
 /// The program of a target of notices, or the one that takes mails.
@@ -23,7 +24,7 @@ struct NoticeProgram {
             case .exited(let status): "ended with \(status)"
             case .killed(let signal): "was killed by signal \(signal)"
             case .notStarted(let code):
-                "cannot be started: \(String(cString: strerror(code)).lowercased())"
+                "cannot be started: \(SystemError(code: code).reason)"
             }
         }
     }

@@ -1,5 +1,6 @@
 import CSodium
 import ClarityScheduler
+import Platform
 import Glibc
 
 /// The key from which all others are derived; its 32 bytes never reach an error, log or output.
@@ -139,7 +140,7 @@ extension MasterKeyError: CustomStringConvertible {
             "the master key `\(path)` is open to others (mode 0\(String(mode, radix: 8))); "
                 + "make it 0600"
         case .file(let path, let code):
-            "cannot read or make the master key `\(path)`: \(errnoText(code))"
+            "cannot read or make the master key `\(path)`: \(SystemError(code: code).reason)"
         case .notOurs(let path, let problem): "cannot use the master key `\(path)`: \(problem)"
         case .wrapped(let place):
             "cannot open the account's key in `\(place)`: another master key wrapped it, or it is "
@@ -150,9 +151,3 @@ extension MasterKeyError: CustomStringConvertible {
         }
     }
 }
-
-/// Returns the system's text for an error number.
-func errnoText(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
-
-/// Returns whether an error number means that the disk is full or fails.
-func isDisk(_ code: Int32) -> Bool { [ENOSPC, EDQUOT, EIO].contains(code) }

@@ -221,11 +221,11 @@ public struct PageAccess: Sendable {
     ) throws(BackupError) -> Result {
         let path = "\(state)/pages/lock"
         try DurableFile.makeFolder(of: path)
-        let lock: AdvisoryLock?
-        do throws(AdvisoryLock.Fault) {
-            lock = try AdvisoryLock.take(path, LOCK_EX, patience: .seconds(5), makesFile: true)
+        let lock: FileLock?
+        do throws(SystemError) {
+            lock = try FileLock.take(path, LOCK_EX, patience: .seconds(5), makesFile: true)
         } catch {
-            throw .file(path: path, errno: error.errno)
+            throw .file(path: path, errno: error.code)
         }
         guard let lock else {
             throw .unusable(path: path, problem: "another process is changing the ways in")

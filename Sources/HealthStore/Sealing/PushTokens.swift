@@ -111,12 +111,12 @@ public struct PushTokens: Sendable {
     /// Replaces the file if `body` returns true, while no other process does.
     private func change(_ body: (inout [Entry]) -> Bool) throws(BackupError) -> Bool {
         try DurableFile.makeFolder(of: path)
-        let lock: AdvisoryLock?
-        do throws(AdvisoryLock.Fault) {
-            lock = try AdvisoryLock.take(
+        let lock: FileLock?
+        do throws(SystemError) {
+            lock = try FileLock.take(
                 "\(path).lock", LOCK_EX, patience: .seconds(5), makesFile: true)
         } catch {
-            throw .file(path: "\(path).lock", errno: error.errno)
+            throw .file(path: "\(path).lock", errno: error.code)
         }
         guard let lock else {
             throw .unusable(path: path, problem: "another process is changing it")

@@ -1,3 +1,4 @@
+import Platform
 @preconcurrency import Glibc
 
 /// The password for logins without a person: a credential from the service manager,
@@ -91,7 +92,7 @@ extension SessionPasswordError: CustomStringConvertible {
         case .content(let path):
             "the password `\(path)` is not one line of 1 to \(SessionPassword.longest) bytes"
         case .file(let path, let code):
-            "cannot read the password `\(path)`: \(errnoText(code))"
+            "cannot read the password `\(path)`: \(SystemError(code: code).reason)"
         }
     }
 }

@@ -49,20 +49,15 @@ struct DatabaseCopy {
         let folder = String(
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         // Held until the copy is removed; the kernel releases it when this process ends.
-        let lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         var status = stat()
-        guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0, fstat(lock, &status) == 0,
+        guard let lock = DatabaseCopy.lock(folder), fstat(lock.descriptor, &status) == 0,
             status.st_nlink > 0
         else {
-            if lock >= 0 { close(lock) }
             // Another process took the folder for a leftover; the next try makes another one.
             return false
         }
         let draft = "\(folder)/health.db"
-        defer {
-            DatabaseCopy.remove(folder)
-            close(lock)
-        }
+        defer { withExtendedLifetime(lock) { DatabaseCopy.remove(folder) } }
         // The file is copied first: a checkpoint in between changes its stamp.
         for suffix in ["", "-wal"] { try copyFile(path + suffix, to: draft + suffix) }
         guard stamps()[0] != nil else { return false }
@@ -80,14 +75,21 @@ struct DatabaseCopy {
         do { names = try WholeFile.names(in: drafts) } catch { return }
         for name in names where name.hasPrefix(DatabaseCopy.prefix) {
             let folder = "\(drafts)/\(name)"
-            let lock = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            guard lock >= 0 else { continue }
-            defer { close(lock) }
             var status = stat()
-            guard fstat(lock, &status) == 0, status.st_uid == geteuid(),
-                flock(lock, LOCK_EX | LOCK_NB) == 0
+            guard let lock = DatabaseCopy.lock(folder), fstat(lock.descriptor, &status) == 0,
+                status.st_uid == geteuid()
             else { continue }
-            DatabaseCopy.remove(folder)
+            withExtendedLifetime(lock) { DatabaseCopy.remove(folder) }
+        }
+    }
+
+    /// Locks a folder of copies, unless it is a link; `nil` if another process has it.
+    private static func lock(_ folder: String) -> FileLock? {
+        do throws(SystemError) {
+            let lock = try FileLock(opening: folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+            return try lock.take(LOCK_EX) ? lock : nil
+        } catch {
+            return nil
         }
     }
 
@@ -132,6 +134,6 @@ struct DatabaseCopy {
 
     private func ioError(_ name: String) -> DatabaseError {
         // SQLITE_IOERR, the code that SQLite itself would use.
-        DatabaseError(code: 10, message: "cannot copy `\(name)`: \(errnoText(errno))")
+        DatabaseError(code: 10, message: "cannot copy `\(name)`: \(SystemError().reason)")
     }
 }

@@ -85,9 +85,9 @@ struct HealthFilePlace: HealthPlace {
 
     func lockSession() throws -> AnyObject? {
         do {
-            return try AdvisoryLock.take(folder, LOCK_EX, patience: .zero)
+            return try FileLock.take(folder, LOCK_EX, patience: .zero)
         } catch {
-            throw StateDirectoryError(path: folder, errno: error.errno)
+            throw StateDirectoryError(path: folder, errno: error.code)
         }
     }
     var marksLogins: Bool { true }

@@ -45,7 +45,7 @@ public enum HealthStoreError: Error, Sendable {
     public var failure: Failure {
         let category: Failure.Category =
             switch self {
-            case .key(.file(_, let code)): isDisk(code) ? .disk : .configuration
+            case .key(.file(_, let code)): SystemError(code: code).isDisk ? .disk : .configuration
             case .server, .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
                 .rotationUnfinished:
                 .configuration

@@ -12,14 +12,18 @@ final class StoreLock: Sendable {
     /// How long to wait for another process.
     static let patience = Duration.seconds(2)
 
-    private let descriptor: Int32
+    private let file: FileLock
+    private var descriptor: Int32 { file.descriptor }
     private let path: String
 
-    private init(_ descriptor: Int32, _ path: String) {
-        (self.descriptor, self.path) = (descriptor, path)
-    }
+    private init(_ file: FileLock, _ path: String) { (self.file, self.path) = (file, path) }
 
-    deinit { close(descriptor) }
+    deinit {
+        // As `FileLock` does: a child that has not begun its program must not keep the bytes.
+        var range = StoreLock.range(0)
+        (range.l_type, range.l_len) = (Int16(F_UNLCK), 0)
+        _ = fcntl(descriptor, StoreLock.setLock, &range)
+    }
 
     /// The note of the audit log's end (`AuditMark`), which the file holds; empty if there is none.
     var note: [UInt8] {
@@ -64,13 +68,13 @@ final class StoreLock: Sendable {
     private static func open(
         _ file: HealthFile, makesFile: Bool
     ) throws(HealthStoreError) -> StoreLock? {
-        let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (makesFile ? O_CREAT : 0)
-        let descriptor = Glibc.open(file.lockPath, flags, 0o600)
-        guard descriptor >= 0 else {
-            if errno == ENOENT, !makesFile { return nil }
-            throw .directory(StateDirectoryError(path: file.directory, errno: errno))
+        do throws(SystemError) {
+            let flags = O_RDWR | O_NOFOLLOW | (makesFile ? O_CREAT : 0)
+            return StoreLock(try FileLock(opening: file.lockPath, flags), file.lockPath)
+        } catch {
+            if error.code == ENOENT, !makesFile { return nil }
+            throw .directory(StateDirectoryError(path: file.directory, errno: error.code))
         }
-        return StoreLock(descriptor, file.lockPath)
     }
 
     /// Locks one byte of the file until the last reference to this lock ends.
@@ -121,19 +125,13 @@ final class StoreLock: Sendable {
             l_pid: 0)
     }
 
-    /// Polls until it gets the lock or `patience` is over, because flock(2) has no timeout.
     private func take(
-        _ kind: Int32, of file: HealthFile, _ patience: Duration
+        _ kind: Int32, of health: HealthFile, _ patience: Duration
     ) throws(HealthStoreError) -> Bool {
-        let deadline = ContinuousClock.now + patience
-        while flock(descriptor, kind | LOCK_NB) != 0 {
-            if errno == EINTR { continue }
-            guard errno == EWOULDBLOCK else {
-                throw .directory(StateDirectoryError(path: file.directory, errno: errno))
-            }
-            guard ContinuousClock.now < deadline else { return false }
-            usleep(20_000)
+        do throws(SystemError) {
+            return try file.take(kind, patience: patience)
+        } catch {
+            throw .directory(StateDirectoryError(path: health.directory, errno: error.code))
         }
-        return true
     }
 }

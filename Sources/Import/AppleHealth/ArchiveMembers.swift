@@ -1,4 +1,5 @@
 import CArchive
+import Platform
 import Glibc
 
 /// A zip archive, and the blocks of its current member.
@@ -101,7 +102,7 @@ final class ArchiveMembers {
         guard [EIO, ENXIO, ESTALE, ETIMEDOUT].contains(code) else {
             return ByteSourceBreak(reason: reason)
         }
-        return ByteSourceBreak(reason: String(cString: strerror(code)).lowercased(), isOfDisk: true)
+        return ByteSourceBreak(reason: SystemError(code: code).reason, isOfDisk: true)
     }
 
     private var reason: String {

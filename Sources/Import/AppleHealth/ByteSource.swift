@@ -1,3 +1,4 @@
+import Platform
 @preconcurrency import Glibc
 
 /// The source of an export's text.
@@ -62,7 +63,7 @@ final class FileSource: ByteSource {
         let count = file.read(into: buffer)
         guard count >= 0 else {
             throw ByteSourceBreak(
-                reason: String(cString: strerror(errno)).lowercased(), isOfDisk: true)
+                reason: SystemError().reason, isOfDisk: true)
         }
         return count
     }

@@ -71,7 +71,7 @@ enum ExportSource {
         func count(_ name: String) { Attachments.count(Array(name.utf8), in: &counts) }
         for name in names where name != export {
             do throws(SourceError) {
-                try entries(try OpenFolder(name, below: folder, O_RDONLY)).forEach(count)
+                try entries(try OpenFolder(name, below: folder)).forEach(count)
             } catch {
                 count(name)
             }

@@ -93,7 +93,7 @@ final class ReadAheadSource: ByteSource {
         let (empty, filled) = (empty, filled)
         // Safe: from here on, only the thread uses the source, unless there is no thread.
         nonisolated(unsafe) let source = source
-        do throws(ThreadError) {
+        do throws(SystemError) {
             thread = try JoinedThread {
                 while var block = empty.take() {
                     do throws(ByteSourceBreak) {

@@ -35,7 +35,7 @@ struct RouteFiles {
             let folder: OpenFolder
             let names: [String]
             do throws(SourceError) {
-                folder = try OpenFolder(folderName, below: root, O_RDONLY)
+                folder = try OpenFolder(folderName, below: root)
                 names = try ExportSource.entries(folder)
             } catch {
                 continue  // A file, or a folder that the reading has counted as one.

@@ -1,3 +1,4 @@
+import Platform
 @preconcurrency import Glibc
 
 /// An open file or folder.
@@ -96,7 +97,7 @@ extension SourceError {
         case ENOENT, ENOTDIR: self = .missing(path: path)
         case EACCES, EPERM: self = .noPermission(path: path)
         default:
-            self = .unreadable(path: path, reason: String(cString: strerror(code)).lowercased())
+            self = .unreadable(path: path, reason: SystemError(code: code).reason)
         }
     }
 }

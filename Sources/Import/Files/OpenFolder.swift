@@ -1,3 +1,4 @@
+import Platform
 @preconcurrency import Glibc
 
 /// An open folder; its files stay reachable if something else takes its place.
@@ -5,12 +6,9 @@ final class OpenFolder {
     /// The most names that are listed; the others wait for the next time.
     static let mostNames = 100_000
 
-    /// O_PATH of open(2), which Glibc's module leaves out: a folder that may be entered need not be
-    /// readable. The number is that of all machines that Swift runs on.
-    static let passing: Int32 = 0o10_000_000
-
     let place: SourcePlace
-    let descriptor: Int32
+    private let folder: FolderDescriptor
+    var descriptor: Int32 { folder.descriptor }
 
     var path: String { place.path }
 
@@ -19,61 +17,47 @@ final class OpenFolder {
     /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `symbolicLink`, `unreadable`.
     convenience init(_ place: SourcePlace) throws(SourceError) {
         if let (folder, name) = try place.parent() {
-            try self.init(name, below: folder, O_RDONLY)
+            try self.init(name, below: folder, for: .listing)
         } else {
-            let descriptor = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            try self.init(descriptor: descriptor, place: place)
+            try self.init(place) { () throws(FolderDescriptor.Fault) in
+                try FolderDescriptor(place.path, for: .listing)
+            }
         }
     }
 
     /// Opens a folder whose whole path may be followed, for reaching what is below it.
     convenience init(passing place: SourcePlace) throws(SourceError) {
-        let descriptor = open(place.path, OpenFolder.passing | O_DIRECTORY | O_CLOEXEC)
-        try self.init(descriptor: descriptor, place: place)
+        try self.init(place) { () throws(FolderDescriptor.Fault) in
+            try FolderDescriptor(place.path, for: .passing)
+        }
     }
 
     /// Opens the folder `name` of a folder, unless it is a symbolic link.
+    ///
+    /// - Parameter makes: whether to create it if it is missing, accessible to its owner alone.
     convenience init(
-        _ name: String, below folder: OpenFolder, _ access: Int32
+        _ name: String, below above: OpenFolder, for access: FolderDescriptor.Access = .listing,
+        makes: Bool = false
     ) throws(SourceError) {
-        let place = folder.place.inside(name)
-        let flags = access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-        let descriptor = openat(folder.descriptor, name, flags)
-        if descriptor < 0, errno == ENOTDIR || errno == ELOOP {
-            var status = stat()
-            let isKnown = fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            guard isKnown, status.st_mode & S_IFMT == S_IFLNK else {
-                throw .notAFolder(path: place.path)
-            }
-            throw .symbolicLink(path: place.path)
+        try self.init(above.place.inside(name)) { () throws(FolderDescriptor.Fault) in
+            try FolderDescriptor(name, below: above.folder, for: access, makes: makes)
         }
-        try self.init(descriptor: descriptor, place: place)
     }
 
-    /// Opens the folder `name` of a folder, unless it is a symbolic link. With `makes`, creates it
-    /// if it is missing, accessible to its owner alone.
-    convenience init(_ name: String, in folder: OpenFolder, makes: Bool) throws(SourceError) {
-        let path = "\(folder.path)/\(name)"
-        if makes, mkdirat(folder.descriptor, name, 0o700) != 0, errno != EEXIST {
-            throw SourceError(opening: path, errno)
-        }
-        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-        try self.init(
-            descriptor: openat(folder.descriptor, name, flags), place: folder.place.inside(name))
-    }
-
-    private init(descriptor: Int32, place: SourcePlace) throws(SourceError) {
-        guard descriptor >= 0 else {
-            switch errno {
-            case ENOTDIR, ELOOP: throw .notAFolder(path: place.path)
-            case let code: throw SourceError(opening: place.path, code)
+    private init(
+        _ place: SourcePlace, _ open: () throws(FolderDescriptor.Fault) -> FolderDescriptor
+    ) throws(SourceError) {
+        do throws(FolderDescriptor.Fault) {
+            folder = try open()
+        } catch {
+            switch error {
+            case .symbolicLink: throw .symbolicLink(path: place.path)
+            case .refused(ENOTDIR), .refused(ELOOP): throw .notAFolder(path: place.path)
+            case .refused(let code): throw SourceError(opening: place.path, code)
             }
         }
-        self.descriptor = descriptor
         self.place = place
     }
-
-    deinit { close(descriptor) }
 
     /// Whether a file in the folder may belong to somebody else, because it has another name as
     /// well: any such file of an account, otherwise one that the folder's owner does not own.

@@ -1,3 +1,4 @@
+import Platform
 @preconcurrency import Glibc
 
 /// The path of a source, and the part of it in which links are followed.
@@ -43,15 +44,11 @@ package struct SourcePlace: Hashable, Sendable {
         case .followed: return (path, [])
         case .refused(let below), .refusedInAccount(let below): folder = below
         }
-        let (outer, whole) = (SourcePlace.names(folder), SourcePlace.names(path))
+        let (outer, whole) = (FolderDescriptor.names(folder), FolderDescriptor.names(path))
         guard whole.starts(with: outer) else {
             return (path.hasPrefix("/") ? "/" : ".", whole)
         }
         return (folder, Array(whole.dropFirst(outer.count)))
-    }
-
-    private static func names(_ path: String) -> [String] {
-        path.split(separator: "/").filter { $0 != "." }.map(String.init)
     }
 
     /// Removes the file, if it is there.
@@ -74,7 +71,7 @@ package struct SourcePlace: Hashable, Sendable {
         guard let name = rest.last else { return nil }
         var folder = try OpenFolder(passing: SourcePlace(trusted, links))
         for part in rest.dropLast() {
-            folder = try OpenFolder(part, below: folder, OpenFolder.passing)
+            folder = try OpenFolder(part, below: folder, for: .passing)
         }
         return (folder, name)
     }

@@ -61,7 +61,7 @@ struct IntakeLine: Sendable {
     /// returns, and no thread is left.
     ///
     /// - Parameter reading: the reading that counts the samples in the ledger.
-    /// - Throws: the errors of `read`; `HealthStoreError`; `ThreadError`.
+    /// - Throws: the errors of `read`; `HealthStoreError`; `SystemError`.
     func run<Result>(
         of reading: Reading? = nil,
         _ read: (_ each: SampleHandler) throws -> Result

@@ -130,7 +130,7 @@ package struct SourceIntake: Sendable {
     ///   - isAnew: whether it is read even if it has nothing new. Its state is neither looked up nor
     ///     stored then.
     ///   - progress: called on this thread from time to time; may throw to end the reading.
-    /// - Throws: the errors of the source and of `progress`; `HealthStoreError`; `ThreadError`.
+    /// - Throws: the errors of the source and of `progress`; `HealthStoreError`; `SystemError`.
     ///   What was committed before stays.
     package func read(
         _ source: any SampleSource, isAnew: Bool = false, progress: @escaping ProgressHandler

@@ -46,7 +46,7 @@ package struct SpoolFolder {
     func rejected() throws(SourceError) -> Int {
         let rejected: OpenFolder
         do throws(SourceError) {
-            rejected = try OpenFolder(SpoolFolder.rejectedName, in: folder, makes: false)
+            rejected = try OpenFolder(SpoolFolder.rejectedName, below: folder)
         } catch .missing {
             return 0
         }
@@ -70,7 +70,7 @@ package struct SpoolFolder {
     ) throws(SourceError) -> Bool {
         guard let stamp, folder.stamp(of: name) == stamp else { return false }
         let target = try OpenFolder(
-            faults == nil ? SpoolFolder.doneName : SpoolFolder.rejectedName, in: folder,
+            faults == nil ? SpoolFolder.doneName : SpoolFolder.rejectedName, below: folder,
             makes: true)
         let newName = try SpoolFolder.reserve(name, in: target)
         do throws(SourceError) {

@@ -45,11 +45,11 @@ package struct SpoolRemains {
     /// Returns the folder of accepted files; `nil` if there is none.
     private func open() throws(SourceError) -> OpenFolder? {
         do throws(SourceError) {
-            return try OpenFolder(SpoolFolder.doneName, in: folder, makes: false)
+            return try OpenFolder(SpoolFolder.doneName, below: folder)
         } catch {
             // This program makes neither a link nor a file of this name.
             switch error {
-            case .missing, .notAFolder: return nil
+            case .missing, .notAFolder, .symbolicLink: return nil
             default: throw error
             }
         }

@@ -106,7 +106,7 @@ extension BackupError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .file(let path, let code):
-            "cannot use `\(path)`: \(String(cString: strerror(code)).lowercased())"
+            "cannot use `\(path)`: \(SystemError(code: code).reason)"
         case .unusable(let path, let problem): "cannot use `\(path)`: \(problem)"
         case .noRoom(let path, let wanted, let free):
             "no room for a backup in `\(path)`: it wants \(wanted) bytes, \(free) are free"

@@ -172,12 +172,12 @@ public struct BackupFolder: Sendable {
 
     private static let draftMark = ".draft-"
 
-    private func lock() throws(BackupError) -> AdvisoryLock {
-        let lock: AdvisoryLock?
-        do throws(AdvisoryLock.Fault) {
-            lock = try AdvisoryLock.take(path, LOCK_EX, patience: patience)
+    private func lock() throws(BackupError) -> FileLock {
+        let lock: FileLock?
+        do throws(SystemError) {
+            lock = try FileLock.take(path, LOCK_EX, patience: patience)
         } catch {
-            throw .file(path: path, errno: error.errno)
+            throw .file(path: path, errno: error.code)
         }
         guard let lock else { throw .busy(path: path) }
         return lock

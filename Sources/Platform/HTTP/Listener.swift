@@ -32,15 +32,6 @@ public struct ListenAddress: Hashable, Sendable {
     }
 }
 
-/// An error of the system.
-public struct SystemError: Error, Hashable, CustomStringConvertible {
-    public var code: Int32
-
-    public init(code: Int32) { self.code = code }
-
-    public var description: String { String(cString: strerror(code)) }
-}
-
 /// A listening socket.
 public struct Listener: ~Copyable {
     /// The socket; closed by this type unless `release` has handed it over.
@@ -51,7 +42,7 @@ public struct Listener: ~Copyable {
     public init(_ wanted: ListenAddress) throws(SystemError) {
         let socket = socket(
             AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard socket >= 0 else { throw SystemError(code: errno) }
+        guard socket >= 0 else { throw SystemError() }
         var on: Int32 = 1
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
@@ -104,7 +95,6 @@ public struct PassedSocket: Sendable {
         case otherKind
     }
 
-    private static let names = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
     /// The number of the first one that is passed.
     private static let first: Int32 = 3
 
@@ -116,9 +106,9 @@ public struct PassedSocket: Sendable {
     ///
     /// Call it before the process has a second thread.
     public static func take() throws(Fault) -> PassedSocket? {
-        let said = names.map { getenv($0).map { String(cString: $0) } }
-        names.forEach { unsetenv($0) }
-        guard said[0] == "\(getpid())", let count = said[1].flatMap({ Int($0) }), count != 0
+        let said = Environment.take(["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"])
+        guard said["LISTEN_PID"] == "\(getpid())",
+            let count = said["LISTEN_FDS"].flatMap({ Int($0) }), count != 0
         else { return nil }
         guard count == 1 else { throw .count(count) }
         return try PassedSocket(descriptor: first)

@@ -69,13 +69,13 @@ public struct ExportFolder: Sendable {
         }
     }
 
-    private func lock() throws(RecordExport.Fault) -> AdvisoryLock {
-        do throws(AdvisoryLock.Fault) {
+    private func lock() throws(RecordExport.Fault) -> FileLock {
+        do throws(SystemError) {
             // A program that is just being started holds it for moments after its owner let go.
-            let lock = try AdvisoryLock.take(parent, LOCK_EX, patience: .milliseconds(250))
+            let lock = try FileLock.take(parent, LOCK_EX, patience: .milliseconds(250))
             if let lock { return lock }
         } catch {
-            throw .system(path: parent, code: error.errno)
+            throw .system(path: parent, code: error.code)
         }
         throw .busy(path: path)
     }

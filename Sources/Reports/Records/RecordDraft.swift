@@ -1,4 +1,5 @@
 import CLinux
+import Platform
 @preconcurrency import Glibc
 
 /// The unfinished file beside a name, which is removed unless it gets the name.
@@ -8,7 +9,8 @@ import CLinux
 final class RecordDraft {
     let path: String
     /// Locked until the draft is gone or has its name.
-    let descriptor: Int32
+    private let lock: FileLock
+    var descriptor: Int32 { lock.descriptor }
     private let name: String
     private var isOurs = false
 
@@ -18,16 +20,19 @@ final class RecordDraft {
         self.name = name
         path = "\(name).part"
         try RecordDraft.checkIsNew(name)
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        descriptor = open(path, flags, 0o600)
-        guard descriptor >= 0 else { throw .system(path: path, code: errno) }
-        try take()
+        do throws(SystemError) {
+            lock = try FileLock(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
+            guard try lock.take(LOCK_EX) else { throw SystemError(code: EWOULDBLOCK) }
+        } catch {
+            guard error.code == EWOULDBLOCK else { throw .system(path: path, code: error.code) }
+            throw .busy(path: name)
+        }
+        try prepare()
         isOurs = true
     }
 
-    private func take() throws(RecordExport.Fault) {
+    private func prepare() throws(RecordExport.Fault) {
         var (status, named) = (stat(), stat())
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .busy(path: name) }
         // Who held the lock until now may have given the file its name.
         guard fstat(descriptor, &status) == 0, lstat(path, &named) == 0,
             status.st_ino == named.st_ino, status.st_dev == named.st_dev
@@ -41,7 +46,6 @@ final class RecordDraft {
 
     deinit {
         if isOurs { unlink(path) }
-        close(descriptor)
     }
 
     /// Gives the whole file its name. What another program put there in the meantime stays.

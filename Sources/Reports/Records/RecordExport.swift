@@ -213,7 +213,7 @@ extension RecordExport.Fault {
         case .stopped: Failure(.work, "its time ended before everything was written")
         case .database(let reason, let path): Failure(.disk, "cannot write `\(path)`: \(reason)")
         case .system(let path, let code):
-            Failure(.disk, "cannot write `\(path)`: \(String(cString: strerror(code)))")
+            Failure(.disk, "cannot write `\(path)`: \(SystemError(code: code).text)")
         case .store(let error): error.failure
         }
     }

@@ -30,8 +30,7 @@ final class ChangeEvents: Sendable {
 
     /// Begins to watch; returns `false` if the system gives no thread or no watch.
     func start() -> Bool {
-        let watch = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-        guard watch >= 0 else { return false }
+        guard let watch = Inotify() else { return false }
         return DetachedThread.start { [self] in run(watch) } == 0
     }
 
@@ -59,13 +58,13 @@ final class ChangeEvents: Sendable {
         return isTaken ? client : nil
     }
 
-    private func run(_ watch: Int32) {
+    private func run(_ watch: Inotify) {
         var plan = EventPlan(at: .now)
         while true {
             // The folder may be created later, or be another one after a restore.
-            inotify_add_watch(watch, folder, UInt32(IN_MODIFY | IN_MOVED_TO))
-            inotify_add_watch(watch, pages, UInt32(IN_MODIFY | IN_MOVED_TO))
-            var set = pollfd(fd: watch, events: Int16(POLLIN), revents: 0)
+            watch.watch(folder, IN_MODIFY | IN_MOVED_TO)
+            watch.watch(pages, IN_MODIFY | IN_MOVED_TO)
+            var set = pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)
             let wait = plan.next - ContinuousClock.now
             poll(&set, 1, wait > .zero ? Int32(clamping: wait.milliseconds + 1) : 0)
             let now = ContinuousClock.now
@@ -83,31 +82,17 @@ final class ChangeEvents: Sendable {
 
     /// Reads the pending events, and returns whether the history was written to and whether the
     /// sessions have changed.
-    private static func changes(_ watch: Int32) -> (history: Bool, sessions: Bool) {
+    private static func changes(_ watch: Inotify) -> (history: Bool, sessions: Bool) {
         var changes = (history: false, sessions: false)
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = read(watch, &buffer, buffer.count)
-            guard count > 0 else { return changes }
-            var offset = 0
-            while offset + MemoryLayout<inotify_event>.size <= count {
-                let (mask, length) = buffer.withUnsafeBytes { bytes in
-                    let event = bytes.loadUnaligned(
-                        fromByteOffset: offset, as: inotify_event.self)
-                    return (event.mask, Int(event.len))
-                }
-                let start = offset + MemoryLayout<inotify_event>.size
-                let bytes = buffer[start..<min(start + length, count)].prefix { $0 != 0 }
-                let name = String(decoding: bytes, as: UTF8.self)
-                // After an overflow, any event may be missing.
-                let isLost = mask & UInt32(IN_Q_OVERFLOW) != 0
-                if isLost || name == "history.db" || name == "history.db-wal" {
-                    changes.history = true
-                }
-                if isLost || name == "sessions" { changes.sessions = true }
-                offset = start + length
+        for event in watch.events() {
+            // After an overflow, any event may be missing.
+            let isLost = event.isAny(IN_Q_OVERFLOW)
+            if isLost || ["history.db", "history.db-wal"].contains(event.name) {
+                changes.history = true
             }
+            if isLost || event.name == "sessions" { changes.sessions = true }
         }
+        return changes
     }
 
     /// A browser that listens.

@@ -27,7 +27,7 @@ struct PagesMode {
     func run(_ passed: PassedSocket?) -> ExitStatus {
         let entrances = PageEntrances(
             jobFile: jobFile, stateDirectory: state, hasAccounts: settings["accounts"] != nil,
-            environment: Program.environment)
+            environment: Environment.all())
         let access = entrances.main
         let outer = settings["behind"].flatMap { PageHosts.outer($0) }
         guard (settings["behind"] == nil) == (outer == nil) else {
@@ -130,7 +130,7 @@ struct PagesMode {
     /// The environment of commands. Its `CLARITY_JOBS_` variables are options of this command, but
     /// for those of the key.
     private var environment: [String: String] {
-        Program.environment.filter { name, _ in
+        Environment.all().filter { name, _ in
             !name.hasPrefix("CLARITY_JOBS_")
                 || ["CLARITY_JOBS_KEY", "CLARITY_JOBS_KEY_VARIABLE"].contains(name)
         }

@@ -60,7 +60,7 @@ struct AccountFiles {
     static func remove(_ account: String, from folder: String) throws(CommandFailure) {
         let path = "\(folder)/\(account).yaml"
         guard unlink(path) == 0 || errno == ENOENT else {
-            let problem = String(cString: strerror(errno)).lowercased()
+            let problem = SystemError().reason
             throw CommandFailure(.configuration, "cannot delete `\(path)`: \(problem)")
         }
     }

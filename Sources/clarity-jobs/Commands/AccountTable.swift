@@ -124,7 +124,7 @@ extension WholeFile.Fault {
     /// The fault in words, without the path.
     var words: String {
         switch self {
-        case .refused(let code): String(cString: strerror(code)).lowercased()
+        case .refused(let code): SystemError(code: code).reason
         case .tooLarge: "it is too large"
         }
     }

@@ -20,7 +20,7 @@ struct ExportDataCommand {
         let folder = composition.absolute(path)
         let makeFolder = { (_: Composition) throws(CommandFailure) -> ExitStatus in
             guard StateDirectory.makeFolders(folder) else {
-                let problem = String(cString: strerror(errno)).lowercased()
+                let problem = SystemError().reason
                 throw CommandFailure(.disk, "cannot make the folder `\(folder)`: \(problem)")
             }
             return .done

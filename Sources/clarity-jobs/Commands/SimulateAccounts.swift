@@ -49,7 +49,7 @@ extension SimulateCommand {
             "\(composition.environment["TMPDIR"] ?? "/tmp")/clarity-jobs-simulation.XXXXXX"
                 .utf8CString)
         guard mkdtemp(&template) != nil else {
-            let problem = String(cString: strerror(errno)).lowercased()
+            let problem = SystemError().reason
             throw CommandFailure(.disk, "cannot make a temporary folder: \(problem)")
         }
         let folder = String(

@@ -19,9 +19,9 @@ struct TraceRecordCommand {
         let recorder = TraceRecorder(
             monitor: monitor, clock: EventClock(events))
         let signals = TerminationSignals(on: events)
-        let recording = Task(executorPreference: events) { () -> LineOutput.Fault? in
-            do throws(LineOutput.Fault) {
-                try await recorder.run(for: span) { line throws(LineOutput.Fault) in
+        let recording = Task(executorPreference: events) { () -> SystemError? in
+            do throws(SystemError) {
+                try await recorder.run(for: span) { line throws(SystemError) in
                     try output.write(line)
                 }
                 return nil
@@ -33,9 +33,9 @@ struct TraceRecordCommand {
             for await _ in signals.events { recording.cancel() }
         }
         defer { ending.cancel() }
-        if let fault = await recording.value, !fault.isReaderGone {
+        if let fault = await recording.value, fault.code != EPIPE {
             let place = name.map { "trace `\($0)`" } ?? "standard output"
-            throw CommandFailure(.disk, "cannot write to \(place): \(fault.problem)")
+            throw CommandFailure(.disk, "cannot write to \(place): \(fault.reason)")
         }
         return .done
     }
@@ -51,12 +51,13 @@ struct TraceRecordCommand {
 
     private func output(_ name: String?) throws(CommandFailure) -> LineOutput {
         guard let name else { return .standard }
-        do throws(LineOutput.Fault) {
+        do throws(SystemError) {
             return try LineOutput(
                 makingFileAt: name, mayReplace: composition.arguments.has("force"))
         } catch {
             var failure = CommandFailure(
-                error.isDisk ? .disk : .usage, "cannot make trace `\(name)`: \(error.problem)")
+                error.isDisk || error.code == EROFS ? .disk : .usage,
+                "cannot make trace `\(name)`: \(error.reason)")
             if error.code == EEXIST { failure.lines.append("help: --force replaces it") }
             throw failure
         }

@@ -30,7 +30,7 @@ struct Console: Sendable {
     ///
     /// A reader that goes away, as `head` does, is not a loss.
     var lostResult: String? {
-        shared.code.withLock { $0.map { String(cString: strerror($0)).lowercased() } }
+        shared.code.withLock { $0.map { SystemError(code: $0).reason } }
     }
 
     /// Shows times at a terminal by the clocks of a zone from now on: the named one, else this

@@ -1,18 +1,8 @@
+import Platform
 @preconcurrency import Glibc
 
 /// A file or standard output that receives one whole line at a time.
 struct LineOutput: Sendable {
-    /// A reason why a file cannot be created or a line cannot be written.
-    struct Fault: Error {
-        var code: Int32
-
-        var problem: String { String(cString: strerror(code)).lowercased() }
-        /// Whether the reader of a pipe went away, as `head` does.
-        var isReaderGone: Bool { code == EPIPE }
-        /// Whether the disk is full, fails or is read-only.
-        var isDisk: Bool { [ENOSPC, EIO, EDQUOT, EROFS].contains(code) }
-    }
-
     private let descriptor: Int32
 
     /// Writes to standard output.
@@ -24,19 +14,19 @@ struct LineOutput: Sendable {
     ///
     /// An existing file is left unchanged and refused, unless it may be replaced. The file stays
     /// open for as long as the process lives.
-    init(makingFileAt path: String, mayReplace: Bool) throws(Fault) {
+    init(makingFileAt path: String, mayReplace: Bool) throws(SystemError) {
         descriptor = open(
             path, O_WRONLY | O_CREAT | O_CLOEXEC | (mayReplace ? O_TRUNC : O_EXCL), 0o600)
-        guard descriptor >= 0 else { throw Fault(code: errno) }
+        guard descriptor >= 0 else { throw SystemError() }
     }
 
     /// Writes a line. If it cannot be written completely, a file is truncated to its earlier
     /// length.
-    func write(_ line: String) throws(Fault) {
+    func write(_ line: String) throws(SystemError) {
         let start = lseek(descriptor, 0, SEEK_CUR)
         let code = Console.write(line + "\n", to: descriptor)
         guard code != 0 else { return }
         if start >= 0 { ftruncate(descriptor, start) }
-        throw Fault(code: code)
+        throw SystemError(code: code)
     }
 }

@@ -17,8 +17,8 @@ extension Console {
     var terminalStyle: PageStyle? {
         guard isatty(STDOUT_FILENO) == 1 else { return nil }
         let isPlain =
-            getenv("NO_COLOR").map { $0.pointee != 0 } ?? false
-            || getenv("TERM").map { String(cString: $0) } ?? "dumb" == "dumb"
+            Environment.value("NO_COLOR").map { !$0.isEmpty } ?? false
+            || Environment.value("TERM") ?? "dumb" == "dumb"
         var style = PageStyle(
             width: TerminalLine.columns(of: STDOUT_FILENO) ?? Console.columns, isPlain: isPlain)
         style.times = times

@@ -91,7 +91,7 @@ enum ForegroundProgram {
     }
 
     private static func failure(_ words: [String], _ code: Int32) -> CommandFailure {
-        let problem = String(cString: strerror(code)).lowercased()
+        let problem = SystemError(code: code).reason
         return CommandFailure(.configuration, "cannot start `\(words[0])`: \(problem)")
     }
 }

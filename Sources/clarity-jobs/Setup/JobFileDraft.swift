@@ -65,7 +65,7 @@ struct JobFileDraft: ~Copyable {
     }
 
     private static func failure(_ what: String) -> CommandFailure {
-        let problem = String(cString: strerror(errno)).lowercased()
+        let problem = SystemError().reason
         return CommandFailure(.disk, "cannot write `\(what)`: \(problem)")
     }
 }

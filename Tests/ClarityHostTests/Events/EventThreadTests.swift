@@ -1,5 +1,6 @@
 import ClarityTestSupport
 import Glibc
+import Platform
 import Testing
 
 @testable import ClarityHost
@@ -16,7 +17,7 @@ struct EventThreadTests {
 
     /// Runs `body` on another thread, which then resumes the task.
     private static func elsewhere(_ body: @escaping @Sendable () -> Void = {}) async {
-        do { try await AttemptThread.run(body) } catch { Issue.record("\(error.text)") }
+        do { try await AttemptThread.run(body) } catch { Issue.record("\(error)") }
     }
 
     @Test func `it does work on the thread that calls, and returns what it returns`() async throws {

@@ -1,5 +1,6 @@
 import ClarityTestSupport
 import Glibc
+import Platform
 
 @testable import ClarityHost
 

@@ -8,7 +8,7 @@ import Glibc
 public final class HistoryCopy {
     private let file: String
     private let server: ServerAddress
-    private let lock: AdvisoryLock
+    private let lock: FileLock
     /// Has the turn of the loop that decides, so that no loop begins to.
     private let turn: ServerConnection
 
@@ -21,7 +21,7 @@ public final class HistoryCopy {
     ) throws(RunStoreError) {
         self.server = server
         file = "\(path)/history.db"
-        let alone: AdvisoryLock?
+        let alone: FileLock?
         do throws(StateDirectoryError) {
             alone = try StateDirectory(path: path).alone(patience: .seconds(2))
         } catch {

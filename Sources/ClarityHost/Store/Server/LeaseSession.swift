@@ -52,7 +52,7 @@ final class LeaseSession: Sendable {
     ///   - pulse: of the loop whose session it is; `nil` for that of a command.
     ///   - hear: called on a thread of this session's when another process has written, and when
     ///     the session has ended.
-    /// - Throws: `DatabaseError`; `ThreadError` or `StateDirectoryError` if the system refuses.
+    /// - Throws: `DatabaseError`; `SystemError` or `StateDirectoryError` if the system refuses.
     init(
         at address: ServerAddress, owner: String, pulse: LoopPulse?,
         hear: @escaping @Sendable () -> Void
