@@ -69,6 +69,8 @@ let package = Package(
         library("WebAPI"),
         library("ClarityScheduler"),
         library("Platform", ["ClarityScheduler", "Database", "CLinux", "CSodium"]),
+        // Beside Platform, so that only programs that serve load libmicrohttpd.
+        library("HTTPServing", ["Platform", "CMicroHTTPD"]),
         library(
             "ClarityHost",
             [
@@ -114,11 +116,11 @@ let package = Package(
         program(
             "clarity-jobs-web",
             [
-                "ClarityMetrics", "ClarityHost", "HealthStore", "ClarityScheduler", "Platform",
-                "JSON", "WebAPI", "CWebPages", "CMicroHTTPD", "CLinux",
+                "ClarityMetrics", "ClarityHost", "HealthStore", "HTTPServing", "ClarityScheduler",
+                "Platform", "JSON", "WebAPI", "CWebPages", "CLinux",
             ]),
         program(
-            "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "CMicroHTTPD", "CSodium"]),
+            "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "HTTPServing", "CSodium"]),
 
         // Somebody else's jobs, on the engine alone.
         .executableTarget(
@@ -168,13 +170,14 @@ let package = Package(
             "ReportsTests",
             ["Reports", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
         tests("ClarityMetricsTests", ["ClarityMetrics"]),
-        tests("SandboxTests", ["clarity-jobs-sandbox", "Platform", "JSON"]),
+        tests("HTTPServingTests", ["HTTPServing"]),
+        tests("SandboxTests", ["clarity-jobs-sandbox", "HTTPServing", "Platform", "JSON"]),
         tests(
             "CommandLineTests",
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-keeper", "clarity-jobs-web",
-                "clarity-jobs-sandbox", "ClarityHost", "HealthStore", "ClarityScheduler",
-                "Platform", "JSON", "WebAPI", "ProgramTestSupport", "Database",
+                "clarity-jobs-sandbox", "ClarityHost", "HealthStore", "HTTPServing",
+                "ClarityScheduler", "Platform", "JSON", "WebAPI", "ProgramTestSupport", "Database",
             ]),
         // What breaks the built programs, and the world around them, on purpose.
         tests(

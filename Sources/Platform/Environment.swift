@@ -15,7 +15,7 @@ public enum Environment {
     /// Returns variables and takes them out of the environment, so that no child process sees them.
     ///
     /// Call it before the process has a second thread.
-    static func take(_ names: [String]) -> [String: String] {
+    public static func take(_ names: [String]) -> [String: String] {
         defer { names.forEach { unsetenv($0) } }
         return values(names)
     }

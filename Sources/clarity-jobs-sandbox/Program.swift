@@ -1,3 +1,4 @@
+import HTTPServing
 @preconcurrency import Glibc
 import Platform
 

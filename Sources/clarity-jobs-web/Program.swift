@@ -1,3 +1,4 @@
+import HTTPServing
 import CLinux
 import HealthStore
 import ClarityMetrics
@@ -84,7 +85,7 @@ enum Program {
     ) -> ExitStatus {
         serve("exporter", address, passed, usual: 9187, at: "http", "/metrics") { listener in
             let service = MetricsService(collector, isLoopback: listener.address.isLoopback)
-            return WebServer(listener, connections: 16, patience: 10, service: service.accept)
+            return HTTPServer(listener, connections: 16, patience: 10, service: service.accept)
         }
     }
 
@@ -99,11 +100,11 @@ enum Program {
             return .usage
         }
         let receiver: PushReceiver
-        var identity: WebServer.Identity?
+        var identity: HTTPServer.Identity?
         let tokens = PushTokens(stateDirectory: state)
         do {
             if isEncrypted {
-                identity = WebServer.Identity(
+                identity = HTTPServer.Identity(
                     certificate: try text(of: words[4]), key: try text(of: words[5]))
             }
             let spool = try PushSpool(path: folder, beneath: beneath.isEmpty ? nil : beneath)
@@ -122,7 +123,7 @@ enum Program {
             "receiver", address, passed, usual: 9188, at: isEncrypted ? "https" : "http",
             PushReceiver.path
         ) { listener in
-            WebServer(
+            HTTPServer(
                 listener, connections: 64, patience: 30, identity: identity,
                 service: receiver.accept)
         }
@@ -147,8 +148,8 @@ enum Program {
     static func serve(
         _ name: String, _ text: String, _ passed: PassedSocket?, usual port: Int,
         at scheme: String, _ path: String,
-        start: (consuming Listener) -> WebServer?, prepare: (WebServer) -> Void = { _ in },
-        announce: (WebServer) -> Void = { _ in }
+        start: (consuming Listener) -> HTTPServer?, prepare: (HTTPServer) -> Void = { _ in },
+        announce: (HTTPServer) -> Void = { _ in }
     ) -> ExitStatus {
         guard let wanted = ListenAddress(text) else {
             complain(
@@ -163,7 +164,7 @@ enum Program {
         sigaddset(&signals, SIGINT)
         sigaddset(&signals, SIGTERM)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let server: WebServer?
+        let server: HTTPServer?
         do throws(SystemError) {
             server = start(try listener(wanted, passed))
         } catch {

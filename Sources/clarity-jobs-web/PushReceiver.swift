@@ -1,3 +1,4 @@
+import HTTPServing
 import HealthStore
 import Platform
 @preconcurrency import Glibc

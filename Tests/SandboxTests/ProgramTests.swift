@@ -1,4 +1,5 @@
 import Glibc
+import HTTPServing
 import Platform
 import JSON
 import Testing

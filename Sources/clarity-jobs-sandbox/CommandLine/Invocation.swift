@@ -1,4 +1,4 @@
-import Platform
+import HTTPServing
 
 /// A parsed command line.
 enum Invocation: Sendable {

@@ -1,3 +1,4 @@
+import HTTPServing
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc

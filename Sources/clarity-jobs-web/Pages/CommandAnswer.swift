@@ -1,3 +1,4 @@
+import HTTPServing
 import ClarityHost
 import ClarityScheduler
 import Platform

@@ -1,3 +1,4 @@
+import HTTPServing
 import CWebPages
 
 /// The files of the pages, which are part of the program.

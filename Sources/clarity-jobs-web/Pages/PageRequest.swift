@@ -1,3 +1,4 @@
+import HTTPServing
 import HealthStore
 
 /// What the pages' server takes from the head of a request.
@@ -76,13 +77,13 @@ final class BodyExchange: Exchange {
 
 extension Answer {
     /// Creates an answer with a JSON object.
-    init(_ status: UInt32, json: [UInt8], headers: [String: String] = [:]) {
+    init(_ status: UInt32, json: [UInt8], headers: Answer.Headers = [:]) {
         self.init(
             status: status, type: "application/json", content: .bytes(json), headers: headers)
     }
 
     /// The headers that no page of the server is without.
-    static let security = [
+    static let security: Headers = [
         "Content-Security-Policy":
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
             + "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -96,7 +97,7 @@ extension Answer {
     /// The answer with these headers.
     var secured: Answer {
         var answer = self
-        answer.headers.merge(Answer.security) { own, _ in own }
+        answer.headers = headers.adding(Answer.security)
         return answer
     }
 }

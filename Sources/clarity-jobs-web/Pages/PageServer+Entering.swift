@@ -1,3 +1,4 @@
+import HTTPServing
 import HealthStore
 import ClarityScheduler
 import Platform

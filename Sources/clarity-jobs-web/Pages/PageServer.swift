@@ -1,3 +1,4 @@
+import HTTPServing
 import HealthStore
 import ClarityScheduler
 import Platform
@@ -286,14 +287,11 @@ final class PageServer: Sendable {
         }
     }
 
-    func redirect(_ path: String, _ headers: [String: String] = [:]) -> Exchange {
-        reply(
-            Answer(
-                status: 303, text: "see \(path)\n",
-                headers: headers.merging(["Location": path]) { $1 }))
+    func redirect(_ path: String) -> Exchange {
+        reply(Answer(status: 303, text: "see \(path)\n", headers: ["Location": path]))
     }
 
-    func refuse(_ status: UInt32, _ text: String, headers: [String: String] = [:]) -> Exchange {
+    func refuse(_ status: UInt32, _ text: String, headers: Answer.Headers = [:]) -> Exchange {
         refuse(PageServer.fault(status, text, headers: headers))
     }
 
@@ -305,7 +303,7 @@ final class PageServer: Sendable {
 
     /// Returns an answer with one clear line about a fault.
     static func fault(
-        _ status: UInt32, _ text: String, headers: [String: String] = [:]
+        _ status: UInt32, _ text: String, headers: Answer.Headers = [:]
     ) -> Answer {
         let object: JSON = ["error": .string(text)]
         return Answer(status, json: Array(object.page.utf8), headers: headers)

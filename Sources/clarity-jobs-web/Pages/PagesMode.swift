@@ -1,3 +1,4 @@
+import HTTPServing
 import HealthStore
 import Platform
 @preconcurrency import Glibc
@@ -34,7 +35,7 @@ struct PagesMode {
             complain("`--behind` is an address such as `https://health.example`")
             return .usage
         }
-        let identity: WebServer.Identity?
+        let identity: HTTPServer.Identity?
         do throws(BackupError) {
             identity = try self.identity()
         } catch {
@@ -64,7 +65,7 @@ struct PagesMode {
                     commands: CommandPool(program: program, environment: environment),
                     events: events)
                 guard events.start() else { return nil }
-                return WebServer(
+                return HTTPServer(
                     listener, connections: 512, patience: 60, identity: identity,
                     service: server.accept)
             },
@@ -74,7 +75,7 @@ struct PagesMode {
     }
 
     private func address(
-        of server: WebServer, _ identity: WebServer.Identity?, _ outer: String?
+        of server: HTTPServer, _ identity: HTTPServer.Identity?, _ outer: String?
     ) -> String {
         let host = server.address.isLoopback ? "127.0.0.1" : server.address.hostText
         return outer ?? "\(identity == nil ? "http" : "https")://\(host):\(server.address.port)"
@@ -100,11 +101,11 @@ struct PagesMode {
         }
     }
 
-    private func identity() throws(BackupError) -> WebServer.Identity? {
+    private func identity() throws(BackupError) -> HTTPServer.Identity? {
         guard let certificate = settings["certificate"], let key = settings["key"] else {
             return nil
         }
-        return WebServer.Identity(
+        return HTTPServer.Identity(
             certificate: try Program.text(of: certificate), key: try Program.text(of: key))
     }
 

@@ -1,3 +1,4 @@
+import HTTPServing
 import Platform
 
 /// The attempts to come in that were wrong, of the last minute.

@@ -1,5 +1,6 @@
 import ClarityTestSupport
 import Glibc
+import HTTPServing
 import Platform
 @testable import ProgramTestSupport
 import Testing

@@ -1,3 +1,4 @@
+public import Platform
 @preconcurrency import Glibc
 
 /// The address to listen on: an IPv4 address and a port.

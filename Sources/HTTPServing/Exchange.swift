@@ -1,0 +1,187 @@
+import CMicroHTTPD
+import Synchronization
+
+/// The line and the headers of a request; valid while its service accepts it.
+public struct RequestHead {
+    public var method: String
+    /// The path without the query, with percent escapes decoded.
+    public var path: String
+    let connection: OpaquePointer
+
+    /// The address from which the request comes; of a proxy, if there is one.
+    public var peer: ListenAddress {
+        ListenAddress(
+            host: cmicrohttpd_peer_host(connection),
+            port: UInt16(clamping: cmicrohttpd_peer_port(connection)))
+    }
+
+    /// The user who made the connection, if that is one of this machine.
+    public var peerUser: Int? {
+        let user = cmicrohttpd_peer_user(connection)
+        return user < 0 ? nil : user
+    }
+
+    /// The number of the connection; the server counts them.
+    public var connectionNumber: Int { cmicrohttpd_number(connection) }
+
+    /// Returns the first header of this name, in whatever case it is written.
+    public subscript(name: String) -> String? {
+        MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
+    }
+
+    /// The headers in their order.
+    var headers: [(name: String, value: String)] { pairs(.HEADER_KIND) }
+
+    /// The decoded parameters of the query, in their order.
+    public var query: [(name: String, value: String)] { pairs(.GET_ARGUMENT_KIND) }
+
+    private func pairs(_ kind: MHD_ValueKind) -> [(name: String, value: String)] {
+        var pairs: [(name: String, value: String)] = []
+        withUnsafeMutablePointer(to: &pairs) { pairs in
+            _ = MHD_get_connection_values(
+                connection, kind,
+                { context, _, name, value in
+                    if let context, let name {
+                        context.assumingMemoryBound(to: [(name: String, value: String)].self)
+                            .pointee.append(
+                                (String(cString: name), value.map { String(cString: $0) } ?? ""))
+                    }
+                    return .YES
+                }, pairs)
+        }
+        return pairs
+    }
+}
+
+/// A request whose body may still be arriving. This one discards the body, because a client that is
+/// still writing would not see an answer.
+///
+/// It belongs to the server's thread, and is released when the request is over, answered or not.
+open class Exchange {
+    /// What follows a whole request.
+    public enum Outcome {
+        case answer(Answer)
+        /// The work is started after the connection is suspended, and gives its answer from any
+        /// thread. If it never does, the client waits until the server stops.
+        case work((LaterAnswer) -> Void)
+        /// A fault: the connection is reset without an answer.
+        case reset
+    }
+
+    /// Who makes the request, if that is known. Places are shared out between persons.
+    public var person: String?
+    private let respond: () -> Outcome
+    private var room: Int
+    /// Where the answer of the work arrives, once it has been started.
+    var later: LaterAnswer?
+    /// Whether the client was gone before the answer could be sent.
+    var isAbandoned = false
+
+    /// Creates an exchange with the answer that `respond` returns after the whole request.
+    ///
+    /// - Parameter most: the most bytes that are discarded; more of them close the connection.
+    public init(discarding most: Int = 64 << 10, _ respond: @escaping () -> Answer) {
+        room = most
+        self.respond = { .answer(respond()) }
+    }
+
+    /// Creates an exchange that `work` answers.
+    public init(working work: @escaping (LaterAnswer) -> Void) {
+        room = 64 << 10
+        respond = { .work(work) }
+    }
+
+    /// Takes the next bytes of the body; returns `false` to close the connection.
+    open func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        room -= bytes.count
+        return room >= 0
+    }
+
+    /// Returns what follows, after the whole body was taken.
+    open func outcome() -> Outcome { respond() }
+
+    /// Is called when the whole answer was sent to a client that was there.
+    open func delivered() {}
+}
+
+/// Receives the answer of work that runs elsewhere.
+public final class LaterAnswer: Sendable {
+    enum State: Sendable {
+        case waits
+        case has(Answer)
+        /// The exchange is asked for its outcome again.
+        case asks
+    }
+
+    private let state = Mutex(State.waits)
+    private let connection: ResumableConnection
+
+    init(_ connection: ResumableConnection) { self.connection = connection }
+
+    /// Sends the answer. One of these two functions is called once.
+    public func give(_ answer: Answer) {
+        state.withLock { $0 = .has(answer) }
+        connection.resume()
+    }
+
+    /// Asks the exchange for its outcome again, on the server's thread.
+    public func askAgain() {
+        state.withLock { $0 = .asks }
+        connection.resume()
+    }
+
+    /// What has come; nothing if the server stops before.
+    var found: State { state.withLock { $0 } }
+}
+
+/// The connections that wait for something other than their clients.
+///
+/// A suspended connection stays allocated until it is resumed, so its address identifies it.
+final class Suspensions: Sendable {
+    private struct State {
+        var isClosed = false
+        var addresses: Set<UInt> = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Suspends a connection until it is resumed or `close` is called; `nil` if the server is
+    /// stopping.
+    func suspend(_ connection: OpaquePointer) -> ResumableConnection? {
+        let address = UInt(bitPattern: connection)
+        let isSuspended = state.withLock { state in
+            guard !state.isClosed else { return false }
+            MHD_suspend_connection(OpaquePointer(bitPattern: address))
+            state.addresses.insert(address)
+            return true
+        }
+        return isSuspended ? ResumableConnection(suspensions: self, address: address) : nil
+    }
+
+    /// Resumes every connection and suspends no more. Call this before the daemon is stopped.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            for address in state.addresses {
+                MHD_resume_connection(OpaquePointer(bitPattern: address))
+            }
+            state.addresses = []
+        }
+    }
+
+    fileprivate func resume(_ address: UInt) {
+        state.withLock { state in
+            guard state.addresses.remove(address) != nil else { return }
+            MHD_resume_connection(OpaquePointer(bitPattern: address))
+        }
+    }
+}
+
+/// A suspended connection, which any thread may resume.
+public struct ResumableConnection: Sendable {
+    fileprivate let suspensions: Suspensions
+    fileprivate let address: UInt
+
+    /// Resumes the connection; does nothing if the server has stopped meanwhile.
+    public func resume() { suspensions.resume(address) }
+}
