@@ -3,13 +3,17 @@ import HealthStore
 import Platform
 @preconcurrency import Glibc
 import JSON
+import Synchronization
 
 /// Takes the REST pushes of the app Health Auto Export into a folder.
 ///
 /// It has no key and does not open the health data: a job reads the folder later. The answer 200
 /// means that the push is durably in the folder. The log has counts and reasons, never a value or a
 /// token.
-final class PushReceiver {
+///
+/// The server's thread only takes what arrives; the rest is done beside it, for two pushes of
+/// different tokens at the same time, so that no more than their bytes are in memory.
+final class PushReceiver: Sendable {
     /// The only path that is answered.
     static let path = "/health-auto-export"
 
@@ -18,75 +22,78 @@ final class PushReceiver {
 
     private let spool: PushSpool
     private let tokens: PushTokens
-    private var rate: PushRate
+    private let rate: Mutex<PushRate>
+    private let work = WorkPool(mostRunning: 2, mostOfPerson: 1)
 
     init(_ spool: PushSpool, _ tokens: PushTokens, _ clock: SystemClock) {
         self.spool = spool
         self.tokens = tokens
-        rate = PushRate(clock)
+        rate = Mutex(PushRate(clock))
+    }
+
+    /// Why a push is not stored, and the answer to it.
+    fileprivate struct Refusal: Error {
+        var status: UInt32
+        var text: String
+        var headers: Answer.Headers = [:]
+
+        /// Writes the refusal to the log, and returns the answer.
+        func logged() -> Answer {
+            complain("refused a push with \(status): \(text)")
+            return Answer(status: status, text: text + "\n", headers: headers)
+        }
     }
 
     func accept(_ request: RequestHead) -> Exchange {
-        let refusal: Answer
-        switch admission(of: request) {
-        case .refused(let answer): refusal = answer
-        case .token(let token, let name):
+        do throws(Refusal) {
+            let (token, name) = try admitted(request)
+            let length = request["Content-Length"].flatMap { Int64($0) }
             do throws(PushSpool.Fault) {
-                let length = request["Content-Length"].flatMap { Int64($0) }
                 return Push(self, try spool.begin(length: length, of: name), of: token, name)
             } catch {
-                // Who is put off comes again, and has had no push.
-                rate.giveBack(name)
-                refusal = answer(to: error)
+                throw refusal(error, of: name)
             }
+        } catch {
+            return Exchange(discarding: PushReceiver.mostDiscarded) { error.logged() }
         }
-        return Exchange(discarding: PushReceiver.mostDiscarded) { self.refuse(refusal) }
     }
 
-    private enum Admission {
-        /// The token that pushes, and its name.
-        case token(String, name: String)
-        case refused(Answer)
-    }
-
-    /// Judges the head of a request.
-    private func admission(of request: RequestHead) -> Admission {
+    /// Returns the token that pushes, and its name, by the head of a request.
+    private func admitted(
+        _ request: RequestHead
+    ) throws(Refusal) -> (token: String, name: String) {
         guard request.path == PushReceiver.path else {
-            return .refused(Answer(status: 404, text: "there is only \(PushReceiver.path)"))
+            throw Refusal(status: 404, text: "there is only \(PushReceiver.path)")
         }
         guard request.method == "POST" else {
-            return .refused(
-                Answer(status: 405, text: "only POST is answered", headers: ["Allow": "POST"]))
+            throw Refusal(status: 405, text: "only POST is answered", headers: ["Allow": "POST"])
+        }
+        guard let token = token(request), let name = try name(of: token) else {
+            throw Refusal(
+                status: 401, text: "the token is wrong or missing",
+                headers: ["WWW-Authenticate": "Bearer"])
+        }
+        if let wait = rate.withLock({ $0.wait(of: name) }) {
+            throw Refusal(
+                status: 429, text: "a token has at most \(PushRate.most) pushes a minute",
+                headers: ["Retry-After": "\(wait)"])
         }
         let type = request["Content-Type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
-        do throws(BackupError) {
-            guard let token = token(request), let name = try tokens.name(of: token) else {
-                return .refused(
-                    Answer(
-                        status: 401, text: "the token is wrong or missing",
-                        headers: ["WWW-Authenticate": "Bearer"]))
-            }
-            if let wait = rate.wait(of: name) {
-                return .refused(
-                    Answer(
-                        status: 429, text: "a token has at most \(PushRate.most) pushes a minute",
-                        headers: ["Retry-After": "\(wait)"]))
-            }
-            guard type == "application/json" else {
-                return .refused(
-                    Answer(
-                        status: 415, text: "only JSON is taken; set the export format to JSON"))
-            }
-            return .token(token, name: name)
-        } catch {
-            return .refused(unreadableTokens(error))
+        guard type == "application/json" else {
+            throw Refusal(
+                status: 415, text: "only JSON is taken; set the export format to JSON")
         }
+        return (token, name)
     }
 
-    private func unreadableTokens(_ error: BackupError) -> Answer {
-        // The reason names a path, which concerns nobody on the network.
-        complain("\(error)".forReport)
-        return Answer(status: 500, text: "the tokens cannot be read; the log says why")
+    private func name(of token: String) throws(Refusal) -> String? {
+        do throws(BackupError) {
+            return try tokens.name(of: token)
+        } catch {
+            // The reason names a path, which concerns nobody on the network.
+            complain("\(error)".forReport)
+            throw Refusal(status: 500, text: "the tokens cannot be read; the log says why")
+        }
     }
 
     /// Returns the token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
@@ -96,56 +103,77 @@ final class PushReceiver {
         return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
     }
 
-    fileprivate func answer(to fault: PushSpool.Fault) -> Answer {
-        switch fault {
+    /// Returns the refusal for a fault of the spool.
+    ///
+    /// - Parameter name: the token that is put off: it comes again, and has had no push.
+    fileprivate func refusal(_ fault: PushSpool.Fault, of name: String? = nil) -> Refusal {
+        if let name { rate.withLock { $0.giveBack(name) } }
+        return switch fault {
         case .tooLarge:
-            Answer(
+            Refusal(
                 status: 413,
                 text: "a push has at most \(PushSpool.largestPush >> 20) MiB; turn on batching")
         case .busy:
-            Answer(
+            Refusal(
                 status: 503, text: "too many pushes at the same time",
                 headers: ["Retry-After": "5"])
         case .full:
-            Answer(
+            Refusal(
                 status: 507, text: "there is no room; jobs have to read what waits",
                 headers: ["Retry-After": "3600"])
         case .refused(let code):
-            Answer(
-                status: 500,
-                text: "cannot store the push: \(SystemError(code: code).reason)")
+            Refusal(
+                status: 500, text: "cannot store the push: \(SystemError(code: code).reason)")
         }
     }
 
-    /// Writes a refusal to the log, and returns it with the end of its line.
-    fileprivate func refuse(_ answer: Answer) -> Answer {
-        complain("refused a push with \(answer.status): \(answer.text)")
-        var answer = answer
-        answer.text += "\n"
-        return answer
-    }
-
-    /// Stores a push that has arrived, unless its token was revoked meanwhile.
+    /// Stores a push that has arrived, when it is its turn, and answers it.
     fileprivate func store(
-        _ draft: PushSpool.Draft, of token: String
-    ) throws(PushSpool.Fault) -> Answer {
-        do throws(BackupError) {
-            guard try tokens.name(of: token) != nil else {
-                return refuse(
-                    Answer(
-                        status: 401, text: "the token was revoked",
-                        headers: ["WWW-Authenticate": "Bearer"]))
+        _ draft: PushSpool.Draft, of token: String, _ name: String, _ later: LaterAnswer
+    ) {
+        let isTaken = work.start(for: .person(name)) { [self] in
+            let answer = answer(to: draft, of: token, name)
+            draft.end()
+            later.give(answer)
+        }
+        if !isTaken {
+            draft.end()
+            later.give(refusal(.busy, of: name).logged())
+        }
+    }
+
+    private func answer(
+        to draft: PushSpool.Draft, of token: String, _ name: String
+    ) -> Answer {
+        do throws(Refusal) {
+            if let problem = try store(draft, of: token, name) {
+                throw Refusal(status: 400, text: problem)
             }
+            return Answer(status: 200, text: "stored\n")
         } catch {
-            return refuse(unreadableTokens(error))
+            return error.logged()
         }
-        let bytes = try draft.bytes()
-        if let problem = PushReceiver.problem(of: bytes) {
-            return refuse(Answer(status: 400, text: problem))
+    }
+
+    /// Stores a push that has arrived, unless its token was revoked meanwhile; returns the problem
+    /// of one that no job could read.
+    private func store(
+        _ draft: PushSpool.Draft, of token: String, _ name: String
+    ) throws(Refusal) -> String? {
+        guard try self.name(of: token) != nil else {
+            throw Refusal(
+                status: 401, text: "the token was revoked",
+                headers: ["WWW-Authenticate": "Bearer"])
         }
-        try draft.keep(bytes)
-        complain("stored a push of \(bytes.count) bytes")
-        return Answer(status: 200, text: "stored\n")
+        do throws(PushSpool.Fault) {
+            let bytes = try draft.bytes()
+            if let problem = PushReceiver.problem(of: bytes) { return problem }
+            try draft.keep(bytes)
+            complain("stored a push of \(bytes.count) bytes")
+            return nil
+        } catch {
+            throw refusal(error, of: error == .full ? name : nil)
+        }
     }
 
     /// Returns why a body is none that Health Auto Export's reader takes; `nil` if it is one.
@@ -186,7 +214,7 @@ private final class Push: Exchange {
     private let receiver: PushReceiver
     /// What has arrived; `nil` once the push is refused, which removes it.
     private var draft: PushSpool.Draft?
-    private var refusal: Answer?
+    private var refusal: PushReceiver.Refusal?
     private let token: String
 
     init(_ receiver: PushReceiver, _ draft: PushSpool.Draft, of token: String, _ name: String) {
@@ -202,19 +230,21 @@ private final class Push: Exchange {
         do throws(PushSpool.Fault) {
             try draft.append(bytes)
         } catch {
-            refusal = receiver.answer(to: error)
+            refusal = receiver.refusal(error)
             self.draft = nil
         }
         return true
     }
 
     override func outcome() -> Outcome {
-        do throws(PushSpool.Fault) {
-            if let draft { return .answer(try receiver.store(draft, of: token)) }
-        } catch {
-            refusal = receiver.answer(to: error)
+        guard let draft else {
+            return refusal.map { .answer($0.logged()) } ?? super.outcome()
         }
-        return refusal.map { .answer(receiver.refuse($0)) } ?? super.outcome()
+        // The work has it from now on.
+        self.draft = nil
+        return .work { [receiver, token, person] later in
+            receiver.store(draft, of: token, person ?? "", later)
+        }
     }
 }
 

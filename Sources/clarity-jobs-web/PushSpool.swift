@@ -1,14 +1,15 @@
 import HealthStore
 import Platform
 @preconcurrency import Glibc
+import Synchronization
 
 /// The folder into which the receiver puts pushes, each as a file of its own.
 ///
 /// A push is written under a name that begins with a dot, synced, and renamed to the digest of its
 /// content. So readers see only whole pushes, and a push that comes again is the same file.
-final class PushSpool {
+final class PushSpool: Sendable {
     /// Why a push cannot be stored.
-    enum Fault: Error {
+    enum Fault: Error, Hashable {
         case tooLarge
         /// The folder, or its disk, has no room.
         case full
@@ -30,19 +31,26 @@ final class PushSpool {
     /// The most pushes that arrive at the same time, and those of one token among them.
     static let mostDrafts = 32
     static let mostOfToken = 4
+    /// The most bytes of pushes that arrive at the same time.
+    static let mostArriving: Int64 = 512 << 20
+
+    private struct State {
+        /// The number of the last draft.
+        var last = 0
+        /// How many pushes arrive, by the names of their tokens.
+        var drafts: [String: Int] = [:]
+        /// The bytes in drafts.
+        var arriving: Int64 = 0
+    }
 
     /// The folder by its descriptor, so that no link to it is followed again.
     private var path: String { "/proc/self/fd/\(descriptor)" }
     private let folder: FolderDescriptor
     private var descriptor: Int32 { folder.descriptor }
     private let lock: FileLock
-    /// The number of the next draft.
-    private var next = 0
-    /// How many pushes arrive, by the names of their tokens.
-    private var drafts: [String: Int] = [:]
-    /// The bytes in the folder, without those of drafts, and in drafts.
-    private var stored: Int64 = 0
-    private var arriving: Int64 = 0
+    private let state = Mutex(State())
+    /// Held while a push gets its name, so that no two take the last place.
+    private let keeping = Mutex(())
 
     /// Opens the folder for one receiver alone, creates it if it is missing, and removes what a
     /// killed receiver left.
@@ -115,68 +123,83 @@ final class PushSpool {
     func begin(length: Int64?, of token: String) throws(Fault) -> Draft {
         let length = length ?? 0
         guard length <= PushSpool.largestPush else { throw .tooLarge }
-        guard drafts.values.reduce(0, +) < PushSpool.mostDrafts,
-            drafts[token] ?? 0 < PushSpool.mostOfToken
-        else { throw .busy }
-        let files = try measure()
-        guard files < PushSpool.mostFiles, stored + arriving + length <= PushSpool.mostBytes else {
-            throw .full
+        let number = try state.withLock { state throws(Fault) in
+            guard state.drafts.values.reduce(0, +) < PushSpool.mostDrafts,
+                state.drafts[token] ?? 0 < PushSpool.mostOfToken,
+                state.arriving + length <= PushSpool.mostArriving
+            else { throw .busy }
+            state.last += 1
+            return state.last
         }
-        next += 1
-        let name = ".push-\(next).part"
+        let name = ".push-\(number).part"
         let file = openat(
             descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Fault(errno) }
-        drafts[token, default: 0] += 1
+        state.withLock { $0.drafts[token, default: 0] += 1 }
         return Draft(self, token, name, file)
     }
 
-    /// Counts the bytes of the files in the folder, and returns how many files there are.
-    private func measure() throws(Fault) -> Int {
+    /// Checks that the folder has room for a file, by those that jobs have not read yet.
+    private func checkRoom(for bytes: Int64) throws(Fault) {
         let names: [String]
         do throws(WholeFile.Fault) {
-            names = try WholeFile.names(in: path)
+            names = try WholeFile.names(in: path).filter { !PushSpool.isDraft($0) }
         } catch .refused(let code) {
             throw Fault(code)
         } catch {
             throw .full
         }
-        stored = 0
-        for name in names where !PushSpool.isDraft(name) {
+        var stored: Int64 = 0
+        for name in names {
             var status = stat()
             if fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
                 stored += Int64(status.st_size)
             }
         }
-        return names.count
+        guard names.count < PushSpool.mostFiles, stored + bytes <= PushSpool.mostBytes else {
+            throw .full
+        }
     }
 
-    /// A push that arrives; removed with its last reference unless it was kept.
-    final class Draft {
+    /// A push that arrives; ends with its last reference at the latest.
+    final class Draft: Sendable {
         private let spool: PushSpool
         private let token: String
         private let name: String
         private let file: Int32
-        private(set) var count: Int64 = 0
+        private let size = Atomic<Int64>(0)
+        private let isOver = Atomic(false)
+
+        /// The bytes that have arrived.
+        var count: Int64 { size.load(ordering: .relaxed) }
 
         fileprivate init(_ spool: PushSpool, _ token: String, _ name: String, _ file: Int32) {
             (self.spool, self.token, self.name, self.file) = (spool, token, name, file)
         }
 
-        deinit {
+        deinit { end() }
+
+        /// Removes the push unless it was kept, and gives its place back.
+        func end() {
+            guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
             close(file)
             // After a rename, nothing has this name.
             unlinkat(spool.descriptor, name, 0)
-            let left = (spool.drafts[token] ?? 1) - 1
-            spool.drafts[token] = left == 0 ? nil : left
-            spool.arriving -= count
+            spool.state.withLock { state in
+                let left = (state.drafts[token] ?? 1) - 1
+                state.drafts[token] = left == 0 ? nil : left
+                state.arriving -= count
+            }
         }
 
+        /// Appends a part, on one thread at a time.
         func append(_ bytes: UnsafeRawBufferPointer) throws(Fault) {
             guard count + Int64(bytes.count) <= PushSpool.largestPush else { throw .tooLarge }
-            guard spool.stored + spool.arriving + Int64(bytes.count) <= PushSpool.mostBytes else {
-                throw .full
-            }
+            guard
+                spool.state.withLock({
+                    $0.arriving + Int64(bytes.count) <= PushSpool.mostArriving
+                })
+            else { throw .busy }
             var rest = bytes[...]
             while !rest.isEmpty {
                 let written = write(
@@ -184,8 +207,8 @@ final class PushSpool {
                 if written < 0, errno == EINTR { continue }
                 guard written > 0 else { throw Fault(written == 0 ? ENOSPC : errno) }
                 rest = rest.dropFirst(written)
-                count += Int64(written)
-                spool.arriving += Int64(written)
+                size.wrappingAdd(Int64(written), ordering: .relaxed)
+                spool.state.withLock { $0.arriving += Int64(written) }
             }
         }
 
@@ -213,12 +236,14 @@ final class PushSpool {
         /// Puts the push, whose content is `bytes`, under its final name, durably when this
         /// returns.
         func keep(_ bytes: [UInt8]) throws(Fault) {
-            guard fsync(file) == 0,
-                renameat(
-                    spool.descriptor, name, spool.descriptor, "\(contentDigest(bytes)).json") == 0,
-                fsync(spool.descriptor) == 0
-            else { throw Fault(errno) }
-            spool.stored += count
+            let digest = contentDigest(bytes)
+            try spool.keeping.withLock { _ throws(Fault) in
+                try spool.checkRoom(for: count)
+                guard fsync(file) == 0,
+                    renameat(spool.descriptor, name, spool.descriptor, "\(digest).json") == 0,
+                    fsync(spool.descriptor) == 0
+                else { throw Fault(errno) }
+            }
         }
     }
 }

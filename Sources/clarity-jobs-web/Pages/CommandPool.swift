@@ -1,9 +1,8 @@
 import ClarityHost
 import Platform
-import Synchronization
 import WebAPI
 
-/// Runs commands of `clarity-jobs` for requests, a few at the same time and in turns (`CommandQueue`).
+/// Runs commands of `clarity-jobs` for requests, a few at the same time and in turns (`WorkPool`).
 ///
 /// The server holds no key and reads no database: every answer with data is the output of a
 /// command, which is checked, logged and limited as at a terminal.
@@ -15,7 +14,8 @@ final class CommandPool: Sendable {
     /// The program, the job file and the state directory.
     private let program: [String]
     private let environment: [String: String]
-    private let queue = Mutex(CommandQueue<@Sendable () -> Void>())
+    /// Where the commands run, and whatever else blocks.
+    let work = WorkPool()
 
     init(program: [String], environment: [String: String]) {
         (self.program, self.environment) = (program, environment)
@@ -29,7 +29,7 @@ final class CommandPool: Sendable {
     ///   - session: the name of the session for the audit log.
     ///   - viewer: who has come in; the command shows nothing that is another's.
     func run(
-        _ words: [String], for asker: CommandAsker, in session: String, viewer: APIViewer,
+        _ words: [String], for asker: Asker, in session: String, viewer: APIViewer,
         then end:
             @escaping @Sendable (Result<CapturedCommand.Result, CapturedCommand.Fault>) -> Void
     ) -> Bool {
@@ -37,7 +37,7 @@ final class CommandPool: Sendable {
         environment["CLARITY_JOBS_PAGES_SESSION"] = session
         environment["CLARITY_JOBS_PAGES_VIEWER"] = viewer.name
         let (line, surroundings) = (program + ["--output=json"] + words, environment)
-        return start(for: asker) {
+        return work.start(for: asker) {
             end(
                 Result { () throws(CapturedCommand.Fault) in
                     try CapturedCommand.run(
@@ -45,28 +45,5 @@ final class CommandPool: Sendable {
                         atMost: CommandPool.mostOutput)
                 })
         }
-    }
-
-    /// Runs something that blocks, when it is its turn; returns `false` if too much waits.
-    func start(for asker: CommandAsker, _ job: @escaping @Sendable () -> Void) -> Bool {
-        switch queue.withLock({ $0.add(job, for: asker) }) {
-        case .refused: return false
-        case .waits: return true
-        case .begins: return begin(job, for: asker)
-        }
-    }
-
-    /// Runs a job and those that follow it, on a thread of their own.
-    private func begin(_ job: @escaping @Sendable () -> Void, for asker: CommandAsker) -> Bool {
-        let code = DetachedThread.start { [self] in
-            var (asker, job) = (asker, job)
-            while true {
-                job()
-                guard let next = queue.withLock({ $0.end(of: asker) }) else { return }
-                (asker, job) = next
-            }
-        }
-        if code != 0 { queue.withLock { $0.giveUp(asker) } }
-        return code == 0
     }
 }

@@ -256,16 +256,16 @@ final class PageServer: Sendable {
 
     /// Returns an exchange that something answers which blocks, when it is its turn.
     func working(
-        for asker: CommandAsker, _ answer: @escaping @Sendable () -> Answer
+        for asker: Asker, _ answer: @escaping @Sendable () -> Answer
     ) -> Exchange {
         Exchange(working: { [self] later in work(for: asker, later, answer) })
     }
 
     /// Gives the answer of something that blocks, when it is its turn.
     func work(
-        for asker: CommandAsker, _ later: LaterAnswer, _ answer: @escaping @Sendable () -> Answer
+        for asker: Asker, _ later: LaterAnswer, _ answer: @escaping @Sendable () -> Answer
     ) {
-        let isTaken = commands.start(for: asker) { later.give(answer().secured) }
+        let isTaken = commands.work.start(for: asker) { later.give(answer().secured) }
         if !isTaken { later.give(PageServer.busy.secured) }
     }
 

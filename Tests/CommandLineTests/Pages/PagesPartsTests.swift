@@ -88,7 +88,7 @@ struct PagesPartsTests {
         let ended = Mutex(0)
 
         let taken = (0..<36).map { _ in
-            pool.start(for: .person("anna")) {
+            pool.work.start(for: .person("anna")) {
                 started.withLock { $0 += 1 }
                 _ = gate.isOpen(within: 60_000)
                 ended.withLock { $0 += 1 }
@@ -101,13 +101,13 @@ struct PagesPartsTests {
         gate.open()
         while ended.withLock({ $0 }) < 35 { await Task.yield() }
         #expect(started.withLock { $0 } == 35)
-        #expect(pool.start(for: .person("anna")) {})
+        #expect(pool.work.start(for: .person("anna")) {})
     }
 
     @Test func `who asks for many commands keeps nobody else waiting`() {
-        var queue = CommandQueue<Int>()
+        var queue = WorkQueue<Int>()
         let (anna, ben, carl) = (
-            CommandAsker.person("anna"), CommandAsker.person("ben"), CommandAsker.person("carl")
+            Asker.person("anna"), Asker.person("ben"), Asker.person("carl")
         )
 
         let annas = (0..<60).map { queue.add($0, for: anna) }
@@ -139,7 +139,7 @@ struct PagesPartsTests {
     }
 
     @Test func `strangers have one place, and leave the others to persons`() {
-        var queue = CommandQueue<Int>()
+        var queue = WorkQueue<Int>()
 
         let taken = (0..<100).map { queue.add($0, for: .stranger("\($0 / 10)")) }
 

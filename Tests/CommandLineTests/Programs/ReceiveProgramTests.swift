@@ -231,6 +231,51 @@ struct ReceiveProgramTests {
         #expect(try playground.received().keys.filter { $0.count > 60 }.count == 1)
     }
 
+    @Test func `a large push holds up no other request`() async throws {
+        let (playground, token) = try await ReceiverProgram.playground()
+        let other = try await playground.run("receive", "token", "add", "watch")
+        let receiver = try await ReceiverProgram(playground)
+        let body = #"{"data":{"x":["# + String(repeating: "1,", count: 3 << 20) + "1]}}"
+        let large = try await blocking {
+            try LoopbackRequest.open(
+                """
+                POST \(ReceiverProgram.path) HTTP/1.1\r
+                Host: 127.0.0.1\r
+                x-api-key: \(token)\r
+                Content-Type: application/json\r
+                Connection: close\r
+                Content-Length: \(body.utf8.count)\r
+                \r
+                \(body)
+                """, port: receiver.port)
+        }
+        defer { close(large) }
+        // All of it has arrived, and it is looked at before its file has a name.
+        var status = stat()
+        while stat("\(playground.folder.path)/received/.push-1.part", &status) != 0
+            || status.st_size < body.utf8.count
+        {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+
+        let unknown = try await receiver.send("", token: "", method: "GET", path: "/")
+        let small = try await receiver.send(
+            ReceiverProgram.push(1), token: try #require(other.outputLines.first))
+        var byte: UInt8 = 0
+        let early = recv(large, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        let answer = try await blocking {
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            let count = recv(large, &bytes, bytes.count, 0)
+            return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+        }
+
+        #expect(unknown.status == 404 && small.status == 200)
+        #expect(early == -1, "the large push was answered before the others")
+        #expect(answer.hasPrefix("HTTP/1.1 200"))
+        #expect(try playground.received().count == 2)
+    }
+
     @Test func `too many pushes at the same time are put off`() async throws {
         let (playground, token) = try await ReceiverProgram.playground()
         let receiver = try await ReceiverProgram(playground)
