@@ -9,14 +9,15 @@ import WebAPI
 enum CommandAnswer {
     typealias End = Result<CapturedCommand.Result, CapturedCommand.Fault>
 
-    /// Returns the answer to a question: the command's JSON, even if it also found a fault.
+    /// Returns the answer to a question: the command's JSON if that is whole, even if the command
+    /// also found a fault.
     ///
     /// - Parameter namesOne: whether the path named one thing, which may not exist.
     static func toQuery(_ end: End, namesOne: Bool) -> Answer {
         switch end {
         case .failure(let fault): return answer(to: fault)
         case .success(let result):
-            if isWhole(result.output) { return Answer(200, json: result.output) }
+            if isWhole(result) { return Answer(200, json: result.output) }
             let status: UInt32 =
                 switch ExitStatus(rawValue: result.status) {
                 case .usage: namesOne ? 404 : 400
@@ -34,7 +35,7 @@ enum CommandAnswer {
         case .failure(let fault): return answer(to: fault)
         case .success(let result):
             guard result.status != 0 else {
-                if isWhole(result.output) { return Answer(200, json: result.output) }
+                if isWhole(result) { return Answer(200, json: result.output) }
                 let object: JSON = ["status": 0, "message": .string(line(of: result))]
                 return Answer(200, json: Array(object.page.utf8))
             }
@@ -87,12 +88,20 @@ enum CommandAnswer {
         }
     }
 
-    /// Whether an output is a JSON document that was not cut off: those of commands end with the
-    /// bracket of the first byte.
-    private static func isWhole(_ output: [UInt8]) -> Bool {
-        let last = output.last { $0 != 0x0A }
-        return output.first == UInt8(ascii: "{") && last == UInt8(ascii: "}")
-            || output.first == UInt8(ascii: "[") && last == UInt8(ascii: "]")
+    /// Whether a command gave its whole answer: it succeeded, or it found a fault and says so with
+    /// `failed`, and its output is one JSON document. With every other status it could not go on,
+    /// whatever it had written by then.
+    private static func isWhole(_ result: CapturedCommand.Result) -> Bool {
+        guard [.done, .failed].contains(ExitStatus(rawValue: result.status)) else { return false }
+        do throws(JSONFault) {
+            var parser = JSONParser(result.output)
+            guard let first = parser.next, "{[".utf8.contains(first) else { return false }
+            try parser.skip()
+            try parser.end()
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Returns the first line of what a command said about its end.

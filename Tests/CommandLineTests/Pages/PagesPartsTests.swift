@@ -165,6 +165,13 @@ struct PagesPartsTests {
         (end(0, "", ""), false, 503, "the command ended with 0"),
         (end(143, "[{\"a\":1}", ""), false, 503, "the command ended with 143"),
         (end(1, "{\"holds\":false}\n", ""), false, 200, nil),
+        // Commands that could not go on have closed what they had begun, or were cut off in it.
+        (end(69, "[\n{\"a\":1}\n]\n", "clarity-jobs: no server\n"), false, 503, "no server"),
+        (end(74, "{\"a\":1}\n", "clarity-jobs: disk is full\n"), false, 503, "disk is full"),
+        (end(137, "{\"a\":1}\n", ""), false, 503, "the command ended with 137"),
+        (end(1, "{\"runs\":[{\"id\":1}", "clarity-jobs: none\n"), false, 503, "none"),
+        (end(1, "{\"text\":\"]}", "clarity-jobs: none\n"), false, 503, "none"),
+        (end(0, "{\"a\":1}{\"a\":2}", ""), false, 503, "the command ended with 0"),
     ])
     func `the end of a command decides the status`(
         end: CommandAnswer.End, namesOne: Bool, status: UInt32, error: String?
