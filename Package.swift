@@ -95,9 +95,6 @@ let package = Package(
             "Reports",
             ["HealthStore", "Platform", "ClarityScheduler", "JSON", "Database", "CLinux"]),
 
-        library(
-            "ClarityMetrics", ["ClarityHost", "HealthStore", "Platform", "ClarityScheduler"]),
-
         // Programs: composition only.
         program(
             "clarity-jobs",
@@ -116,8 +113,8 @@ let package = Package(
         program(
             "clarity-jobs-web",
             [
-                "ClarityMetrics", "ClarityHost", "HealthStore", "HTTPServing", "ClarityScheduler",
-                "Platform", "JSON", "WebAPI", "CWebPages", "CLinux",
+                "ClarityHost", "HealthStore", "HTTPServing", "ClarityScheduler", "Platform",
+                "JSON", "WebAPI", "CWebPages", "CLinux",
             ]),
         program(
             "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "HTTPServing", "CSodium"]),
@@ -169,7 +166,6 @@ let package = Package(
         tests(
             "ReportsTests",
             ["Reports", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
-        tests("ClarityMetricsTests", ["ClarityMetrics"]),
         tests("HTTPServingTests", ["HTTPServing"]),
         tests("SandboxTests", ["clarity-jobs-sandbox", "HTTPServing", "Platform", "JSON"]),
         tests(

@@ -1,7 +1,6 @@
 import HTTPServing
 import CLinux
 import HealthStore
-import ClarityMetrics
 import Platform
 @preconcurrency import Glibc
 
@@ -62,7 +61,8 @@ enum Program {
 
     private static func collector(_ words: [String]) -> MetricsCollector {
         MetricsCollector(
-            jobFile: words[1], state: words[2], environment: Environment.all(), clock: SystemClock())
+            jobFile: words[1], state: words[2], environment: Environment.all(),
+            clock: SystemClock())
     }
 
     // MARK: The textfile

@@ -1,7 +1,8 @@
-import ClarityMetrics
 import ClarityTestSupport
 import Glibc
 import Testing
+
+@testable import clarity_jobs_web
 
 @Suite("The file for the node exporter")
 struct MetricsFileTests {

@@ -1,18 +1,18 @@
-public import ClarityHost
-public import HealthStore
-public import ClarityScheduler
+import ClarityHost
+import HealthStore
+import ClarityScheduler
 import Platform
 
 /// What the metrics are made of, at one instant. It has neither a person's data nor a path, and no
 /// account: a job that runs for several accounts is one job.
-public struct MetricsReport: Sendable {
+struct MetricsReport: Sendable {
     /// A job of the job file; of several accounts what is worst.
-    public struct JobFacts: Hashable, Sendable {
+    struct JobFacts: Hashable, Sendable {
         /// When the schedule next wants the job; in the past if nobody has looked since.
-        public var next: Instant?
-        public var lastSuccess: Instant?
+        var next: Instant?
+        var lastSuccess: Instant?
         /// How long the job is overdue; zero if it is not.
-        public var overdue: Duration
+        var overdue: Duration
 
         /// Adds what is known of the job for another account.
         mutating func join(_ other: JobFacts) {
@@ -23,29 +23,29 @@ public struct MetricsReport: Sendable {
     }
 
     /// What only the health data knows.
-    public struct HealthFacts: Hashable, Sendable {
+    struct HealthFacts: Hashable, Sendable {
         /// The ages of the newest data, by the name of a subject of `fresh`.
-        public var ages: [String: Duration] = [:]
+        var ages: [String: Duration] = [:]
         /// The ages that `fresh` allows.
-        public var goals: [String: Duration] = [:]
+        var goals: [String: Duration] = [:]
         /// The samples that the backend has not confirmed.
-        public var outbox: OutboxCounts
-        public var isLoggedIn: Bool
+        var outbox: OutboxCounts
+        var isLoggedIn: Bool
     }
 
-    public var jobs: [JobID: JobFacts] = [:]
-    public var totals: [JobID: JobTotals] = [:]
+    var jobs: [JobID: JobFacts] = [:]
+    var totals: [JobID: JobTotals] = [:]
     /// The number of jobs that wait, by the first reason.
-    public var waiting: [WaitReason: Int] = [:]
+    var waiting: [WaitReason: Int] = [:]
     /// The loops that run.
-    public var loops: [RunningLoop] = []
+    var loops: [RunningLoop] = []
     /// `nil` if there is none, or it cannot be read.
-    public var health: HealthFacts?
+    var health: HealthFacts?
     /// Why the health data cannot be read; not for the network, because it may name a path.
-    public var healthFault: String?
+    var healthFault: String?
 
     /// The metrics, in an order that never changes.
-    public var families: [MetricFamily] { [build, ofLoops] + ofTotals + ofJobs + ofHealth }
+    var families: [MetricFamily] { [build, ofLoops] + ofTotals + ofJobs + ofHealth }
 
     private var ofLoops: MetricFamily {
         var family = MetricFamily(

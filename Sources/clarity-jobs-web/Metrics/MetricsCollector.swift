@@ -1,15 +1,16 @@
 import ClarityHost
 import HealthStore
-public import ClarityScheduler
+import ClarityScheduler
 import Platform
+@preconcurrency import Glibc
 
 /// Reads the state of a job file's jobs, and of the health data if it can be opened.
 ///
 /// It keeps nothing open: an open store would hold up a restore and a change of the master key.
-public struct MetricsCollector: Sendable {
+struct MetricsCollector: Sendable {
     /// Why there are no metrics, as a fragment that names no secret.
-    public struct Fault: Error, Hashable, Sendable {
-        public let reason: String
+    struct Fault: Error, Hashable, Sendable {
+        let reason: String
     }
 
     private let path: String
@@ -24,7 +25,7 @@ public struct MetricsCollector: Sendable {
     ///   - path: the absolute path of the job file, which is read anew each time.
     ///   - state: the path of the state directory.
     ///   - environment: the environment in which the master key is found.
-    public init(
+    init(
         jobFile path: String, state: String, environment: [String: String], clock: any WallClock
     ) {
         self.path = path
@@ -50,7 +51,7 @@ public struct MetricsCollector: Sendable {
     ///
     /// - Throws: `Fault` if the job file or the history cannot be read. Without the health data the
     ///   report says why it has none.
-    public func report() throws(Fault) -> MetricsReport {
+    func report() throws(Fault) -> MetricsReport {
         let file = try jobFile()
         var report = MetricsReport()
         do throws(RunStoreError) {
@@ -122,5 +123,48 @@ public struct MetricsCollector: Sendable {
             facts.ages[goal.subject.name] = max(now - newest, .zero)
         }
         return facts
+    }
+}
+
+extension MetricsCollector {
+    /// Writes the `metrics_textfile` of the job file, if it names one.
+    func writeTextfile() throws(Fault) {
+        guard let path = try jobFile().metricsTextfile else { return }
+        try MetricsFile.write(PrometheusText.text(try report().families), to: path)
+    }
+}
+
+/// The file that the node exporter's textfile collector reads.
+enum MetricsFile {
+    /// Replaces the file by one that everybody may read.
+    ///
+    /// The collector never sees half of it: the text is written under another name first, which
+    /// does not end in `.prom`. A crash may lose the file, which the next decision writes again.
+    ///
+    /// - Throws: `MetricsCollector.Fault` with the system's reason.
+    static func write(_ text: String, to path: String) throws(MetricsCollector.Fault) {
+        let draft = "\(path).\(getpid())"
+        // One that a killed process has left. Others may write to the folder: nothing that they put
+        // there is opened.
+        unlink(draft)
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard file >= 0 else { throw fault(path) }
+        var bytes = Array(text.utf8)[...]
+        var isWritten = fchmod(file, 0o644) == 0
+        while isWritten, !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            if count > 0 { bytes = bytes.dropFirst(count) }
+            isWritten = count > 0 || errno == EINTR
+        }
+        guard isWritten, close(file) == 0, rename(draft, path) == 0 else {
+            let fault = fault(path)
+            unlink(draft)
+            throw fault
+        }
+    }
+
+    private static func fault(_ path: String) -> MetricsCollector.Fault {
+        MetricsCollector.Fault(
+            reason: "cannot write `\(path)`: \(SystemError().text)")
     }
 }

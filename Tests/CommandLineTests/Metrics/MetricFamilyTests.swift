@@ -1,5 +1,6 @@
-@testable import ClarityMetrics
 import Testing
+
+@testable import clarity_jobs_web
 
 @Suite("The text format of Prometheus")
 struct MetricFamilyTests {

@@ -1,45 +1,45 @@
 /// A metric of Prometheus with all of its samples.
-public struct MetricFamily: Hashable, Sendable {
+struct MetricFamily: Hashable, Sendable {
     /// The types of the text format that are used here.
-    public enum Kind: String, Sendable {
+    enum Kind: String, Sendable {
         case counter, gauge, histogram
     }
 
     /// A number that is written without a loss.
-    public enum Value: Hashable, Sendable {
+    enum Value: Hashable, Sendable {
         case count(Int64)
         /// A span or an instant, which is written in seconds.
         case milliseconds(Int64)
     }
 
-    public struct Sample: Hashable, Sendable {
+    struct Sample: Hashable, Sendable {
         /// What follows the family's name: nothing, or `_bucket`, `_sum` or `_count`.
-        public var suffix = ""
-        public var labels: [Label]
-        public var value: Value
+        var suffix = ""
+        var labels: [Label]
+        var value: Value
     }
 
-    public struct Label: Hashable, Sendable {
-        public var name: String
-        public var value: String
+    struct Label: Hashable, Sendable {
+        var name: String
+        var value: String
     }
 
-    public let name: String
-    public let help: String
-    public let kind: Kind
-    public private(set) var samples: [Sample] = []
+    let name: String
+    let help: String
+    let kind: Kind
+    private(set) var samples: [Sample] = []
 
     /// Creates a family without samples, which is not written.
     ///
     /// - Parameter name: the name after `clarity_jobs_`.
-    public init(_ name: String, _ kind: Kind, _ help: String) {
+    init(_ name: String, _ kind: Kind, _ help: String) {
         self.name = "clarity_jobs_\(name)"
         self.help = help
         self.kind = kind
     }
 
     /// Adds a sample.
-    public mutating func add(_ value: Value, _ labels: [Label] = []) {
+    mutating func add(_ value: Value, _ labels: [Label] = []) {
         samples.append(Sample(labels: labels, value: value))
     }
 
@@ -48,7 +48,7 @@ public struct MetricFamily: Hashable, Sendable {
     /// - Parameters:
     ///   - bounds: the upper bounds of the buckets in milliseconds, ascending.
     ///   - counts: the number of values in each bucket, and last of those above every bound.
-    public mutating func add(
+    mutating func add(
         bounds: [Int64], counts: [Int64], sumMilliseconds: Int64, _ labels: [Label]
     ) {
         let limits = bounds.map { Value.milliseconds($0).text } + ["+Inf"]
@@ -68,7 +68,7 @@ public struct MetricFamily: Hashable, Sendable {
 
 extension MetricFamily.Value {
     /// The number as the text format has it.
-    public var text: String {
+    var text: String {
         switch self {
         case .count(let number): return "\(number)"
         case .milliseconds(let number):
@@ -89,12 +89,12 @@ extension String {
 
 /// The text format of Prometheus, version 0.0.4
 /// (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
-public enum PrometheusText {
+enum PrometheusText {
     /// The value of `Content-Type`.
-    public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     /// Returns the families that have samples as text.
-    public static func text(_ families: [MetricFamily]) -> String {
+    static func text(_ families: [MetricFamily]) -> String {
         var text = ""
         for family in families where !family.samples.isEmpty {
             text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"

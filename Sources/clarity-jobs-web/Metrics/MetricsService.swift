@@ -1,5 +1,4 @@
 import HTTPServing
-import ClarityMetrics
 import Platform
 
 /// Answers Prometheus: `GET /metrics`, and nothing else.
