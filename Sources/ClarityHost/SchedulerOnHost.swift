@@ -23,19 +23,42 @@ extension Scheduler {
         }
         let store = try SQLiteRunStore(
             in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
-        let planner = Planner(
-            jobs: JobSet(file.groups),
-            owner: store.leaseLock.owner, maxParallel: file.maxParallel ?? 2,
-            retention: file.retention, boot: SystemClock().boot,
-            seed: UInt64.random(in: .min ... .max))
         let monitor = HostConditions(
             stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
             checks: CheckRunner(
                 file.questions,
                 environment: ["PATH": Environment.value("PATH") ?? "/usr/bin:/bin"]))
         self.init(
-            planner: planner, store: store, worker: worker, monitor: monitor,
-            clock: SystemClock(), observer: observer)
+            Planner(JobSet(file.groups), of: file, owner: store.leaseLock.owner), on: store,
+            worker: worker, monitor: monitor, clock: SystemClock(), observer: observer)
+    }
+
+    /// Creates a scheduler that decides by this machine's conditions.
+    public init(
+        _ planner: Planner, on store: any RunStore, worker: any Worker, monitor: HostConditions,
+        clock: any WallClock, observer: @escaping Observer,
+        progress: @escaping ProgressObserver = { _, _, _ in }
+    ) {
+        self.init(
+            planner: planner, store: store, worker: worker, monitor: monitor, clock: clock,
+            observer: observer, progress: progress)
+    }
+}
+
+extension JobFile {
+    /// The largest number of attempts at the same time.
+    public var mostAttempts: Int { maxParallel ?? 2 }
+}
+
+extension Planner {
+    /// Creates the planner of a process that decides about a job file's jobs on this machine.
+    ///
+    /// - Parameter owner: what the process's leases are held as.
+    public init(_ jobs: JobSet, of file: JobFile, owner: String, scope: Scope = .everything) {
+        self.init(
+            jobs: jobs, owner: owner, maxParallel: file.mostAttempts, scope: scope,
+            retention: file.retention, boot: SystemClock().boot,
+            seed: UInt64.random(in: .min ... .max))
     }
 }
 

@@ -10,9 +10,6 @@ extension Composition {
     /// Returns the jobs to plan, each with the options that its worker needs.
     func jobs(_ file: JobFile) -> [Job] { groups(file).flatMap(\.wholeJobs) }
 
-    /// Returns the largest number of attempts at the same time; 2 by default.
-    func maxParallel(_ file: JobFile) -> Int { file.maxParallel ?? 2 }
-
     /// Returns the jobs to plan as a set.
     ///
     /// - Parameter former: the set that this one replaces.
@@ -37,24 +34,41 @@ extension Composition {
     func planner(
         _ file: JobFile, owner: String, scope: Planner.Scope
     ) -> Planner {
-        Planner(
-            jobs: jobSet(file), owner: owner,
-            maxParallel: maxParallel(file), scope: scope,
-            retention: file.retention, boot: SystemClock().boot,
-            seed: UInt64.random(in: .min ... .max))
+        Planner(jobSet(file), of: file, owner: owner, scope: scope)
     }
 
+    /// Returns the scheduler that decides on a history, with all that it hears.
+    ///
+    /// - Parameters:
+    ///   - inForce: the job file, which a loop may read anew.
+    ///   - paths: other files whose changes concern it.
     func scheduler(
-        _ planner: Planner, _ inForce: @escaping @Sendable () -> JobFile, _ history: SharedHistory,
-        _ monitor: HostConditions, on events: EventThread, observer: @escaping Scheduler.Observer,
+        _ inForce: @escaping @Sendable () -> JobFile, scope: Planner.Scope = .everything,
+        on history: SharedHistory, _ monitor: HostConditions, _ steering: LoopSteering,
+        besides paths: [String] = [], on events: EventThread,
+        observer: @escaping Scheduler.Observer,
         progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
-    ) throws(CommandFailure) -> Scheduler {
-        let clock = EventClock(events)
+    ) throws(CommandFailure) -> SteeredScheduler {
+        let worker = try worker(inForce, history, monitor, EventClock(events))
+        let happenings = steering.events()
+        let feeders = heed(history, besides: paths, steering, on: events)
+        monitor.listen(on: events)
+        let planner = planner(inForce(), owner: history.owner, scope: scope)
+        let scheduler = Scheduler(
+            planner, on: history.store, worker: worker, monitor: monitor,
+            clock: EventClock(events), observer: observer, progress: progress)
+        return SteeredScheduler(scheduler, planner.jobs, happenings, feeders)
+    }
+
+    private func worker(
+        _ inForce: @escaping @Sendable () -> JobFile, _ history: SharedHistory,
+        _ monitor: HostConditions, _ clock: EventClock
+    ) throws(CommandFailure) -> WorkerByKind {
         let process = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
             environment: workerEnvironment(inForce), proof: history.proof)
         let keeper = CommandKeeper(try companion("clarity-jobs-keeper"), history.proof)
-        let worker = WorkerByKind(
+        return WorkerByKind(
             [
                 .command: CommandWorker(
                     environment: { commandEnvironment(inForce()) }, keeper: keeper, clock: clock),
@@ -69,10 +83,6 @@ extension Composition {
             ],
             others: process,
             attempts: { monitor.attempts(are: $0) })
-        monitor.listen(on: events)
-        return Scheduler(
-            planner: planner, store: history.store, worker: worker, monitor: monitor,
-            clock: clock, observer: observer, progress: progress)
     }
 
     /// Returns the monitor of this machine's conditions, with the settings of the job file.

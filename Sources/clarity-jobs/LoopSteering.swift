@@ -54,6 +54,32 @@ final class LoopSteering: Sendable {
     }
 }
 
+/// A scheduler, and what makes it look.
+struct SteeredScheduler {
+    private var scheduler: Scheduler
+    let jobs: JobSet
+    private let happenings: AsyncStream<Planner.Event>
+    private let feeders: [Task<Void, Never>]
+
+    init(
+        _ scheduler: Scheduler, _ jobs: JobSet, _ happenings: AsyncStream<Planner.Event>,
+        _ feeders: [Task<Void, Never>]
+    ) {
+        (self.scheduler, self.jobs) = (scheduler, jobs)
+        (self.happenings, self.feeders) = (happenings, feeders)
+    }
+
+    /// Decides until `end`, beginning with `first`.
+    mutating func run(
+        until end: Scheduler.End, first: [Planner.Event]
+    ) async throws(RunStoreError) -> Scheduler.Report {
+        try await scheduler.run(until: end, first: first, events: happenings)
+    }
+
+    /// Stops listening.
+    func end() { feeders.forEach { $0.cancel() } }
+}
+
 extension Composition {
     /// Makes the scheduler look when another process has changed something, until the tasks are
     /// cancelled.

@@ -99,22 +99,19 @@ struct LoopTurns {
         let file = inForce.file
         history.leaseLock.announceLoop(since: composition.clock.now)
         if let server = history.server { try await wait(for: server) }
-        let feeders = composition.heed(
-            history, besides: [composition.loginMark(file)], steering, on: events)
-        defer { feeders.forEach { $0.cancel() } }
-        let planner = composition.planner(file, owner: history.owner, scope: .everything)
-        let happenings = steering.events()
-        var scheduler: Scheduler
+        var scheduler: SteeredScheduler
         do throws(CommandFailure) {
             scheduler = try composition.scheduler(
-                planner, { inForce.file }, history, monitor, on: events, observer: observer)
+                { inForce.file }, on: history, monitor, steering,
+                besides: [composition.loginMark(file)], on: events, observer: observer)
         } catch {
             throw .unusable(error.lines.joined(separator: "; "))
         }
-        try reports.ready(planner.jobs) { () throws(RunStoreError) in try history.store.ledger() }
+        defer { scheduler.end() }
+        try reports.ready(scheduler.jobs) { () throws(RunStoreError) in try history.store.ledger() }
         composition.failedServices(file).remove { _ in true }
         _ = try await scheduler.run(
-            until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)
+            until: .drained, first: composition.sourcesSeen(file, monitor))
     }
 
     /// Waits until this loop is the one that decides.

@@ -109,7 +109,7 @@ final class Reloads: Sendable {
             monitor.apply(
                 composition.hostSettings(file), checks: file.questions,
                 environment: composition.commandEnvironment(file))
-            send(.reload(jobs, maxParallel: composition.maxParallel(file)))
+            send(.reload(jobs, maxParallel: file.mostAttempts))
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
         } catch {

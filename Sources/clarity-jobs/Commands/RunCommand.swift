@@ -143,30 +143,25 @@ struct RunCommand {
     ) async throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let store = try composition.store(file)
-        let planner = composition.planner(
-            file, owner: store.owner, scope: isDue ? .due : .requested)
+        defer { store.end() }
         let signals = TerminationSignals(on: events)
         let steering = LoopSteering()
-        let happenings = steering.events()
-        let feeders =
-            composition.heed(store, steering, on: events) + [
-                Task(executorPreference: events) {
-                    for await event in signals.events { steering.post(event) }
-                }
-            ]
-        defer {
-            feeders.forEach { $0.cancel() }
-            store.end()
-        }
         var scheduler = try composition.scheduler(
-            planner, { file }, store, monitor, on: events, observer: reporter.observe,
-            progress: reporter.display.show)
+            { file }, scope: isDue ? .due : .requested, on: store, monitor, steering, on: events,
+            observer: reporter.observe, progress: reporter.display.show)
+        let stopping = Task(executorPreference: events) {
+            for await event in signals.events { steering.post(event) }
+        }
+        defer {
+            stopping.cancel()
+            scheduler.end()
+        }
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
             ?? composition.sourcesSeen(file, monitor)
         let result: Scheduler.Report
         do throws(RunStoreError) {
-            result = try await scheduler.run(until: .idle, first: first, events: happenings)
+            result = try await scheduler.run(until: .idle, first: first)
         } catch {
             throw CommandFailure(error)
         }

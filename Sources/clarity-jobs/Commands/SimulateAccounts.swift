@@ -24,7 +24,7 @@ extension SimulateCommand {
             throw CommandFailure(.usage, "--accounts needs a job file with `accounts`")
         }
         let from = try composition.time("from") ?? composition.clock.now
-        let maxParallel = composition.maxParallel(file)
+        let maxParallel = file.mostAttempts
         let simulation = Simulation(
             JobSet(file.invented(count)), maxParallel: maxParallel,
             over: from..<from + .seconds(days * 86_400), conditions: .allowing,

@@ -24,7 +24,7 @@ struct SimulateCommand {
         let from = try from(trace)
         let allowing = Conditions.allowing
         let simulation = Simulation(
-            jobs, maxParallel: composition.maxParallel(file),
+            jobs, maxParallel: file.mostAttempts,
             over: from..<from + .seconds(days * 86_400),
             anchors: ledger.jobs.byJob.compactMapValues { $0.clock?.anchor },
             conditions: { trace?.conditions(at: $0) ?? allowing },

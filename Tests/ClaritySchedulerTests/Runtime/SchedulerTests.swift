@@ -139,16 +139,14 @@ struct SchedulerTests {
     @Test func `a store that fails stops the attempts and is reported`() async throws {
         let stopped = Journal<Bool>()
         let failing = FailingStore(store, afterDecisions: 1)
-        let planner = Planner(
-            jobs: JobSet([try job("a"), try job("b")]), owner: "me", maxParallel: 2, seed: 1)
-        var scheduler = Scheduler(
-            planner: planner, store: failing,
-            worker: FakeWorker { order, signals in
-                if order.job.rawValue == "a" { return .success() }
-                for await signal in signals where signal == .kill { break }
-                stopped.add(true)
-                return .killed()
-            }, monitor: conditions, clock: clock)
+        var scheduler = scheduler(
+            [try job("a"), try job("b")], on: failing
+        ) { order, signals in
+            if order.job.rawValue == "a" { return .success() }
+            for await signal in signals where signal == .kill { break }
+            stopped.add(true)
+            return .killed()
+        }
 
         let error = await #expect(throws: RunStoreError.self) {
             try await scheduler.run(until: .idle)
@@ -196,12 +194,13 @@ struct SchedulerTests {
     }
 
     private func scheduler(
-        _ jobs: [Job], scope: Planner.Scope = .everything,
+        _ jobs: [Job], scope: Planner.Scope = .everything, on other: (any RunStore)? = nil,
         observer: @escaping Scheduler.Observer = { _ in }, _ work: @escaping FakeWorker.Work
     ) -> Scheduler {
         store.owner = "me"
         return Scheduler(
-            planner: Planner(jobs: JobSet(jobs), owner: "me", scope: scope, seed: 1), store: store,
+            planner: Planner(jobs: JobSet(jobs), owner: "me", scope: scope, seed: 1),
+            store: other ?? store,
             worker: FakeWorker(work), monitor: conditions, clock: clock, observer: observer)
     }
 }
