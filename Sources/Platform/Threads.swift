@@ -35,8 +35,11 @@ public struct JoinedThread: Sendable {
         thread = try started(body)
     }
 
-    /// Waits for the end of the thread; call it once.
+    /// Waits for the end of the thread; call this or `detach` once.
     public func join() { pthread_join(thread, nil) }
+
+    /// Lets the thread end by itself; nobody waits for it.
+    public func detach() { pthread_detach(thread) }
 }
 
 /// Starts threads that nobody waits for.

@@ -97,7 +97,13 @@ final class LeaseSession: Sendable {
         thread.withLock { $0 = started }
     }
 
-    deinit { close(socket) }
+    deinit {
+        // Nobody waits here: this may be the thread that decides, and the session's own may wait
+        // for a server that does not answer.
+        ending.ring()
+        thread.withLock { $0?.detach() }
+        close(socket)
+    }
 
     /// Ends the session and with it the leases.
     func end() {

@@ -54,8 +54,6 @@ public final class PostgresRunStore: RunStore {
         (self.place, self.changes) = (place, changes)
     }
 
-    deinit { end() }
-
     /// Ends both sessions. Their owner opens another store in place of this one: a session that is
     /// left would keep the turn from it.
     public func end() {

@@ -91,6 +91,30 @@ struct ServerTakeoverTests {
         #expect(try scene.state() == .lapsed)
     }
 
+    @Test func `who lets a store go does not wait for a server that has frozen`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        var store: PostgresRunStore? = try PostgresRunStore(at: bed.address, owner: "left")
+        let connection = try ServerConnection(bed.address)
+        let found = try connection.first(
+            """
+            SELECT pid FROM pg_stat_activity
+            WHERE usename = current_user AND split_part(application_name, ' ', 2) = ?
+            """, .text(SessionMark.of("left"))
+        ) { $0.integer(0) }
+        let backend = pid_t(try #require(found))
+        try #require(kill(backend, SIGSTOP) == 0)
+        defer { kill(backend, SIGCONT) }
+        // Longer than the time between two beats: the session waits for an answer.
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .seconds(1) { try connection.run("SELECT 1") }
+        withExtendedLifetime(store) {}
+
+        let end = ContinuousClock.now
+        store = nil
+
+        #expect(ContinuousClock.now - end < .seconds(3))
+    }
+
     @Test func `a process that lives keeps its lease while it waits`() async throws {
         let scene = try await Scene()
 
