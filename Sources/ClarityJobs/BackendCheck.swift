@@ -1,3 +1,4 @@
+import HealthModel
 public import Backend
 public import HealthStore
 public import ClarityScheduler

@@ -1,5 +1,6 @@
 import Backend
 import HealthStore
+import HealthModel
 import Reports
 public import ClarityScheduler
 import Import

@@ -1,5 +1,6 @@
+import Platform
 import Backend
-import HealthStore
+import HealthModel
 import JSON
 import Synchronization
 

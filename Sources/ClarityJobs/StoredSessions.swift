@@ -1,5 +1,6 @@
 public import Backend
 public import HealthStore
+public import HealthModel
 public import ClarityScheduler
 
 /// Keeps the client's session with one backend, and the dialects of backends, in the encrypted store.

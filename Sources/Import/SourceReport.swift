@@ -1,4 +1,5 @@
-public import HealthStore
+package import HealthStore
+public import HealthModel
 public import ClarityScheduler
 
 /// The counts and positions that one reading of a source found.

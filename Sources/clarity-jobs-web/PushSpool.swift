@@ -1,4 +1,3 @@
-import HealthStore
 import Platform
 @preconcurrency import Glibc
 import Synchronization

@@ -1,5 +1,6 @@
 @testable import Backend
 @testable import HealthStore
+import HealthModel
 import ClarityScheduler
 import Database
 import Platform

@@ -1,3 +1,5 @@
+import HealthModel
+import Platform
 @testable import Backend
 import HealthStore
 import ClarityScheduler

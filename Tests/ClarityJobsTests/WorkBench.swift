@@ -1,5 +1,6 @@
 @testable import Backend
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import ClarityTestSupport
 @testable import ClarityJobs

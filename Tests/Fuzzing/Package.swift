@@ -36,15 +36,21 @@ let package = Package(
         part(
             "ClarityHost",
             ["Platform", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
-        part("HealthStore", ["Platform", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
-        part("Backend", ["HealthStore", "Platform", "ClarityScheduler", "JSON", "CCurl"]),
+        part("HealthModel", ["ClarityScheduler"]),
+        part(
+            "HealthStore",
+            ["HealthModel", "Platform", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
+        part("Backend", ["HealthModel", "Platform", "ClarityScheduler", "JSON", "CCurl"]),
         part(
             "Import",
-            ["HealthStore", "Platform", "ClarityScheduler", "JSON", "CArchive"]),
+            ["HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON", "CArchive"]),
         part(
             "ClarityJobs",
-            ["Backend", "Import", "HealthStore", "Platform", "ClarityScheduler", "JSON"]),
-        part("Reports", ["HealthStore", "Platform", "ClarityScheduler", "JSON"]),
+            [
+                "Backend", "Import", "HealthStore", "HealthModel", "Platform", "ClarityScheduler",
+                "JSON",
+            ]),
+        part("Reports", ["HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON"]),
         // The sandbox is a library here, without its main function.
         part(
             "clarity-jobs-sandbox", ["JSON", "SQLite", "Platform", "CMicroHTTPD", "CSodium"],
@@ -55,7 +61,8 @@ let package = Package(
         .target(
             name: "FuzzProperties",
             dependencies: [
-                "ClarityHost", "HealthStore", "ClarityScheduler", "Platform", "Backend", "Import",
+                "ClarityHost", "HealthStore", "HealthModel", "ClarityScheduler", "Platform",
+                "Backend", "Import",
                 "Reports", "ClarityJobs", "JSON", "SQLite", "ClarityTestSupport",
                 "clarity-jobs-sandbox",
             ],

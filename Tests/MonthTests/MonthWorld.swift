@@ -1,6 +1,7 @@
 import Backend
 import ClarityHost
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import Platform
 import ClarityTestSupport

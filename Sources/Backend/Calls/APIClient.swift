@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 public import ClarityScheduler
 
 /// A client of one backend, for the user who is logged in.

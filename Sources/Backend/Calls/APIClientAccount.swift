@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 
 // Account calls. A call that the dialect does not offer throws `APIError.notOffered`.
 

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 public import ClarityScheduler
 import JSON
 

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 import JSON
 
 /// The input for an insight.

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 public import ClarityScheduler
 
 // The session is renewed before it expires, by one process at a time, and replaced by a new login

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 import ClarityScheduler
 
 extension APIClient {

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 import JSON
 
 /// Builds every request that the client sends, without side effects: a dry run prints the same

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import JSON
 
 /// Reads the user's id from an access token, for a backend that returns it nowhere else.

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 public import ClarityScheduler
 
 /// A sample, and the id under which the backend stores it.

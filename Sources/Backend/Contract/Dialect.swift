@@ -1,4 +1,4 @@
-package import HealthStore
+package import HealthModel
 
 /// One version of the backend's contract, as data.
 ///
@@ -104,6 +104,25 @@ public struct Dialect: Hashable, Sendable {
 
     /// Returns the dialect with this name.
     public static func named(_ name: String) -> Dialect? { all.first { $0.name == name } }
+
+    /// Returns the first dialect that has one of these names.
+    static func first(of names: [String?]) -> Dialect? {
+        names.lazy.compactMap { $0 }.compactMap { named($0) }.first
+    }
+
+    /// Whether a backend may store a sample twice that it is sent twice. One whose dialect is
+    /// unknown counts as such a backend.
+    ///
+    /// - Parameters:
+    ///   - dialects: the name of the dialect in the job file, then the one that the store
+    ///     remembers; the first known one counts.
+    ///   - route: the route that the job file names; without one, the dialect's default.
+    public static func mayStoreTwice(dialects: [String?], route: String?) -> Bool {
+        let known = first(of: dialects)
+        let wanted = route.flatMap { UploadRoute(rawValue: $0) }
+        let endpoint = known.flatMap { $0.endpoints[wanted ?? $0.standardRoute] }
+        return !(endpoint?.isIdempotent ?? false)
+    }
 
     /// The path at which a backend is asked, without a token, which dialect it speaks.
     package static let greetingPath = "/auth/health"

@@ -1,4 +1,4 @@
-package import HealthStore
+package import HealthModel
 
 /// How HealthKit writes a kind of sample.
 package struct HealthKitEncoding: Hashable, Sendable {

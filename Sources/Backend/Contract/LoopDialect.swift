@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 
 extension Dialect {
     /// The contract of the deployed backend, as measured.

@@ -1,4 +1,4 @@
-package import HealthStore
+package import HealthModel
 
 /// One endpoint of a backend for samples: its limits, and the format of its bodies.
 package struct UploadEndpoint: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 import ClarityScheduler
 
 /// How long the waiting samples take to send if the backend limits the requests of an hour.
@@ -58,19 +58,16 @@ public struct UploadForecast: Hashable, Sendable {
     /// hour, or if the dialect is not known yet.
     ///
     /// - Parameters:
-    ///   - dialect: the dialect that the job file names; without one, the one that the store
-    ///     remembers.
+    ///   - waiting: the number of waiting samples of each kind.
+    ///   - dialects: the name of the dialect in the job file, then the one that the store
+    ///     remembers; the first known one counts.
     ///   - route: the route that the job file names; without one, the dialect's default.
     public static func line(
-        _ store: HealthStore, backend: String, dialect: String?, route: String?, batchSize: Int?
-    ) throws(HealthStoreError) -> String? {
-        let base = backend.withoutSlashAtEnd
-        let named = dialect.flatMap { Dialect.named($0) }
-        let remembered = try store.sessions.dialect(of: base).flatMap { Dialect.named($0) }
-        guard let dialect = named ?? remembered else { return nil }
+        _ waiting: [SampleKind: Int64], dialects: [String?], route: String?, batchSize: Int?
+    ) -> String? {
+        guard let dialect = Dialect.first(of: dialects) else { return nil }
         let first = route.flatMap { UploadRoute(rawValue: $0) } ?? dialect.standardRoute
         let routes = [first] + UploadRoute.allCases.filter { $0 != first }
-        let waiting = try store.outbox.waiting()
         return sentence(
             routes.compactMap { route in
                 dialect.endpoints[route].map {

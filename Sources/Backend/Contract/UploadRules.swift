@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 public import ClarityScheduler
 
 /// The rules for an upload, whatever the dialect.

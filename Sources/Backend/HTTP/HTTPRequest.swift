@@ -1,4 +1,4 @@
-public import HealthStore
+public import HealthModel
 @preconcurrency import Glibc
 
 /// One header field of a request.

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 public import ClarityScheduler
 public import Platform
 

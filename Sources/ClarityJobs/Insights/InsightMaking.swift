@@ -1,5 +1,6 @@
 import Backend
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import Import
 import Platform

@@ -1,3 +1,4 @@
+import HealthModel
 import Backend
 import HealthStore
 import ClarityScheduler

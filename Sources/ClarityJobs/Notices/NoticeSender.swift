@@ -1,5 +1,6 @@
 import Backend
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Why a message did not arrive, or may not have.

@@ -1,5 +1,4 @@
 import Backend
-import HealthStore
 import ClarityScheduler
 
 /// Reads the history of insights, starting with the newest page.

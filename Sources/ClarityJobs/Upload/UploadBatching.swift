@@ -1,5 +1,6 @@
 import Backend
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 // The client's rules of a route, in the form that the outbox makes batches by.

@@ -1,3 +1,4 @@
+public import HealthModel
 import Database
 
 // The steps of the last weeks by minute, for movement analyses.

@@ -1,3 +1,4 @@
+public import HealthModel
 import ClarityScheduler
 
 /// The result of an analysis.

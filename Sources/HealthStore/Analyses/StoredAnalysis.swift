@@ -1,13 +1,6 @@
+public import HealthModel
 public import ClarityScheduler
 import Database
-
-/// The form in which a week of steps is sent.
-public enum AnalysisForm: String, CaseIterable, Sendable {
-    /// The steps of each minute.
-    case steps
-    /// The same steps as movement measurements, one a minute.
-    case actigraphy
-}
 
 /// The state of an analysis; `HealthSchema.analysisTables` lists the transitions.
 public enum AnalysisState: String, CaseIterable, Sendable {

@@ -1,3 +1,4 @@
+public import HealthModel
 public import ClarityScheduler
 import Database
 

@@ -1,3 +1,4 @@
+import Platform
 import CSodium
 
 /// What tells two sets of records apart without their order: how many there are, and the sum of

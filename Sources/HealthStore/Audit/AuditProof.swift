@@ -1,3 +1,5 @@
+import Platform
+
 /// The result of checking the whole audit log: intact, or where it is first broken.
 public struct AuditProof: Hashable, Sendable {
     /// The first entry at which the log is broken.

@@ -1,3 +1,4 @@
+public import HealthModel
 public import ClarityScheduler
 
 /// The numbers of a metric and its time span, readable without its JSON.

@@ -1,3 +1,4 @@
+import HealthModel
 package import ClarityScheduler
 package import JSON
 

@@ -1,3 +1,4 @@
+import Platform
 public import ClarityScheduler
 
 /// A kind of data that a cleanup removes; the cases are in the order of removal.

@@ -1,3 +1,4 @@
+public import HealthModel
 public import ClarityScheduler
 
 // The kinds that concern analyses and insights by the backend.

@@ -1,3 +1,4 @@
+import HealthModel
 public import ClarityScheduler
 
 // The sections of a job file that apply to all jobs.

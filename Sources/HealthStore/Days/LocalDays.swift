@@ -1,3 +1,4 @@
+import HealthModel
 package import ClarityScheduler
 
 /// A day on the clocks of a zone, in seconds since 1970-01-01T00:00:00Z.

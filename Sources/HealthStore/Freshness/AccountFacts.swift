@@ -1,3 +1,4 @@
+import HealthModel
 public import ClarityScheduler
 
 /// What the history keeps of an account's health data, so that nobody has to open it to see whether

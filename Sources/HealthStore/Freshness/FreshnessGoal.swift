@@ -1,3 +1,4 @@
+public import HealthModel
 public import ClarityScheduler
 
 /// The maximum age of some data: one line of `fresh:`, or a default derived from the jobs.

@@ -1,3 +1,5 @@
+import HealthModel
+
 /// Decides what happens to a new value of a day, a night or another aggregate, given the rows that
 /// the outbox has for the same time (`AggregateTime`).
 ///

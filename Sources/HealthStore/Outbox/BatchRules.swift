@@ -1,3 +1,5 @@
+public import HealthModel
+
 /// The reason why clarity-jobs itself does not send a sample.
 ///
 /// The raw value is stored in the database and never changes.
@@ -147,14 +149,4 @@ extension Sample {
             }
         return own + 6 * (source?.utf8.count ?? 0)
     }
-}
-
-/// The endpoint of the backend to which samples are sent; stored with each batch, opaque elsewhere.
-///
-/// The raw value is the name in the database and in job files; it never changes.
-public enum UploadRoute: String, CaseIterable, Hashable, Sendable {
-    /// Typed metrics of health data.
-    case metrics
-    /// Samples as HealthKit has them.
-    case samples
 }

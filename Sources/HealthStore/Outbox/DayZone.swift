@@ -1,3 +1,4 @@
+import HealthModel
 import Database
 
 /// The time zone that the days of an account follow, as it is stored.

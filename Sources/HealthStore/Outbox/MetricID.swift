@@ -1,3 +1,5 @@
+import Platform
+public import HealthModel
 import CSodium
 
 /// The id of a sample at the backend: a UUID that depends only on the user and on the sample's

@@ -1,3 +1,4 @@
+package import HealthModel
 package import ClarityScheduler
 import Database
 

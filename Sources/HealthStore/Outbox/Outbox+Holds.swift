@@ -1,3 +1,4 @@
+import HealthModel
 public import ClarityScheduler
 import Database
 

@@ -1,3 +1,4 @@
+import HealthModel
 import Database
 
 /// A violation of a rule in the outbox or its ledger, and where it is.

@@ -1,3 +1,4 @@
+public import HealthModel
 import ClarityScheduler
 import Database
 

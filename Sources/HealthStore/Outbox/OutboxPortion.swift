@@ -1,3 +1,4 @@
+import HealthModel
 import ClarityScheduler
 
 /// Samples with their tags and encrypted values, ready to be written into the outbox.

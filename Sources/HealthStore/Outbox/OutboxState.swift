@@ -1,3 +1,4 @@
+public import HealthModel
 public import ClarityScheduler
 
 /// The state of a sample on its way to the backend.

@@ -1,3 +1,4 @@
+import HealthModel
 import ClarityScheduler
 
 // The encrypted part of a sample, as bytes.

@@ -1,3 +1,5 @@
+import HealthModel
+
 /// The order in which queued samples go into batches.
 ///
 /// Newest first, since what happened today matters most, with a fair share for the rest. Of four

@@ -1,3 +1,4 @@
+import Platform
 public import ClarityScheduler
 @preconcurrency import Glibc
 

@@ -1,5 +1,3 @@
-import CSodium
-
 // The byte format of encrypted values: numbers are little-endian, texts have their length in front.
 
 extension [UInt8] {
@@ -62,23 +60,6 @@ struct ByteReader {
     }
 }
 
-/// Returns the bytes as lower-case hex digits.
-func hexEncoded(_ bytes: some Collection<UInt8>) -> String {
-    var text: [UInt8] = []
-    text.reserveCapacity(2 * bytes.count)
-    for byte in bytes { text.append(hexDigitsOf: byte) }
-    return String(decoding: text, as: UTF8.self)
-}
-
-extension [UInt8] {
-    /// Appends the two lower-case hex digits of a byte.
-    mutating func append(hexDigitsOf byte: UInt8) {
-        func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
-        append(digit(byte >> 4))
-        append(digit(byte & 0x0F))
-    }
-}
-
 /// Returns the bytes for hex digits of either case, or `nil` for anything else.
 func hexDecoded(_ digits: [UInt8]) -> [UInt8]? {
     guard digits.count.isMultiple(of: 2) else { return nil }
@@ -90,14 +71,4 @@ func hexDecoded(_ digits: [UInt8]) -> [UInt8]? {
         bytes.append(UInt8(high << 4 | low))
     }
     return bytes
-}
-
-/// Returns the BLAKE2b-256 hash of the bytes as 64 lower-case hex digits, to compare two contents.
-public func contentDigest(_ bytes: [UInt8]) -> String { hexEncoded(blake2b(bytes)) }
-
-/// Returns the BLAKE2b-256 hash of the bytes.
-func blake2b(_ bytes: [UInt8]) -> [UInt8] {
-    var hash = [UInt8](repeating: 0, count: 32)
-    crypto_generichash(&hash, hash.count, bytes, UInt64(bytes.count), nil, 0)
-    return hash
 }

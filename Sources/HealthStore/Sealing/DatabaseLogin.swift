@@ -1,3 +1,4 @@
+import Platform
 import CSodium
 
 /// How whoever has an account's master key logs in as the account's role in PostgreSQL.

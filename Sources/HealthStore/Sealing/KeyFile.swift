@@ -1,3 +1,4 @@
+import Platform
 @preconcurrency import Glibc
 import Platform
 

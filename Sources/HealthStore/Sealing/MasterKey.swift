@@ -1,3 +1,4 @@
+import Platform
 import CSodium
 import ClarityScheduler
 import Platform

@@ -1,3 +1,4 @@
+import Platform
 import CSodium
 
 /// The signature of a message to a server that shares a key with the user: HMAC-SHA256 (RFC 2104).

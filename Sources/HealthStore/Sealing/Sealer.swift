@@ -1,3 +1,4 @@
+import Platform
 import CSodium
 
 /// Seals values: encrypts bytes so that only the key decrypts them, and only for their own row.

@@ -1,3 +1,5 @@
+import Platform
+import HealthModel
 public import ClarityScheduler
 @preconcurrency import Glibc
 

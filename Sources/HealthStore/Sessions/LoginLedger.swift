@@ -1,3 +1,4 @@
+public import HealthModel
 public import ClarityScheduler
 import Database
 
@@ -27,14 +28,6 @@ public struct LoginAllowance: Hashable, Sendable {
         nextAt =
             left > 0 ? nil : recent[recent.count - LoginAllowance.limit] + LoginAllowance.window
     }
-}
-
-/// The answer to a request for a login.
-public enum LoginReservation: Hashable, Sendable {
-    /// The login may be sent; it is already recorded under this number.
-    case granted(Int64)
-    /// The login must not be sent before this time.
-    case usedUp(until: Instant)
 }
 
 // The logins that were tried, by all processes together: their times, and keyed hashes of the

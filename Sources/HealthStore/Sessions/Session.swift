@@ -1,32 +1,7 @@
-public import ClarityScheduler
+import HealthModel
+import ClarityScheduler
 
-/// A logged-in user and their tokens.
-public struct Session: Hashable, Sendable, PrivateValue {
-    public var userID: String
-    public var email: String
-    public var accessToken: Secret
-    public var refreshToken: Secret
-    /// When the access token expires.
-    public var expiresAt: Instant
-    /// The address of the backend that issued the tokens, and the only one that may receive them;
-    /// empty until the session is stored.
-    public var backend: String
-
-    /// Creates a session.
-    public init(
-        userID: String, email: String, accessToken: Secret, refreshToken: Secret,
-        expiresAt: Instant, backend: String = ""
-    ) {
-        self.userID = userID
-        self.email = email
-        self.accessToken = accessToken
-        self.refreshToken = refreshToken
-        self.expiresAt = expiresAt
-        self.backend = backend
-    }
-}
-
-// The encrypted form of a session.
+// The encrypted forms of a session and of its record.
 
 extension Session {
     var sealedForm: [UInt8] {
@@ -52,5 +27,45 @@ extension Session {
             userID: userID, email: email, accessToken: Secret(access),
             refreshToken: Secret(refresh), expiresAt: Instant(millisecondsSince1970: expiry),
             backend: backend)
+    }
+}
+
+extension SessionRecord {
+    init(_ session: Session, loggedInAt: Instant?) {
+        self.init(email: session.email, backend: session.backend, loggedInAt: loggedInAt)
+    }
+
+    private static let version: UInt8 = 1
+
+    var sealedForm: [UInt8] {
+        var bytes: [UInt8] = [SessionRecord.version]
+        bytes.append(field: email)
+        bytes.append(field: backend)
+        for instant in [loggedInAt, renewedAt, refusal?.at, trouble?.since] {
+            bytes.append(littleEndian: instant == nil ? UInt8(0) : 1)
+            bytes.append(littleEndian: instant?.millisecondsSince1970 ?? 0)
+        }
+        bytes.append(field: refusal?.reason ?? "")
+        bytes.append(littleEndian: Int64(trouble?.count ?? 0))
+        return bytes
+    }
+
+    /// Returns `nil` if the bytes are not a valid `sealedForm`.
+    init?(sealedForm: [UInt8]) {
+        var reader = ByteReader(sealedForm)
+        guard reader.number(UInt8.self) == SessionRecord.version, let email = reader.field(),
+            let backend = reader.field()
+        else { return nil }
+        var instants: [Instant?] = []
+        for _ in 0..<4 {
+            guard let isKnown = reader.number(UInt8.self), let time = reader.number(Int64.self)
+            else { return nil }
+            instants.append(isKnown == 1 ? Instant(millisecondsSince1970: time) : nil)
+        }
+        guard let reason = reader.field(), let count = reader.number(Int64.self) else { return nil }
+        self.init(email: email, backend: backend, loggedInAt: instants[0])
+        renewedAt = instants[1]
+        refusal = instants[2].map { Refusal(at: $0, reason: reason) }
+        trouble = instants[3].map { Trouble(since: $0, count: Int(clamping: count)) }
     }
 }

@@ -1,3 +1,4 @@
+public import HealthModel
 import Platform
 @preconcurrency import Glibc
 

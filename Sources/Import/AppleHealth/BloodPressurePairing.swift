@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Puts the two halves of a blood pressure together.

@@ -1,5 +1,3 @@
-import HealthStore
-
 /// Finds the records in the text of an export, piece by piece.
 ///
 /// The document type is never interpreted: everything before `<HealthData` is skipped. That of iOS

@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Makes samples from records, and counts what became of every record. `RecordFolding` takes the

@@ -1,5 +1,3 @@
-import HealthStore
-
 /// A source of records, as the merge ranks it.
 struct DaySource: Hashable, Sendable {
     var name: String

@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 
 /// Makes days from records, whatever sources they come from.
 ///

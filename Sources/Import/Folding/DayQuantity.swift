@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 
 /// A quantity that days are made of, and how it is counted.
 struct DayQuantity: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Counts the steps of the last days by minute, merged as the steps of a day are.

@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Folds records into days, nights and minutes, whatever source they come from.

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Makes nights from the stages of sleep.

@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// A stage of sleep in a record. Where two overlap, the greater one counts: more precise knowledge

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 
 /// The stages of a session, laid over each other. At each instant the most precise stage counts,
 /// however many records have it.

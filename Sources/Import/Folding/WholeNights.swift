@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 
 /// The nights that an app has made, of which a file may have several by one source for one night.
 struct WholeNights {

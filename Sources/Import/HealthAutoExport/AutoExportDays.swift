@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Collects the points of a file that are parts of a day.

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 
 /// The facts about a metric of a file that are needed before its points are read.
 struct AutoExportMetric {

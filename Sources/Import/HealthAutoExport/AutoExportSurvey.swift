@@ -1,4 +1,3 @@
-import HealthStore
 import ClarityScheduler
 import JSON
 

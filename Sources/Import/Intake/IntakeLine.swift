@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import Platform
 import Synchronization

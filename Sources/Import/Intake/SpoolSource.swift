@@ -1,4 +1,5 @@
-package import HealthStore
+import HealthStore
+package import HealthModel
 package import ClarityScheduler
 import Platform
 import Synchronization

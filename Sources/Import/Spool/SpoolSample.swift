@@ -1,5 +1,5 @@
 // Unoptimised builds round with a function of the C library.
-import HealthStore
+import HealthModel
 import ClarityScheduler
 import Platform
 import Glibc

@@ -1,4 +1,5 @@
 public import HealthStore
+public import HealthModel
 import ClarityScheduler
 import JSON
 

@@ -1,4 +1,5 @@
 public import HealthStore
+public import HealthModel
 import JSON
 
 /// The form in which data is written.

@@ -1,4 +1,5 @@
 public import HealthStore
+public import HealthModel
 public import ClarityScheduler
 import JSON
 

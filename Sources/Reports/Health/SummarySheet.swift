@@ -1,4 +1,5 @@
 public import HealthStore
+import HealthModel
 import ClarityScheduler
 import JSON
 

@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// A month of the calendar, such as October 2026.

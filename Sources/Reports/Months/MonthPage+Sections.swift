@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import ClarityScheduler
 
 // The sections of a report below its metrics: sleep, workouts, insights, and what is missing.

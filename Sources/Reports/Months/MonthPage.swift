@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import ClarityScheduler
 
 // A report as one file of HTML: no script, and nothing from elsewhere.

@@ -1,4 +1,5 @@
 public import HealthStore
+public import HealthModel
 import ClarityScheduler
 
 /// What a month of data has, to be written as a page.

@@ -1,5 +1,4 @@
 import HTTPServing
-import HealthStore
 
 /// What the pages' server takes from the head of a request.
 struct PageRequest {

@@ -1,5 +1,6 @@
 import HTTPServing
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import Platform
 import Synchronization

@@ -1,3 +1,4 @@
+import HealthModel
 import ClarityHost
 import HealthStore
 import Reports

@@ -1,6 +1,7 @@
 import Backend
 import ClarityHost
 import HealthStore
+import HealthModel
 import Reports
 import ClarityScheduler
 import Platform
@@ -238,8 +239,10 @@ struct OutboxCommand {
         guard let backend = file.settings["backend.url"] else { return nil }
         let upload = file.jobs.first { $0.kind.rawValue == "bulk-upload" }
         return try usingHealthData { () throws(HealthStoreError) in
-            try UploadForecast.line(
-                store, backend: backend, dialect: file.settings["backend.dialect"],
+            let remembered = try store.sessions.dialect(of: backend.withoutSlashAtEnd)
+            return UploadForecast.line(
+                try store.outbox.waiting(),
+                dialects: [file.settings["backend.dialect"], remembered],
                 route: upload?.options["route"],
                 batchSize: upload?.options["batch_size"].flatMap { Int($0) })
         }

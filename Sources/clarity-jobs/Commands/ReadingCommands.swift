@@ -1,5 +1,6 @@
 import ClarityHost
 import HealthStore
+import HealthModel
 import Reports
 import ClarityScheduler
 import Platform

@@ -33,10 +33,13 @@ struct RestoreCommand {
             forms: try composition.stateForms(), actor: AuditActor(program: "restore"),
             clock: SystemClock()
         ) { store in
-            try StateRestore.Doubling(
-                of: store, backend: file.settings["backend.url"],
-                dialect: file.settings["backend.dialect"],
-                route: uploads.compactMap { $0.options["route"] }.first,
+            let remembered = try file.settings["backend.url"].flatMap {
+                try store.sessions.dialect(of: $0.withoutSlashAtEnd)
+            }
+            return StateRestore.Doubling(
+                isPossible: Dialect.mayStoreTwice(
+                    dialects: [file.settings["backend.dialect"], remembered],
+                    route: uploads.compactMap { $0.options["route"] }.first),
                 isHeld: uploads.contains { $0.options["on_ambiguous"] == "hold" })
         }
         let isRehearsal = arguments.has("dry-run")

@@ -1,5 +1,6 @@
 import ClarityHost
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc

@@ -1,3 +1,4 @@
+import HealthModel
 import HealthStore
 
 // The results of the commands that read the health data.

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import ClarityScheduler
 import ClarityTestSupport
 import Testing
@@ -273,10 +273,16 @@ struct APIClientSandboxTests {
     ) -> UploadBatch {
         UploadBatch(
             id: "1", userID: session.userID, clientTimestamp: morning - .seconds(60),
-            metrics: samples.map {
-                UploadMetric(
-                    id: MetricID(userID: session.userID, sample: $0).description, sample: $0)
-            }, route: route)
+            metrics: samples.map { UploadMetric(id: id(of: $0), sample: $0) }, route: route)
+    }
+
+    /// Returns a UUID that depends on the sample alone (FNV-1a).
+    private func id(of sample: Sample) -> String {
+        let hash = sample.identity.reduce(UInt64(0xCBF2_9CE4_8422_2325)) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+        }
+        let digits = String(UInt64(1) << 63 | hash, radix: 16)
+        return "00000000-0000-8000-\(digits.prefix(4))-\(digits.suffix(12))"
     }
 
     /// Makes an invented sample that every backend accepts.

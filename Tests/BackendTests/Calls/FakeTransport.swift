@@ -1,4 +1,3 @@
-import HealthStore
 import Synchronization
 
 @testable import Backend

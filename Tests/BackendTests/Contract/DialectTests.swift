@@ -1,5 +1,5 @@
 @testable import Backend
-import HealthStore
+import HealthModel
 
 import ClarityScheduler
 import Testing

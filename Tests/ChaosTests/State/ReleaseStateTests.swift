@@ -1,4 +1,5 @@
 @testable import HealthStore
+@testable import HealthModel
 import ClarityScheduler
 import ClarityTestSupport
 import Database

@@ -5,6 +5,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import Import
 @testable import ClarityJobs
 

@@ -1,5 +1,6 @@
-@testable import Backend
 import HealthStore
+@testable import Backend
+import HealthModel
 import ClarityScheduler
 import ClarityTestSupport
 

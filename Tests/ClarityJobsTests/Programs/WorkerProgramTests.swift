@@ -1,3 +1,4 @@
+import HealthModel
 import HealthStore
 import ClarityScheduler
 import ClarityTestSupport

@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import Testing
 
 @testable import Backend

@@ -1,3 +1,4 @@
+import HealthModel
 @testable import Backend
 import HealthStore
 import ClarityScheduler

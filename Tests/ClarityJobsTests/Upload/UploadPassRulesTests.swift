@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import Backend
 @testable import ClarityJobs
 

@@ -2,6 +2,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 
 @Suite(.onBothEngines) struct AnalysesStepsTests {
     private let folder = StateFolder()

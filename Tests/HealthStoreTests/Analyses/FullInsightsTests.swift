@@ -3,6 +3,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 
 @Suite(.onBothEngines) struct FullInsightsTests {
     private let folder = StateFolder()

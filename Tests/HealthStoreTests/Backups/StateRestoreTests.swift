@@ -3,6 +3,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 @testable import Platform
 

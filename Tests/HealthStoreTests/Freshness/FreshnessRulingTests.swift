@@ -2,6 +2,7 @@ import ClarityScheduler
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 
 @Suite("Which goal of freshness holds, and what is to blame") struct FreshnessRulingTests {
     private static let now = Instant(secondsSince1970: 1_760_000_000)

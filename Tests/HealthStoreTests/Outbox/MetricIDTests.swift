@@ -1,3 +1,5 @@
+import HealthModel
+import Platform
 import Testing
 
 @testable import HealthStore

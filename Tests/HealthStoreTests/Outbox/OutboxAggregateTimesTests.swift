@@ -1,6 +1,7 @@
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// Tests which aggregates are values of the same day or night, and which value is newer.

@@ -2,6 +2,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 @Suite(.onBothEngines) struct OutboxErasingTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// Tests a day's former value whose batch comes back after a later value has arrived.

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// Tests the samples that the client's own rules hold back.

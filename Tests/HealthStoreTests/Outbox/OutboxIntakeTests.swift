@@ -1,3 +1,4 @@
+import HealthModel
 import Platform
 import Database
 import Synchronization

@@ -3,6 +3,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// Tests the samples that need nothing more and are packed by kind and month.

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// Tests batches and the upload routes that they take.

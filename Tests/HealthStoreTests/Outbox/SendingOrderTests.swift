@@ -2,6 +2,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 @Suite(.onBothEngines) struct SendingOrderTests {
@@ -60,7 +61,7 @@ import Testing
 
     @Test(.onFilesAlone, arguments: [1, 2, 3, 5, 8, 100])
     func `whatever comes in, the oldest is sent within four batches`(limit: Int) throws {
-        var draw = SplitMix(state: UInt64(limit))
+        var draw = SeededGenerator(seed: UInt64(limit))
         let store = try StateFolder().open()
         let kinds: [SampleKind] = [.heartRate, .heartRate, .heartRate, .steps, .vo2Max]
         _ = try store.outbox.enqueue((0..<50).map { sample(.vo2Max, $0) })

@@ -3,6 +3,7 @@ import Database
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// A state directory with a row in every table that stores data under the master key, and checks

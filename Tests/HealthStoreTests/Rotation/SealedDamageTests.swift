@@ -1,3 +1,4 @@
+import HealthModel
 import Database
 import Testing
 

@@ -1,5 +1,7 @@
+import HealthModel
 import ClarityTestSupport
 import Database
+import Platform
 import Testing
 
 @testable import HealthStore

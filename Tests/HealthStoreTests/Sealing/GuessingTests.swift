@@ -1,6 +1,7 @@
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// Tests an attacker who has the state directory, the source code and the account's id, but not the

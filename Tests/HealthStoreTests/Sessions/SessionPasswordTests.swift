@@ -2,6 +2,7 @@
 import Testing
 
 @testable import HealthStore
+@testable import HealthModel
 
 @Suite struct SessionPasswordTests {
     private let folder = StateFolder()

@@ -5,6 +5,7 @@ import Database
 import Synchronization
 
 @testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
 
 /// A temporary state directory, which `deinit` removes with everything in it.

@@ -1,3 +1,4 @@
+import HealthModel
 import ClarityTestSupport
 import Database
 import Testing

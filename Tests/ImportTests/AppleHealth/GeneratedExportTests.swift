@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import FoundationEssentials
 import Glibc
 import Testing

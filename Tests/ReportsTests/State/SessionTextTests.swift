@@ -1,4 +1,5 @@
 import HealthStore
+import HealthModel
 @testable import Reports
 import ClarityScheduler
 import ClarityTestSupport

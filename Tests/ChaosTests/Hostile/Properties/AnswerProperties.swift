@@ -1,5 +1,6 @@
 @testable import Backend
 @testable import HealthStore
+@testable import HealthModel
 
 import Reports
 import ClarityScheduler

@@ -2,7 +2,7 @@ import ClarityScheduler
 import Platform
 import Testing
 
-@testable import HealthStore
+@testable import HealthModel
 
 @Suite struct MovementWeekTests {
     private static let zones = SystemZones(environment: [:])

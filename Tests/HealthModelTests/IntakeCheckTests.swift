@@ -1,7 +1,9 @@
 import Testing
 
-@testable import HealthStore
+@testable import HealthModel
 @testable import ClarityScheduler
+
+private let noon = Instant(secondsSince1970: 1_760_000_000)
 
 @Suite struct IntakeCheckTests {
     private func refusal(_ sample: Sample) -> IntakeCheck.Refusal? {

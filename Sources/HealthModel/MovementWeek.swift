@@ -58,6 +58,14 @@ public struct MovementWeek: Hashable, Sendable, PrivateValue {
     }
 }
 
+/// The form in which a week of steps is sent.
+public enum AnalysisForm: String, CaseIterable, Sendable {
+    /// The steps of each minute.
+    case steps
+    /// The same steps as movement measurements, one a minute.
+    case actigraphy
+}
+
 /// Computes when the clocks of a zone show the minutes of a day.
 private struct DayClock {
     private let zone: Zone

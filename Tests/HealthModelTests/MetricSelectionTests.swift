@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HealthStore
+@testable import HealthModel
 
 @Suite struct MetricSelectionTests {
     @Test(arguments: [

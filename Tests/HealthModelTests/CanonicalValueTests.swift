@@ -1,4 +1,4 @@
-import HealthStore
+import HealthModel
 import ClarityScheduler
 import Testing
 
@@ -127,7 +127,7 @@ import Testing
 
     @Test func `a distance of six digits in miles is the same in kilometres but rarely`() throws {
         let fromMiles = try #require(UnitConversion(from: "mi", to: .distance))
-        var generator = SplitMix(state: 20_261_115)
+        var generator = SeededGenerator(seed: 20_261_115)
 
         let different = (0..<20_000).count { _ in
             let kilometres = Double(generator.next() % 400_000_000) / 1e9
@@ -160,17 +160,5 @@ import Testing
         while number * scale >= 10 { scale /= 10 }
         for _ in 1..<digits { scale *= 10 }
         return (number * scale).rounded() / scale
-    }
-}
-
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

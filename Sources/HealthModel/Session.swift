@@ -1,5 +1,31 @@
 public import ClarityScheduler
 
+/// A logged-in user and their tokens.
+public struct Session: Hashable, Sendable, PrivateValue {
+    public var userID: String
+    public var email: String
+    public var accessToken: Secret
+    public var refreshToken: Secret
+    /// When the access token expires.
+    public var expiresAt: Instant
+    /// The address of the backend that issued the tokens, and the only one that may receive them;
+    /// empty until the session is stored.
+    public var backend: String
+
+    /// Creates a session.
+    public init(
+        userID: String, email: String, accessToken: Secret, refreshToken: Secret,
+        expiresAt: Instant, backend: String = ""
+    ) {
+        self.userID = userID
+        self.email = email
+        self.accessToken = accessToken
+        self.refreshToken = refreshToken
+        self.expiresAt = expiresAt
+        self.backend = backend
+    }
+}
+
 /// The history of the session without its tokens; it stays after the session has ended, until a
 /// logout.
 public struct SessionRecord: Hashable, Sendable, PrivateValue {
@@ -7,6 +33,12 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
     public struct Refusal: Hashable, Sendable {
         public var at: Instant
         public var reason: String
+
+        /// Creates a note of a failure.
+        public init(at: Instant, reason: String) {
+            self.at = at
+            self.reason = reason
+        }
     }
 
     /// Successive renewals that the backend answered with 500.
@@ -32,7 +64,7 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
         /// Returns the series with one more renewal.
         ///
         /// A start in the future, left by a clock that was stepped back, is moved to now.
-        static func next(after trouble: Trouble?, at now: Instant) -> Trouble {
+        package static func next(after trouble: Trouble?, at now: Instant) -> Trouble {
             guard let trouble else { return Trouble(since: now, count: 1) }
             return Trouble(
                 since: min(trouble.since, now), count: min(trouble.count, Int(Int32.max)) + 1)
@@ -56,49 +88,18 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
     public var refusal: Refusal?
     public var trouble: Trouble?
 
-    init(_ session: Session, loggedInAt: Instant?) {
-        email = session.email
-        backend = session.backend
+    /// Creates the record of a session that was neither renewed nor refused yet.
+    package init(email: String, backend: String, loggedInAt: Instant?) {
+        self.email = email
+        self.backend = backend
         self.loggedInAt = loggedInAt
     }
 }
 
-// The encrypted form of the record.
-
-extension SessionRecord {
-    private static let version: UInt8 = 1
-
-    var sealedForm: [UInt8] {
-        var bytes: [UInt8] = [SessionRecord.version]
-        bytes.append(field: email)
-        bytes.append(field: backend)
-        for instant in [loggedInAt, renewedAt, refusal?.at, trouble?.since] {
-            bytes.append(littleEndian: instant == nil ? UInt8(0) : 1)
-            bytes.append(littleEndian: instant?.millisecondsSince1970 ?? 0)
-        }
-        bytes.append(field: refusal?.reason ?? "")
-        bytes.append(littleEndian: Int64(trouble?.count ?? 0))
-        return bytes
-    }
-
-    /// Returns `nil` if the bytes are not a valid `sealedForm`.
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
-        guard reader.number(UInt8.self) == SessionRecord.version, let email = reader.field(),
-            let backend = reader.field()
-        else { return nil }
-        var instants: [Instant?] = []
-        for _ in 0..<4 {
-            guard let isKnown = reader.number(UInt8.self), let time = reader.number(Int64.self)
-            else { return nil }
-            instants.append(isKnown == 1 ? Instant(millisecondsSince1970: time) : nil)
-        }
-        guard let reason = reader.field(), let count = reader.number(Int64.self) else { return nil }
-        self.email = email
-        self.backend = backend
-        loggedInAt = instants[0]
-        renewedAt = instants[1]
-        refusal = instants[2].map { Refusal(at: $0, reason: reason) }
-        trouble = instants[3].map { Trouble(since: $0, count: Int(clamping: count)) }
-    }
+/// The answer to a request for a login.
+public enum LoginReservation: Hashable, Sendable {
+    /// The login may be sent; it is already recorded under this number.
+    case granted(Int64)
+    /// The login must not be sent before this time.
+    case usedUp(until: Instant)
 }
