@@ -50,7 +50,7 @@ public struct BackendCheck: Sendable {
                     subject: "dialect",
                     text: dialect + (isOther ? ", and the job file says \(options.dialect)" : ""),
                     isGood: !isOther))
-            add("uploads", BackendCheck.words(try await client.uploadRules()))
+            add("uploads", BackendCheck.words(try await client.endpoint()))
             for fault in Dialect.named(dialect)?.knownFaults ?? [] {
                 add(fault.subject, fault.sentence)
             }
@@ -123,7 +123,7 @@ public struct BackendCheck: Sendable {
             Finding(subject: "clock", text: text, isGood: size < BackendCheck.largestSkew))
     }
 
-    private static func words(_ rules: UploadRules) -> String {
+    private static func words(_ rules: UploadEndpoint) -> String {
         let parts = [
             "\(rules.samplesPerRequest) samples a request",
             "\(rules.requestBytes / 1024) KiB",

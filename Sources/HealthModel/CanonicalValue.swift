@@ -1,33 +1,6 @@
 // In unoptimised builds, rounding calls a function of the C library.
 import Glibc
 
-extension SampleKind {
-    /// The number of decimals that count when two samples are compared.
-    ///
-    /// When the owner of a phone changes the display unit, the phone rewrites every old value with
-    /// six significant digits. So the same sample comes back as a slightly different number. One
-    /// decimal less than both texts can carry makes them equal again:
-    ///
-    /// | decimals | kinds |
-    /// |---|---|
-    /// | 0 | steps, flights climbed, blood pressure (whole mmHg), blood glucose |
-    /// | 1 | heart rate, resting heart rate, respiratory rate, oxygen saturation, exercise minutes, body temperature |
-    /// | 2 | heart rate variability, active energy, VO2 max, meditation minutes |
-    /// | 3 | distance (metres) |
-    public var decimals: Int {
-        switch self {
-        case .steps, .flightsClimbed, .bloodPressure, .bloodGlucose, .sleep, .activity: 0
-        // `MeasuredValues` has decimals of its own.
-        case .mood, .stress, .cognitive, .environmental, .workout: 0
-        case .heartRate, .restingHeartRate, .respiratoryRate, .oxygenSaturation, .exerciseMinutes,
-            .bodyTemperature:
-            1
-        case .heartRateVariability, .activeEnergy, .vo2Max, .meditationMinutes: 2
-        case .distance: 3
-        }
-    }
-}
-
 extension Sample {
     /// The value as text with the fixed decimals of its kind: `61.0`, `0.42`, `120/80`.
     ///
@@ -45,7 +18,7 @@ extension Sample {
     func appendCanonicalValue(to bytes: inout [UInt8]) {
         switch value {
         case .single(let number):
-            appendFixed(number, decimals: kind.decimals, to: &bytes)
+            appendFixed(number, decimals: kind.facts.decimals, to: &bytes)
         case .pressure(let systolic, let diastolic):
             bytes.append(contentsOf: String(systolic).utf8)
             bytes.append(UInt8(ascii: "/"))
@@ -98,9 +71,6 @@ extension SleepNight {
 extension ActivityDay {
     /// Appends the day's values in the order of `kinds`, with `-` for unknown ones:
     /// `8012/5.12/310/30/7/-/58.0`.
-    ///
-    /// A day is the sum of hundreds of records, each with its own error in the sixth digit. So sums
-    /// are compared more coarsely than single values: by ten metres, by a kilocalorie.
     fileprivate func appendCanonicalValue(to bytes: inout [UInt8]) {
         for (place, kind) in ActivityDay.kinds.enumerated() {
             if place > 0 { bytes.append(UInt8(ascii: "/")) }
@@ -108,13 +78,7 @@ extension ActivityDay {
                 bytes.append(UInt8(ascii: "-"))
                 continue
             }
-            let decimals =
-                switch kind {
-                case .distance: 2
-                case .activeEnergy, .exerciseMinutes: 0
-                default: kind.decimals
-                }
-            appendFixed(value, decimals: decimals, to: &bytes)
+            appendFixed(value, decimals: kind.facts.day?.decimals ?? 0, to: &bytes)
         }
     }
 }

@@ -20,33 +20,23 @@ public enum HealthKitType: Hashable, Sendable {
     ///
     /// Returns `nil` for a type without a field in CLARITY.
     public init?(identifier: String) {
-        if identifier == "HKCategoryTypeIdentifierMindfulSession" {
-            self = .interval(.meditationMinutes)
-            return
-        }
-        if identifier == "HKCategoryTypeIdentifierSleepAnalysis" {
-            self = .sleepStage
-            return
-        }
-        let prefix = "HKQuantityTypeIdentifier"
-        guard identifier.hasPrefix(prefix) else { return nil }
-        switch identifier.dropFirst(prefix.count) {
-        case "HeartRate": self = .quantity(.heartRate)
-        case "HeartRateVariabilitySDNN": self = .quantity(.heartRateVariability)
-        case "BloodPressureSystolic": self = .systolic
-        case "BloodPressureDiastolic": self = .diastolic
-        case "OxygenSaturation": self = .quantity(.oxygenSaturation)
-        case "RespiratoryRate": self = .quantity(.respiratoryRate)
-        case "StepCount": self = .quantity(.steps)
-        case "DistanceWalkingRunning": self = .quantity(.distance)
-        case "ActiveEnergyBurned": self = .quantity(.activeEnergy)
-        case "AppleExerciseTime": self = .quantity(.exerciseMinutes)
-        case "FlightsClimbed": self = .quantity(.flightsClimbed)
-        case "VO2Max": self = .quantity(.vo2Max)
-        case "RestingHeartRate": self = .quantity(.restingHeartRate)
-        case "BodyTemperature": self = .quantity(.bodyTemperature)
-        case "BloodGlucose": self = .quantity(.bloodGlucose)
-        default: return nil
-        }
+        guard let type = HealthKitType.byIdentifier[identifier] else { return nil }
+        self = type
     }
+
+    private static let byIdentifier: [String: HealthKitType] = {
+        var types: [String: HealthKitType] = [
+            "HKQuantityTypeIdentifierBloodPressureSystolic": .systolic,
+            "HKQuantityTypeIdentifierBloodPressureDiastolic": .diastolic,
+        ]
+        for kind in SampleKind.allCases {
+            let encoding = kind.facts.healthKit
+            switch encoding.list {
+            case .quantities: types[encoding.type] = .quantity(kind)
+            case .categories: types[encoding.type] = kind == .sleep ? .sleepStage : .interval(kind)
+            case .correlations, .workouts: break
+            }
+        }
+        return types
+    }()
 }

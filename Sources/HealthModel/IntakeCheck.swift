@@ -3,8 +3,7 @@ public import ClarityScheduler
 /// Refuses samples that no backend may ever get, whatever its dialect. No other code refuses a
 /// sample before it is queued.
 ///
-/// A sample that is merely unusual is queued; the rules of its route (`BatchRules`) decide about
-/// it.
+/// A sample that is merely unusual is queued; its endpoint (`UploadEndpoint`) decides about it.
 public enum IntakeCheck {
     /// The reason for a refusal; the raw value names it in counts.
     public enum Refusal: String, CaseIterable, Error, Hashable, Sendable {
@@ -21,43 +20,16 @@ public enum IntakeCheck {
     /// The longest time that a sample may cover.
     public static let longest = Duration.seconds(366 * 86_400)
 
-    /// Returns the values that are possible at all for a measurement of a kind, in the kind's unit.
-    ///
-    /// They are wider than what any dialect accepts, so that the dialect's own range still decides.
-    /// Kinds that add up allow a year's worth.
-    public static func range(of kind: SampleKind) -> ClosedRange<Double> {
-        switch kind {
-        case .heartRate, .restingHeartRate: 1...500
-        case .heartRateVariability: 0...5000
-        case .bloodPressure: 1...500
-        case .oxygenSaturation: 0...100
-        case .respiratoryRate: 0...300
-        case .steps: 0...100_000_000
-        case .distance: 0...1_000_000
-        case .activeEnergy: 0...10_000_000
-        case .exerciseMinutes, .meditationMinutes: 0...527_040
-        case .flightsClimbed: 0...1_000_000
-        case .vo2Max: 0...200
-        case .bodyTemperature: 10...50
-        case .bloodGlucose: 0...5000
-        case .sleep: 0...2880
-        // The values of a day are checked against the ranges of their own kinds.
-        case .activity: 0...100_000_000
-        // Each of their measures has a range of its own.
-        case .mood, .stress, .cognitive, .environmental, .workout: 0...5000
-        }
-    }
-
     /// Returns the values that are possible at all for a measure in `MeasuredValues`.
     public static func range(of measure: Measure) -> ClosedRange<Double> {
         switch measure {
-        case .systolic, .diastolic: range(of: .bloodPressure)
+        case .systolic, .diastolic: SampleKind.bloodPressure.facts.possible
         case .mood: 1...5
         case .stress, .anxiety, .energy, .focus: 1...10
         case .socialMinutes: 0...1440
         case .meditationMinutes: 0...480
-        case .activeMinutes: range(of: SampleKind.exerciseMinutes)
-        default: SampleKind(rawValue: measure.rawValue).map(range) ?? 0...1_000_000
+        case .activeMinutes: SampleKind.exerciseMinutes.facts.possible
+        default: SampleKind(rawValue: measure.rawValue)?.facts.possible ?? 0...1_000_000
         }
     }
 
@@ -103,7 +75,7 @@ public enum IntakeCheck {
     }
 
     private static func check(_ number: Double, _ kind: SampleKind) throws(Refusal) {
-        try check(number, range(of: kind))
+        try check(number, kind.facts.possible)
     }
 
     private static func check(

@@ -47,6 +47,30 @@ public enum Measure: String, CaseIterable, Hashable, Sendable {
         case total
     }
 
+    /// The name for people, without the unit that its values have.
+    public var title: String {
+        switch self {
+        case .totalSleep: "Sleep"
+        case .sleepEfficiency: "Sleep efficiency"
+        case .timeToSleep: "Time to fall asleep"
+        case .awake: "Awake at night"
+        case .lightSleep: "Light sleep"
+        case .deepSleep: "Deep sleep"
+        case .remSleep: "REM sleep"
+        default: SampleKind(rawValue: rawValue)?.facts.title ?? wordsOfName(rawValue)
+        }
+    }
+
+    /// HealthKit's type of the records that have it, without its prefix; `nil` if no single record
+    /// has it.
+    public var recordType: String? {
+        let prefix = "HKQuantityTypeIdentifier"
+        guard let type = SampleKind(rawValue: rawValue)?.facts.healthKit.type,
+            type.hasPrefix(prefix)
+        else { return nil }
+        return String(type.dropFirst(prefix.count))
+    }
+
     /// The code in encrypted rows, 1 to 255.
     public var code: UInt8 { traits.code }
     /// The unit as text for people and programs.

@@ -19,19 +19,9 @@ public struct MeasuredValues: Hashable, Sendable, PrivateValue {
 extension SampleKind {
     /// The measures that a sample of this kind may have, in the order in which they are written;
     /// empty for a kind whose value has another form.
-    public var measures: [Measure] {
-        switch self {
-        case .mood, .stress, .cognitive:
-            [.mood, .stress, .anxiety, .energy, .focus, .socialMinutes, .meditationMinutes]
-        case .environmental:
-            [
-                .heartRate, .heartRateVariability, .systolic, .diastolic, .oxygenSaturation,
-                .respiratoryRate, .bodyTemperature, .bloodGlucose,
-            ]
-        case .workout: [.activeMinutes, .distance, .activeEnergy]
-        default: []
-        }
-    }
+    public var measures: [Measure] { facts.measures }
+    /// The name of the text; `nil` if a sample of this kind has none.
+    public var textName: String? { facts.textName }
 }
 
 extension SampleKind {
@@ -43,15 +33,6 @@ extension SampleKind {
         case (.workout, .distance): "distance_km"
         case (.workout, .activeEnergy): "active_energy_kcal"
         default: measure.rawValue
-        }
-    }
-
-    /// The name of the text; `nil` if a sample of this kind has none.
-    public var textName: String? {
-        switch self {
-        case .mood, .stress, .cognitive: "notes"
-        case .workout: "activity_type"
-        default: nil
         }
     }
 }

@@ -6,6 +6,13 @@ import Glibc
 /// A file uses the unit that its owner chose to see, so the unit is always read and never assumed.
 /// Units are case-sensitive: `Cal` is a kilocalorie and `cal` a thousandth of it.
 public struct UnitConversion: Hashable, Sendable {
+    /// What a kind's numbers measure, and so the units that they may have. The first unit of each is
+    /// the one of `SampleKind`.
+    enum Quantity: Hashable, Sendable {
+        case perMinute, milliseconds, pressure, count, distance, energy, minutes, oxygenUptake
+        case glucose, percent, temperature
+    }
+
     private enum Rule: Hashable {
         case factor(Double)
         case percent
@@ -19,32 +26,20 @@ public struct UnitConversion: Hashable, Sendable {
     ///
     /// Returns `nil` if the unit is unknown or measures something else.
     public init?(from unit: String, to kind: SampleKind) {
-        let factors: [String: Double] =
-            switch kind {
-            case .heartRate, .restingHeartRate, .respiratoryRate: UnitConversion.perMinute
-            case .heartRateVariability: UnitConversion.milliseconds
-            case .bloodPressure: UnitConversion.millimetresOfMercury
-            case .steps, .flightsClimbed: UnitConversion.counts
-            case .distance: UnitConversion.kilometres
-            case .activeEnergy: UnitConversion.kilocalories
-            case .exerciseMinutes, .meditationMinutes: UnitConversion.minutes
-            case .vo2Max: UnitConversion.oxygenUptake
-            case .bloodGlucose: UnitConversion.milligramsPerDecilitre
-            // No record has the last kinds: they are made of many records, or have fixed units.
-            case .oxygenSaturation, .bodyTemperature, .sleep, .activity, .mood, .stress, .cognitive,
-                .environmental, .workout:
-                [:]
-            }
-        if kind == .oxygenSaturation, unit == "%" {
+        guard let quantity = kind.facts.units else { return nil }
+        switch quantity {
+        case .percent:
+            guard unit == "%" else { return nil }
             rule = .percent
-        } else if kind == .bodyTemperature, let temperature = UnitConversion.temperatures[unit] {
+        case .temperature:
+            guard let temperature = UnitConversion.temperatures[unit] else { return nil }
             rule = temperature
-        } else if kind == .bloodGlucose, let factor = UnitConversion.molar(unit) {
+        default:
+            guard
+                let factor = UnitConversion.factors[quantity]?[unit]
+                    ?? (quantity == .glucose ? UnitConversion.molar(unit) : nil)
+            else { return nil }
             rule = .factor(factor)
-        } else if let factor = factors[unit] {
-            rule = .factor(factor)
-        } else {
-            return nil
         }
     }
 
@@ -63,42 +58,33 @@ public struct UnitConversion: Hashable, Sendable {
         }
     }
 
-    private static let perMinute: [String: Double] = [
-        "count/min": 1, "count/s": 60, "count/hr": 1 / 60.0,
-    ]
-
-    private static let milliseconds: [String: Double] = ["ms": 1, "s": 1000.0]
-
-    /// With 1 mmHg = 133.322387415 Pa and 1 cmAq = 98.0665 Pa.
-    private static let millimetresOfMercury: [String: Double] = [
-        "mmHg": 1, "Pa": 1 / 133.322387415, "hPa": 100 / 133.322387415,
-        "kPa": 1000 / 133.322387415, "cmAq": 98.0665 / 133.322387415, "inHg": 25.4,
-    ]
-
-    private static let counts: [String: Double] = ["count": 1.0]
-
-    private static let kilometres: [String: Double] = [
-        "km": 1, "m": 1 / 1000.0, "cm": 1 / 100_000.0, "mi": 1.609344, "yd": 0.000_9144,
-        "ft": 0.000_3048, "in": 0.000_0254,
-    ]
-
-    /// With the thermochemical calorie of 4.184 J, which HealthKit uses.
-    private static let kilocalories: [String: Double] = [
-        "kcal": 1, "Cal": 1, "cal": 1 / 1000.0, "kJ": 1 / 4.184, "J": 1 / 4184.0,
-    ]
-
-    private static let minutes: [String: Double] = [
-        "min": 1, "hr": 60, "s": 1 / 60.0, "ms": 1 / 60_000.0, "d": 1440,
+    private static let factors: [Quantity: [String: Double]] = [
+        .perMinute: ["count/min": 1, "count/s": 60, "count/hr": 1 / 60.0],
+        .milliseconds: ["ms": 1, "s": 1000.0],
+        // With 1 mmHg = 133.322387415 Pa and 1 cmAq = 98.0665 Pa.
+        .pressure: [
+            "mmHg": 1, "Pa": 1 / 133.322387415, "hPa": 100 / 133.322387415,
+            "kPa": 1000 / 133.322387415, "cmAq": 98.0665 / 133.322387415, "inHg": 25.4,
+        ],
+        .count: ["count": 1.0],
+        .distance: [
+            "km": 1, "m": 1 / 1000.0, "cm": 1 / 100_000.0, "mi": 1.609344, "yd": 0.000_9144,
+            "ft": 0.000_3048, "in": 0.000_0254,
+        ],
+        // With the thermochemical calorie of 4.184 J, which HealthKit uses.
+        .energy: ["kcal": 1, "Cal": 1, "cal": 1 / 1000.0, "kJ": 1 / 4.184, "J": 1 / 4184.0],
+        .minutes: ["min": 1, "hr": 60, "s": 1 / 60.0, "ms": 1 / 60_000.0, "d": 1440],
+        // The export's own spelling, and that of HealthKit's unit strings.
+        .oxygenUptake: [
+            "mL/min·kg": 1, "mL/(kg·min)": 1, "mL/(kg*min)": 1, "ml/(kg*min)": 1.0,
+        ],
+        .glucose: ["mg/dL": 1, "g/L": 100, "mg/L": 1 / 10.0, "g/dL": 1000, "g/mL": 100_000.0],
     ]
 
     private static let temperatures: [String: Rule] = [
         "degC": .temperature(offset: 0, factor: 1),
         "degF": .temperature(offset: -32, factor: 5 / 9.0),
         "K": .temperature(offset: -273.15, factor: 1),
-    ]
-
-    private static let milligramsPerDecilitre: [String: Double] = [
-        "mg/dL": 1, "g/L": 100, "mg/L": 1 / 10.0, "g/dL": 1000, "g/mL": 100_000.0,
     ]
 
     /// Returns the factor for an amount of substance, such as `mmol<180.1558800000541>/L`.
@@ -116,9 +102,4 @@ public struct UnitConversion: Hashable, Sendable {
         else { return nil }
         return amount * mass * volume
     }
-
-    /// The export's own spelling, and that of HealthKit's unit strings.
-    private static let oxygenUptake: [String: Double] = [
-        "mL/min·kg": 1, "mL/(kg·min)": 1, "mL/(kg*min)": 1, "ml/(kg*min)": 1.0,
-    ]
 }

@@ -81,7 +81,7 @@ final class WorkBench: Sendable {
     }
 
     /// Runs one pass of uploads by the test's own rules.
-    func pass(_ rules: BatchRules...) async -> (outcome: Outcome, reports: Reports) {
+    func pass(_ rules: UploadEndpoint...) async -> (outcome: Outcome, reports: Reports) {
         let reports = Mutex(Reports())
         do {
             let context = try context { report in reports.withLock { $0.take(report) } }
@@ -187,10 +187,28 @@ extension Outbox {
     /// Returns the next batch by rules that accept everything.
     func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
         let types = SampleKind.allCases.map { ($0, $0.rawValue) }
-        let rules = BatchRules(
-            route: .metrics, samples: limit, bytes: 1 << 20,
-            types: Dictionary(uniqueKeysWithValues: types))
+        let rules = UploadEndpoint(
+            types: Dictionary(uniqueKeysWithValues: types), samples: limit)
         return try nextBatch(limit: limit, rules: [rules], at: now).batch
+    }
+}
+
+extension UploadEndpoint {
+    /// Makes an endpoint that accepts kinds under these types, every value of them unless it has a
+    /// range.
+    init(
+        route: UploadRoute = .metrics, types: [SampleKind: String],
+        ranges: [SampleKind: ClosedRange<Double>] = [:], samples: Int = 100, perType: Int? = nil,
+        perHour: Int? = nil, isIdempotent: Bool = true, resends: Bool = true
+    ) {
+        var fields: [SampleKind: UploadField] = [:]
+        for (kind, type) in types {
+            fields[kind] = UploadField(type, .biometric, in: ranges[kind].map { [$0] } ?? [])
+        }
+        self.init(
+            route: route, format: .metrics(fields), samplesPerRequest: samples, perType: perType,
+            requestBytes: 1 << 20, requestsPerHour: perHour, isIdempotent: isIdempotent)
+        self.resends = resends
     }
 }
 

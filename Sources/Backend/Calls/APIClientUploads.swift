@@ -2,12 +2,12 @@ public import HealthModel
 import ClarityScheduler
 
 extension APIClient {
-    /// Returns the rules for uploads by `route`, or by the dialect's standard route if it is `nil`.
+    /// Returns the endpoint of `route`, or of the dialect's standard route if it is `nil`.
     ///
     /// - Throws: `APIError.notOffered` if the backend has no such route, or the error that
     ///   detecting the dialect failed with.
-    public func uploadRules(_ route: UploadRoute? = nil) async throws(APIError) -> UploadRules {
-        try await requests.uploadRules(route)
+    public func endpoint(_ route: UploadRoute? = nil) async throws(APIError) -> UploadEndpoint {
+        try await requests.dialect.endpoint(route)
     }
 
     /// Uploads a batch by its route.
@@ -41,11 +41,11 @@ extension APIClient {
         let count = batch.metrics.count
         let endpoint = try await requests.dialect.endpoint(batch.route)
         do throws(APIError) {
-            let body = try await answer(to: endpoint.call, refused: refused) {
+            let body = try await answer(to: endpoint.route.call, refused: refused) {
                 requests, token throws(APIError) in
                 try requests.upload(batch, token: token)
             }
-            return try AnswerReader(endpoint.call).receipt(body, from: endpoint, count: count)
+            return try AnswerReader(endpoint.route.call).receipt(body, from: endpoint, count: count)
         } catch .conflict(let named) {
             // This backend keeps every copy and refuses none: the conflict is about something else.
             guard endpoint.isIdempotent else { throw .rejected(status: 409) }
@@ -66,10 +66,11 @@ extension APIClient {
         _ id: String, route: UploadRoute = .metrics
     ) async throws(APIError) -> ProcessingStatus {
         let endpoint = try await requests.dialect.endpoint(route)
-        let body = try await answer(to: endpoint.statusCall) { requests, token throws(APIError) in
+        let body = try await answer(to: endpoint.route.statusCall) {
+            requests, token throws(APIError) in
             try requests.processing(id, route: route, token: token)
         }
-        return try AnswerReader(endpoint.statusCall).processing(body, from: endpoint)
+        return try AnswerReader(endpoint.route.statusCall).processing(body, from: endpoint)
     }
 
     /// Returns what proves that an upload by `route` is stored; `nil` if the backend has no such

@@ -105,13 +105,6 @@ extension APIRequests {
 // MARK: - Health data and insights
 
 extension APIRequests {
-    /// Returns the rules for uploads by `route`, or by the dialect's standard route if it is `nil`.
-    ///
-    /// - Throws: `APIError.notOffered`.
-    func uploadRules(_ route: UploadRoute?) throws(APIError) -> UploadRules {
-        try dialect.endpoint(route).rules(route ?? dialect.standardRoute)
-    }
-
     /// `POST` of a batch of samples by its route.
     ///
     /// - Throws: `APIError.validation` with the indices of metrics that cannot be written;
@@ -119,7 +112,7 @@ extension APIRequests {
     public func upload(_ batch: UploadBatch, token: Secret?) throws(APIError) -> HTTPRequest {
         let endpoint = try dialect.endpoint(batch.route)
         return try request(
-            endpoint.call, body: try endpoint.body(batch, userID: userID(batch.userID)),
+            endpoint.route.call, body: try endpoint.body(batch, userID: userID(batch.userID)),
             token: token)
     }
 
@@ -127,7 +120,7 @@ extension APIRequests {
     func processing(
         _ id: String, route: UploadRoute = .metrics, token: Secret?
     ) throws(APIError) -> HTTPRequest {
-        try request(try dialect.endpoint(route).statusCall, id: id, token: token)
+        try request(try dialect.endpoint(route).route.statusCall, id: id, token: token)
     }
 
     /// `GET` of a page of the health data that the backend has.

@@ -1,3 +1,4 @@
+import HealthModel
 import ClarityScheduler
 import JSON
 

@@ -24,7 +24,7 @@ extension UploadEndpoint {
         _ batch: UploadBatch, _ list: HealthKitEncoding.List, into json: inout JSONWriter
     ) {
         for metric in batch.metrics {
-            let encoding = HealthKitEncoding(of: metric.sample.kind)
+            let encoding = metric.sample.kind.facts.healthKit
             if encoding.list == list { write(metric, encoding, into: &json) }
         }
     }
@@ -61,13 +61,10 @@ extension UploadEndpoint {
 extension JSONWriter {
     /// Writes the known values of a day, under names that state the unit.
     fileprivate mutating func fields(of day: ActivityDay) {
-        for (name, value) in [
-            ("steps", day.steps), ("distance_km", day.distance),
-            ("active_energy_kcal", day.activeEnergy), ("exercise_minutes", day.exerciseMinutes),
-            ("flights_climbed", day.flightsClimbed), ("vo2_max", day.vo2Max),
-            ("resting_heart_rate", day.restingHeartRate),
-        ] {
-            if let value { field(name, number: value) }
+        for kind in ActivityDay.kinds {
+            if let name = kind.facts.day?.name, let value = day[kind] {
+                field(name, number: value)
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ extension UploadEndpoint {
     }
 
     private func write(
-        _ batch: UploadBatch, _ userID: String, _ fields: [SampleKind: Field],
+        _ batch: UploadBatch, _ userID: String, _ fields: [SampleKind: UploadField],
         into json: inout JSONWriter
     ) {
         json.object { json in
@@ -42,7 +42,7 @@ extension UploadEndpoint {
     }
 
     private func write(
-        _ metric: UploadMetric, _ field: Field, _ fields: [SampleKind: Field],
+        _ metric: UploadMetric, _ field: UploadField, _ fields: [SampleKind: UploadField],
         into json: inout JSONWriter
     ) {
         let sample = metric.sample
@@ -88,8 +88,8 @@ extension UploadEndpoint {
 
     /// Returns the values of a day that have a field and are within its range, in a fixed order.
     private func written(
-        _ day: ActivityDay, _ fields: [SampleKind: Field]
-    ) -> [(value: Double, field: Field)] {
+        _ day: ActivityDay, _ fields: [SampleKind: UploadField]
+    ) -> [(value: Double, field: UploadField)] {
         ActivityDay.kinds.compactMap { kind in
             guard let value = day[kind], let field = fields[kind], field.canWrite(value),
                 field.ranges.first?.contains(value) ?? true
@@ -99,7 +99,7 @@ extension UploadEndpoint {
     }
 }
 
-extension UploadEndpoint.Field {
+extension UploadField {
     /// Whether a value can be written as a number of this field.
     fileprivate func canWrite(_ value: Double) -> Bool {
         !isWhole || Int(exactly: value.rounded()) != nil
@@ -108,7 +108,7 @@ extension UploadEndpoint.Field {
 
 extension JSONWriter {
     /// Writes the number of a field.
-    fileprivate mutating func write(_ value: Double, _ field: UploadEndpoint.Field) {
+    fileprivate mutating func write(_ value: Double, _ field: UploadField) {
         if field.isWhole {
             self.field(field.names[0], number: Int(value.rounded()))
         } else {

@@ -37,12 +37,12 @@ extension Dialect {
         ],
         endpoints: [
             .metrics: UploadEndpoint(
-                call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(blueprintFields),
+                route: .metrics, format: .metrics(SampleKind.fields(\.blueprint)),
                 samplesPerRequest: 100,
                 requestBytes: 1024 * 1024, isIdempotent: true,
                 takesFuture: false, wholeProgress: 100),
             .samples: UploadEndpoint(
-                call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
+                route: .samples, format: .healthKit,
                 samplesPerRequest: 1000,
                 requestBytes: 1024 * 1024, isIdempotent: false,
                 takesFuture: false, wholeProgress: 1),
@@ -62,38 +62,4 @@ extension Dialect {
             Meaning([.register], 409, .any, .error(.accountExists)),
             Meaning([.verifyEmail], 400, .code("invalid_code"), .error(.codeRefused)),
         ])
-
-    /// Body temperature and blood glucose have fields, but no metric type to go with them.
-    private static var blueprintFields: [SampleKind: UploadEndpoint.Field] {
-        typealias Field = UploadEndpoint.Field
-        let biometric = UploadEndpoint.Payload("biometric_data")
-        let activity = UploadEndpoint.Payload("activity_data")
-        let mind = UploadEndpoint.Payload("mental_health_data", timestamp: "timestamp")
-        return [
-            .heartRate: Field("heart_rate", biometric, "heart_rate", in: [30...220]),
-            .heartRateVariability: Field(
-                "heart_rate_variability", biometric, "heart_rate_variability"),
-            .bloodPressure: Field(
-                "blood_pressure", biometric, "blood_pressure_systolic",
-                "blood_pressure_diastolic", isWhole: true),
-            .oxygenSaturation: Field("blood_oxygen", biometric, "oxygen_saturation"),
-            .respiratoryRate: Field("respiratory_rate", biometric, "respiratory_rate"),
-            .steps: Field("activity_level", activity, "steps", isWhole: true),
-            .distance: Field("activity_level", activity, "distance"),
-            .activeEnergy: Field("activity_level", activity, "active_energy"),
-            .exerciseMinutes: Field("activity_level", activity, "exercise_minutes", isWhole: true),
-            .flightsClimbed: Field("activity_level", activity, "flights_climbed", isWhole: true),
-            .vo2Max: Field("activity_level", activity, "vo2_max"),
-            .restingHeartRate: Field("activity_level", activity, "resting_heart_rate"),
-            .meditationMinutes: Field("mood_assessment", mind, "meditation_minutes", isWhole: true),
-            .sleep: Field(
-                "sleep_analysis", UploadEndpoint.Payload("sleep_data"), in: [1...1440]),
-            .activity: Field("activity_level", activity),
-            .mood: Field("mood_assessment", mind),
-            .stress: Field("stress_indicators", mind),
-            .cognitive: Field("cognitive_metrics", mind),
-            // No payload has this type's name; the contract's client puts it with the body's values.
-            .environmental: Field("environmental", biometric),
-        ]
-    }
 }

@@ -150,6 +150,24 @@ public struct Dialect: Hashable, Sendable {
     }
 }
 
+extension SampleKind {
+    /// Returns the fields of all kinds that have some in a dialect.
+    static func fields(
+        _ dialect: KeyPath<KindFacts, UploadField?>
+    ) -> [SampleKind: UploadField] {
+        var fields: [SampleKind: UploadField] = [:]
+        for kind in allCases { fields[kind] = kind.facts[keyPath: dialect] }
+        return fields
+    }
+}
+
+extension UploadRoute {
+    /// The call that uploads a batch.
+    var call: APICall { self == .metrics ? .uploadMetrics : .uploadSamples }
+    /// The call that asks about an upload.
+    var statusCall: APICall { self == .metrics ? .metricsStatus : .samplesStatus }
+}
+
 /// A field that a request's body may have; the raw value is its name on the wire.
 package enum BodyField: String, Hashable, Sendable {
     case email, password, code

@@ -50,7 +50,7 @@ extension Dialect {
             // The backend keeps only the last metric of each type in a request, and reports all of
             // them as accepted.
             .metrics: UploadEndpoint(
-                call: .uploadMetrics, statusCall: .metricsStatus, format: .metrics(loopFields),
+                route: .metrics, format: .metrics(SampleKind.fields(\.loop)),
                 samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
                 takesFuture: true,
@@ -59,7 +59,7 @@ extension Dialect {
             // The backend answers after it has stored the upload. Its status is the same for every
             // id, also for one that never existed.
             .samples: UploadEndpoint(
-                call: .uploadSamples, statusCall: .samplesStatus, format: .healthKit,
+                route: .samples, format: .healthKit,
                 samplesPerRequest: 1000,
                 requestBytes: 5 * 1024 * 1024, isIdempotent: false,
                 takesFuture: true, storageProof: .acceptance),
@@ -104,36 +104,6 @@ extension Dialect {
         KnownFault(
             subject: "insights",
             words: "it shows neither their state nor a single one (404); their history works")
-    }
-
-    /// Four of the five metric types that the backend accepts. Sleep is missing: the backend
-    /// answers 500 to every upload with a night. If that were repaired, it would refuse a night
-    /// with more than 30 minutes awake.
-    private static var loopFields: [SampleKind: UploadEndpoint.Field] {
-        typealias Field = UploadEndpoint.Field
-        let biometric = UploadEndpoint.Payload("biometric_data")
-        let activity = UploadEndpoint.Payload("activity_data")
-        let mind = UploadEndpoint.Payload("mental_health_data", timestamp: "timestamp")
-        return [
-            .heartRate: Field("heart_rate", biometric, "heart_rate", in: [30...300]),
-            .bloodPressure: Field(
-                "blood_pressure", biometric, "blood_pressure_systolic",
-                "blood_pressure_diastolic", in: [70...250, 40...150], isWhole: true),
-            .steps: Field("activity_level", activity, "steps", in: [0...100_000], isWhole: true),
-            .distance: Field("activity_level", activity, "distance", in: [0...100]),
-            .activeEnergy: Field("activity_level", activity, "active_energy", in: [0...5000]),
-            .exerciseMinutes: Field(
-                "activity_level", activity, "exercise_minutes", in: [0...1440], isWhole: true),
-            .flightsClimbed: Field(
-                "activity_level", activity, "flights_climbed", in: [0...500], isWhole: true),
-            .vo2Max: Field("activity_level", activity, "vo2_max", in: [10...80]),
-            .restingHeartRate: Field(
-                "activity_level", activity, "resting_heart_rate", in: [30...120]),
-            .meditationMinutes: Field(
-                "mood_assessment", mind, "meditation_minutes", in: [0...480], isWhole: true),
-            .activity: Field("activity_level", activity),
-            .mood: Field("mood_assessment", mind),
-        ]
     }
 
     /// The true meanings of the deployed backend's answers.

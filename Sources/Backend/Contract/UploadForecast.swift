@@ -10,23 +10,23 @@ public struct UploadForecast: Hashable, Sendable {
     let requestsPerHour: Int?
     let route: UploadRoute
 
-    /// Estimates by the waiting samples, the rules of a route and the job file's `batch_size`.
-    package init(_ waiting: [SampleKind: Int64], _ rules: UploadRules, batchSize: Int?) {
+    /// Estimates by the waiting samples, an endpoint and the job file's `batch_size`.
+    package init(_ waiting: [SampleKind: Int64], _ endpoint: UploadEndpoint, batchSize: Int?) {
         var types: [String: Int64] = [:]
         for (kind, count) in waiting {
-            if let type = rules.metricType(of: kind) { types[type, default: 0] += count }
+            if let type = endpoint.metricType(of: kind) { types[type, default: 0] += count }
         }
         func requests(for count: Int64, _ size: Int) -> Int64 {
             (count + Int64(size) - 1) / Int64(max(1, size))
         }
         samples = types.values.reduce(0, +)
-        let size = min(batchSize ?? rules.samplesPerRequest, rules.samplesPerRequest)
-        let byType = rules.perType.flatMap { most in
+        let size = min(batchSize ?? endpoint.samplesPerRequest, endpoint.samplesPerRequest)
+        let byType = endpoint.perType.flatMap { most in
             types.values.map { requests(for: $0, most) }.max()
         }
         self.requests = max(requests(for: samples, size), byType ?? 0)
-        requestsPerHour = rules.requestsPerHour
-        route = rules.route
+        requestsPerHour = endpoint.requestsPerHour
+        route = endpoint.route
     }
 
     /// The minimum number of hours for the requests; `nil` if an hour is enough.
@@ -71,7 +71,7 @@ public struct UploadForecast: Hashable, Sendable {
         return sentence(
             routes.compactMap { route in
                 dialect.endpoints[route].map {
-                    UploadForecast(waiting, $0.rules(route), batchSize: batchSize)
+                    UploadForecast(waiting, $0, batchSize: batchSize)
                 }
             })
     }

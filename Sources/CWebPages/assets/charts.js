@@ -3,7 +3,7 @@
  * over milliseconds, and its ticks are made and written here.
  */
 import {addDays, dated, dayOf, number, startOfDay, zoneOffset} from "./format.js";
-import {isSum, longestBridge, seriesUnit, typeName} from "./series.js";
+import {longestBridge, seriesUnit} from "./series.js";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -86,8 +86,8 @@ function datasets(series, second) {
         // The line stands before the bars.
         order: second ? 0 : 1
     };
-    const name = typeName(series.kind.type);
-    if (isSum(series.kind) && series.resolution !== "month" && !second) {
+    const name = series.kind.title;
+    if (series.kind.isSum && series.resolution !== "month" && !second) {
         return [{
             ...common,
             type: "bar",
@@ -206,11 +206,11 @@ export async function timeChart(canvas) {
         series.forEach((one, index) => {
             const title = chart.options.scales[index > 0 ? "second" : "y"].title;
             const unit = seriesUnit(one.kind);
-            title.text = `${typeName(one.kind.type)}${unit ? `, ${unit}` : ""}`;
+            title.text = `${one.kind.title}${unit ? `, ${unit}` : ""}`;
             // A phone has no room for it, and the line above the chart says it too.
             title.display = canvas.clientWidth > 500;
         });
-        chart.options.scales.y.beginAtZero = series.length > 0 && isSum(series[0].kind);
+        chart.options.scales.y.beginAtZero = series.length > 0 && series[0].kind.isSum;
         move(from, to);
     };
     const scheme = matchMedia("(prefers-color-scheme: dark)");

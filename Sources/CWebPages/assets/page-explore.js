@@ -5,13 +5,11 @@ import {announce, behind, button, noData, h, table} from "./dom.js";
 import {addDays, civilDay, dated, dayOf, dayTime, number, startOfDay} from "./format.js";
 import {attachGestures, panned, within, zoomed} from "./gestures.js";
 import {
-    isSum,
     loadKinds,
     loadSeries,
     resolutionFor,
     seriesUnit,
-    totals,
-    typeName
+    totals
 } from "./series.js";
 
 const day = 86_400_000;
@@ -133,7 +131,7 @@ function choice(label, name, chosen, none) {
     const options = view.kinds.map(
         (kind) =>
             h("option", {value: kind.type, selected: kind === chosen || kind.type === chosen?.type},
-                typeName(kind.type)));
+                kind.title));
     return h("label", null, label,
         h("select", {
             "data-key": name,
@@ -214,7 +212,7 @@ function describe() {
     const when = isShort ? [range.from, range.to].map(dayTime) : [first, last].map(days);
     view.shown.replaceChildren(h("strong", null, when.join(" to ")),
         `, ${resolutions[series[0].resolution]}`, ...series.map(figures));
-    if (series.some((one) => isSum(one.kind) && !one.merged)) {
+    if (series.some((one) => one.kind.isSum && !one.merged)) {
         const note = "Sums by the hour include every source.";
         view.shown.append(h("span", {class: "figure muted"}, note));
     }
@@ -237,7 +235,7 @@ function figures(one) {
     const sum = totals(one, view.range.from, view.range.to);
     const unit = seriesUnit(one.kind) ? ` ${seriesUnit(one.kind)}` : "";
     const same = one.resolution === view.series[0].resolution;
-    const name = typeName(one.kind.type) + (same ? "" : ` ${resolutions[one.resolution]}`);
+    const name = one.kind.title + (same ? "" : ` ${resolutions[one.resolution]}`);
     if (!sum) return h("span", {class: "figure"}, `${name}: no records`);
     const figure = (value, part, decimals) =>
         h("data", {value, class: part}, number(value, decimals));
@@ -260,7 +258,7 @@ function numbers() {
         number(point.count),
     ];
     return h("div", null, view.series.map((one) =>
-        table(`${typeName(one.kind.type)}, ${resolutions[one.resolution]}`,
+        table(`${one.kind.title}, ${resolutions[one.resolution]}`,
             ["When", "#Least", "#Mean", "#Greatest", "#Records"], shownPoints(one).map(row(one)))));
 }
 

@@ -18,28 +18,12 @@ import {asleep, loadNights, minutesByStage} from "./nights.js";
 import {hourAxis, nightPicture, sparkline, stageOf, stages} from "./pictures.js";
 import {commandText} from "./runs.js";
 
-const names = {
-    total_sleep_minutes: "Sleep",
-    heart_rate_variability: "Heart rate variability",
-    oxygen_saturation: "Blood oxygen",
-    respiratory_rate: "Breathing rate",
-};
-/** Where Explore shows the same thing. */
-const records = {
-    steps: "StepCount",
-    resting_heart_rate: "RestingHeartRate",
-    heart_rate: "HeartRate",
-    heart_rate_variability: "HeartRateVariabilitySDNN",
-    oxygen_saturation: "OxygenSaturation",
-    respiratory_rate: "RespiratoryRate",
-};
 /** The page that shows a measure over time. */
-function linkOf(name) {
-    if (name === "total_sleep_minutes") return "/sleep";
-    return records[name] ? `/explore?type=${records[name]}` : null;
+function linkOf(item) {
+    if (item.name === "total_sleep_minutes") return "/sleep";
+    return item.record_type ? `/explore?type=${item.record_type}` : null;
 }
 
-const nameOf = (name) => names[name] ?? words(name);
 const shownDays = 30;
 
 async function load({signal}) {
@@ -85,15 +69,15 @@ function card(item, series, today) {
     const whole = item.value === null ? (series?.days ?? []).at(-1) : undefined;
     const latest = item.value ?? (whole ? valueOf(whole) : null);
     const unit = unitText(item.unit);
-    const link = linkOf(item.name);
+    const link = linkOf(item);
     const [least, most] = [Math.min(...known), Math.max(...known)].map((value) => number(value));
     const range = known.length > 1 ? `${shownDays} days, from ${least} to ${most} ${unit}` : "";
     const day = item.day ?? whole?.day;
     const when = !day ? "nothing recorded" : day === today ? "today" : civilDay(day);
     return h("li", {class: `card ${item.state}`, "data-measure": item.name},
         h("h2", null,
-            link ? h("a", {href: link, "data-key": `card ${item.name}`}, nameOf(item.name))
-                 : nameOf(item.name)),
+            link ? h("a", {href: link, "data-key": `card ${item.name}`}, item.title)
+                 : item.title),
         h("p", {class: "value"},
             latest === null ? h("span", {class: "muted"}, "–") : measure(latest, item.unit)),
         h("p", {class: "muted small"}, when, item.as_of ? [" · ", age(item.as_of)] : null,
@@ -106,7 +90,7 @@ function daysTable(summary, series) {
     const maps =
         series.map((one) => new Map((one?.days ?? []).map((day) => [day.day, valueOf(day)])));
     return table(`The last ${shownDays} days`,
-        ["Day", ...summary.items.map((item) => `#${nameOf(item.name)}`)],
+        ["Day", ...summary.items.map((item) => `#${item.title}`)],
         days.map((day) => [civilDay(day), ...summary.items.map((item, index) => {
             const value = maps[index].get(day);
             return value === undefined ? "" : measure(value, series[index].unit);
@@ -134,7 +118,7 @@ function stale(missed, overdue) {
         h("h2", {id: "stale"}, "Not up to date"),
         h("ul", null,
             missed.map((goal) => h("li", null,
-                h("strong", null, nameOf(goal.goal)), ": ", how(goal),
+                h("strong", null, words(goal.goal)), ": ", how(goal),
                 goal.why ? [h("br"), h("span", {class: "muted"}, commandText(goal.why))] : null)),
             overdue.map((job) => h("li", null,
                 h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ",

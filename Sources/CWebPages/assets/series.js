@@ -3,7 +3,9 @@
  *
  * @typedef {{x: number, min: number, mean: number, max: number, count: number, key: string}} Point
  *     x: the middle of the bucket, or the instant of the record; key: its name in the API
- * @typedef {{type: string, first: number, last: number, unit: string}} Kind a type that has numbers
+ * @typedef {{type: string, title: string, isSum: boolean, measure: string | null, first: number,
+ *     last: number, unit: string}} Kind a type that has numbers; a sum is counted up, any other type
+ *     is a level, drawn as a band; measure: what days that count a watch and a phone once are of
  * @typedef {object} Series
  * @property {Kind} kind
  * @property {string} resolution raw, hour, day or month
@@ -13,39 +15,10 @@
  * @property {Point[]} points
  */
 import {get, getOrNone, shortType} from "./api.js";
-import {dayOf, startOfDay, unitText, words, zoneOffset} from "./format.js";
+import {dayOf, startOfDay, unitText, zoneOffset} from "./format.js";
 
 const day = 86_400_000;
 
-/** Types that are counted up; all others are levels, drawn as a band. */
-const sums = {
-    StepCount: "steps",
-    DistanceWalkingRunning: "distance",
-    ActiveEnergyBurned: "active_energy",
-    AppleExerciseTime: "exercise_minutes",
-    FlightsClimbed: "flights_climbed",
-    BasalEnergyBurned: null,
-    DistanceCycling: null,
-    DistanceSwimming: null,
-    AppleStandTime: null,
-    TimeInDaylight: null,
-};
-const names = {
-    StepCount: "Steps",
-    HeartRateVariabilitySDNN: "Heart rate variability",
-    OxygenSaturation: "Blood oxygen",
-    RespiratoryRate: "Breathing rate",
-    ActiveEnergyBurned: "Active energy",
-    BasalEnergyBurned: "Resting energy",
-    DistanceWalkingRunning: "Walking and running distance",
-    AppleStandTime: "Standing time",
-    AppleExerciseTime: "Exercise time",
-    BodyMass: "Weight",
-    VO2Max: "VO2 max",
-};
-
-export const typeName = (type) => names[type] ?? words(type);
-export const isSum = (kind) => kind.type in sums;
 /** What the numbers of a drawn series are in. */
 export const seriesUnit = (kind) => (kind.unit === "count" ? "" : unitText(kind.unit));
 
@@ -55,11 +28,14 @@ export async function loadKinds(signal) {
     return (types ?? []).filter((one) => one.units.length > 0)
         .map((one) => ({
             type: shortType(one.type),
+            title: one.title,
+            isSum: one.is_sum,
+            measure: one.measure,
             first: Date.parse(one.first_at),
             last: Date.parse(one.last_at),
             unit: one.units[0],
         }))
-        .sort((a, b) => typeName(a.type).localeCompare(typeName(b.type)));
+        .sort((a, b) => a.title.localeCompare(b.title));
 }
 
 /**
@@ -67,7 +43,7 @@ export async function loadKinds(signal) {
  * little by the hour over many days, so that it is shown by the day sooner.
  */
 export function resolutionFor(length, kind) {
-    if (isSum(kind)) {
+    if (kind.isSum) {
         if (length <= 8 * day) return "hour";
         return length <= 2000 * day ? "day" : "month";
     }
@@ -87,9 +63,8 @@ export async function loadSeries(kind, from, to, resolution, signal) {
     const [since, until] =
         [dayOf(Math.max(from, kind.first)), dayOf(Math.min(to, Math.max(kind.last, from)))];
     const covered = {from: startOfDay(since), to: startOfDay(until) + day};
-    const metric = sums[kind.type];
-    if (metric && (resolution === "day" || resolution === "month")) {
-        const points = await mergedDays(metric, since, until, signal);
+    if (kind.measure && (resolution === "day" || resolution === "month")) {
+        const points = await mergedDays(kind.measure, since, until, signal);
         return {
             kind,
             resolution,
@@ -126,7 +101,7 @@ function pointOf(row, kind, resolution) {
         };
     }
     const key = row.hour ?? row.day ?? row.month;
-    if (isSum(kind)) {
+    if (kind.isSum) {
         const sum = row.sum * scale;
         return {x: middleOf(key, resolution), min: sum, mean: sum, max: sum, count: row.count, key};
     }
@@ -141,9 +116,9 @@ function pointOf(row, kind, resolution) {
 }
 
 /** Days on which a watch and a phone are counted once. */
-async function mergedDays(metric, since, until, signal) {
-    const answer = await get(`metrics/${metric}`, {since}, signal);
-    const found = answer.measures.find((one) => one.measure === metric);
+async function mergedDays(measure, since, until, signal) {
+    const answer = await get(`metrics/${measure}`, {since}, signal);
+    const found = answer.measures.find((one) => one.measure === measure);
     return (found?.days ?? []).filter((one) => one.day <= until).map((one) => {
         const value = one.total ?? one.mean;
         return {
@@ -207,7 +182,7 @@ export function totals(series, from, to) {
         count: weight,
         min: Math.min(...points.map((point) => point.min)),
         max: Math.max(...points.map((point) => point.max)),
-        mean: isSum(series.kind) && series.resolution !== "month"
+        mean: series.kind.isSum && series.resolution !== "month"
             ? points.reduce((sum, point) => sum + point.mean, 0) / points.length
             : points.reduce((sum, point) => sum + point.mean * point.count, 0) / weight,
     };

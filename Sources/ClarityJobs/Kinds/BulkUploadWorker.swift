@@ -1,5 +1,6 @@
 import Backend
 import HealthStore
+import HealthModel
 import ClarityScheduler
 import Import
 
@@ -49,11 +50,11 @@ struct BulkUploadWorker: KindWorker {
         if account.waiting > 0 { _ = try await context.client.session() }
         let rules =
             mayWait
-            ? try await BatchRules.all(
-                context, options.route, resends: options.onAmbiguous == .resend) : []
+            ? try await context.endpoints(
+                options.route, resends: options.onAmbiguous == .resend) : []
         var pass = UploadPass(
-            context, batchSize: options.batchSize ?? rules.first?.samples ?? 1, rules: rules,
-            meteredBudget: limits.budget(context.order.conditions))
+            context, batchSize: options.batchSize ?? rules.first?.samplesPerRequest ?? 1,
+            rules: rules, meteredBudget: limits.budget(context.order.conditions))
         do {
             try await pass.run()
         } catch let later as SendLater {

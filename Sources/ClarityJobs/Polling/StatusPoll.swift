@@ -1,5 +1,6 @@
 import Backend
 import HealthStore
+import HealthModel
 import ClarityScheduler
 
 /// Polls in rounds for what the backend is processing: the analyses, and the uploads if wanted.

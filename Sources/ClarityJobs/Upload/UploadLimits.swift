@@ -79,7 +79,7 @@ extension WorkContext {
     func forecasting(_ later: SendLater, _ options: BulkUploadOptions) async throws -> SendLater {
         guard case .snooze(let wait, var failure) = later.outcome else { return later }
         let waiting = try store.outbox.waiting()
-        let forecasts = try await routes(options.route).map {
+        let forecasts = try await endpoints(options.route).map {
             UploadForecast(waiting, $0, batchSize: options.batchSize)
         }
         guard let sentence = UploadForecast.sentence(forecasts) else { return later }

@@ -19,7 +19,7 @@ struct UploadPass {
     private let context: WorkContext
     private let batchSize: Int
     /// The rules of every route that the backend has, the one for new batches first.
-    private let rules: [BatchRules]
+    private let rules: [UploadEndpoint]
     /// The bytes that may be sent in 24 h, if the connection is metered.
     private let meteredBudget: Int64?
     private var counts: WorkCounts
@@ -47,7 +47,7 @@ struct UploadPass {
     private var failure: (any Error)?
 
     init(
-        _ context: WorkContext, batchSize: Int, rules: [BatchRules], meteredBudget: Int64? = nil
+        _ context: WorkContext, batchSize: Int, rules: [UploadEndpoint], meteredBudget: Int64? = nil
     ) {
         self.context = context
         self.meteredBudget = meteredBudget
@@ -71,8 +71,8 @@ struct UploadPass {
             "samples_possibly_doubled", "samples_known", "samples_requeued",
             "samples_sent_elsewhere",
         ]
-        for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
-        count(try context.store.outbox.sortOut(by: rules))
+        for name in names + UploadRefusal.allCases.map(\.countName) { counts.add(0, to: name) }
+        count(try context.store.outbox.sortOut(by: rules, at: context.clock.now))
         total = try context.store.outbox.waitingCount()
         guard total > 0 else { return }
         let user = try await context.client.session().userID
@@ -203,19 +203,18 @@ struct UploadPass {
     }
 
     /// Counts the samples that are kept back, by reason, and notes their kinds.
-    private mutating func count(_ refused: [OutboxDraw.Refused: Int64]) {
-        for (entry, count) in refused.sorted(by: { $0.key.kind < $1.key.kind }) {
-            counts.add(count, to: entry.hold.countName)
-            counts.add(
-                count,
-                to: entry.hold.state == .rejected ? "samples_rejected" : "samples_set_aside")
-            context.note("not sent: \(entry.kind) (\(count)): \(entry.reason)")
+    private mutating func count(_ refused: RefusalCounts) {
+        let all = refused.flatMap { refusal, kinds in kinds.map { ($0.key, $0.value, refusal) } }
+        for (kind, count, refusal) in all.sorted(by: { $0.0.rawValue < $1.0.rawValue }) {
+            counts.add(count, to: refusal.countName)
+            counts.add(count, to: refusal.isRejection ? "samples_rejected" : "samples_set_aside")
+            context.note("not sent: \(kind.rawValue) (\(count)): \(refusal)")
             done += count
         }
     }
 
     /// Returns the rules of a batch's route.
-    private func rules(of batch: OutboxBatch) -> BatchRules? {
+    private func rules(of batch: OutboxBatch) -> UploadEndpoint? {
         rules.first { $0.route == batch.route }
     }
 

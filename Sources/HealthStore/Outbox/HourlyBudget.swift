@@ -57,7 +57,7 @@ extension Outbox {
 
     /// Returns how long a request under these rules has to wait; `nil` if it may be sent now.
     func requestWait(
-        _ rules: BatchRules, at now: Instant, _ connection: Connection
+        _ rules: UploadEndpoint, at now: Instant, _ connection: Connection
     ) throws -> Duration? {
         guard let limit = rules.requestsPerHour else { return nil }
         let until = try connection.first(
@@ -73,7 +73,7 @@ extension Outbox {
 
     /// Counts a request that is about to be sent.
     func countRequest(
-        _ rules: BatchRules, at now: Instant, _ connection: Connection
+        _ rules: UploadEndpoint, at now: Instant, _ connection: Connection
     ) throws {
         guard rules.requestsPerHour != nil else { return }
         try connection.run(

@@ -11,10 +11,6 @@ extension Outbox {
         WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
         """
 
-    /// Why a possibly sent sample that has a later value is not sent again.
-    private static let followed = BatchRules.Refusal(
-        .possiblySent, "it may have arrived, and a later value has followed it")
-
     /// Puts an aggregate into the outbox, where it may replace former values of the same time.
     ///
     /// - Returns: how many rows of former values were removed.
@@ -34,7 +30,7 @@ extension Outbox {
         }
         let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
         for id in ruling.removed { try remove(id, connection) }
-        for id in ruling.possiblySent { try keepBack(id, Outbox.followed, connection) }
+        for id in ruling.possiblySent { try keepBack(id, .followed, connection) }
         if let id = ruling.moved {
             // The row of a measurement has no `as_of_s` and stays without one.
             try connection.run(
@@ -106,7 +102,7 @@ extension Outbox {
                 try remove(member.id, connection)
                 retired.removed += 1
             } else {
-                try keepBack(member.id, Outbox.followed, connection)
+                try keepBack(member.id, .followed, connection)
                 retired.setAside += 1
             }
         }

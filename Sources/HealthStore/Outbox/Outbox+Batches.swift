@@ -1,4 +1,4 @@
-import HealthModel
+public import HealthModel
 public import ClarityScheduler
 import Database
 
@@ -34,11 +34,11 @@ extension Outbox {
     ///     first.
     /// - Throws: `otherUser` if the outbox does not belong to the user.
     public func nextBatch(
-        limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
+        limit: Int, rules: [UploadEndpoint], at now: Instant, of user: String? = nil,
         mostFailures: Int64 = .max, metered: Int64? = nil, after taken: TakenBatch? = nil,
         besides underWay: Set<Int64> = []
     ) throws(HealthStoreError) -> OutboxDraw {
-        var refused: [OutboxDraw.Refused: Int64] = [:]
+        var refused: RefusalCounts = [:]
         var settlement = Settlement()
         var unsettled = taken
         let owner = try store.uploadOwner()
@@ -50,7 +50,7 @@ extension Outbox {
                     limit, rules, mostFailures, metered, owner, underWay, connection, at: now)
             }
             unsettled = nil
-            refused.merge(draw.refused, uniquingKeysWith: +)
+            refused.merge(draw.refused) { $0.merging($1, uniquingKeysWith: +) }
             guard isDone else { continue }
             draw.refused = refused
             draw.settlement = settlement
@@ -64,7 +64,7 @@ extension Outbox {
     /// Runs one transaction of `nextBatch`. It is not done if the samples that it looked at have
     /// left the queue.
     private func draw(
-        _ limit: Int, _ rules: [BatchRules], _ mostFailures: Int64, _ metered: Int64?,
+        _ limit: Int, _ rules: [UploadEndpoint], _ mostFailures: Int64, _ metered: Int64?,
         _ owner: UploadOwner, _ underWay: Set<Int64>, _ connection: Connection, at now: Instant
     ) throws -> (OutboxDraw, isDone: Bool) {
         var draw = OutboxDraw()
@@ -93,7 +93,7 @@ extension Outbox {
         if let found, let budget {
             // The batch is sent unchanged or not at all, because each send is the same.
             let samples = found.members.map(\.sample)
-            draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
+            draw.meteredWait = budget.wait(for: Int64(UploadEndpoint.mostBytes(of: samples)))
             guard draw.meteredWait == nil else { return (draw, true) }
         }
         guard
@@ -105,7 +105,7 @@ extension Outbox {
         else { return (draw, draw.meteredWait != nil || draw.isFollowing) }
         if budget != nil {
             batch.meteredEntry = try countMetered(
-                BatchRules.mostBytes(of: batch.samples), at: now, connection)
+                UploadEndpoint.mostBytes(of: batch.samples), at: now, connection)
         }
         try countRequest(found.rules, at: now, connection)
         draw.batch = batch
@@ -145,9 +145,9 @@ extension Outbox {
     /// - Parameter fewest: receives the fewest failures of the queued samples of each kind of the
     ///   route.
     private func choose(
-        _ rules: [BatchRules], _ mostFailures: Int64, _ fewest: inout [SampleKind: Int64],
+        _ rules: [UploadEndpoint], _ mostFailures: Int64, _ fewest: inout [SampleKind: Int64],
         _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
-    ) throws -> BatchRules? {
+    ) throws -> UploadEndpoint? {
         var assigned: Set<SampleKind> = []
         var waits: [Duration] = []
         for rules in rules where rules.takesNew {
@@ -186,7 +186,7 @@ extension Outbox {
     /// Makes a batch of queued samples; `nil` if all samples that it looked at are kept back, or if
     /// the budget has too little room.
     private func makeBatch(
-        _ limit: Int, _ rules: BatchRules, _ fewest: [SampleKind: Int64],
+        _ limit: Int, _ rules: UploadEndpoint, _ fewest: [SampleKind: Int64],
         _ budget: MeteredBudget?, _ owner: Int64, besides isOneOfSeveral: Bool,
         _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
     ) throws -> DrawnBatch? {
@@ -213,9 +213,9 @@ extension Outbox {
                 draw.isFollowing = true
                 return nil
             }
-            guard let refusal = rules.judge(member.sample) else { return member }
+            guard let refusal = rules.refusal(of: member.sample, at: now) else { return member }
             try keepBack(row, refusal, connection)
-            draw.refused[.init(member.sample.kind, refusal), default: 0] += 1
+            draw.refused.count(member.sample.kind, refusal)
             return nil
         }
         let samples = fit.map(\.sample)
@@ -223,8 +223,8 @@ extension Outbox {
             let whole = Array(samples.prefix(rules.prefix(of: samples)))
             draw.meteredWait = budget.wait(
                 for: budget.wanted(
-                    first: Int64(BatchRules.mostBytes(of: [first])),
-                    whole: Int64(BatchRules.mostBytes(of: whole))))
+                    first: Int64(UploadEndpoint.mostBytes(of: [first])),
+                    whole: Int64(UploadEndpoint.mostBytes(of: whole))))
             guard draw.meteredWait == nil else { return nil }
         }
         let count = rules.prefix(of: samples, within: budget?.room ?? .max)
@@ -362,7 +362,7 @@ extension Value {
 /// A batch that is to be sent, before the send is counted.
 private struct DrawnBatch {
     let id: Int64
-    let rules: BatchRules
+    let rules: UploadEndpoint
     /// In the order of their rows.
     let members: [BatchMember]
 }
@@ -376,8 +376,8 @@ struct BatchMember {
     let hasFailedProcessing: Bool
 }
 
-extension OutboxDraw.Refused {
-    init(_ kind: SampleKind, _ refusal: BatchRules.Refusal) {
-        self.init(kind: kind.rawValue, hold: refusal.hold, reason: refusal.reason)
+extension RefusalCounts {
+    mutating func count(_ kind: SampleKind, _ refusal: UploadRefusal) {
+        self[refusal, default: [:]][kind, default: 0] += 1
     }
 }

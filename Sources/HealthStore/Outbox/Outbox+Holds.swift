@@ -1,4 +1,4 @@
-import HealthModel
+public import HealthModel
 public import ClarityScheduler
 import Database
 
@@ -10,7 +10,7 @@ extension Outbox {
         /// The number of samples that were kept back before and may be sent now.
         public var requeued: Int64 = 0
         /// The samples that may not be sent now, with the number of each.
-        public var refused: [OutboxDraw.Refused: Int64] = [:]
+        public var refused: RefusalCounts = [:]
     }
 
     /// The most rows that change in one transaction.
@@ -24,22 +24,24 @@ extension Outbox {
     /// queue without anybody's help. Changes are committed in portions of 10,000. After an error or
     /// a kill, the same call does the rest.
     ///
-    /// - Parameter rules: the rules of every route. The first one for new batches that accepts a
-    ///   kind applies to it.
-    public func sortOut(by rules: [BatchRules]) throws(HealthStoreError) -> Sorting {
+    /// - Parameter endpoints: the endpoint of every route. The first one for new batches that
+    ///   accepts a kind applies to it.
+    public func sortOut(
+        by endpoints: [UploadEndpoint], at now: Instant
+    ) throws(HealthStoreError) -> Sorting {
         var sorting = Sorting()
-        let rules = rules.filter(\.takesNew)
-        guard let first = rules.first else { return sorting }
+        let endpoints = endpoints.filter(\.takesNew)
+        guard !endpoints.isEmpty else { return sorting }
         for kind in SampleKind.allCases {
-            if !rules.contains(where: { $0.types[kind] != nil }) {
-                let refusal = BatchRules.Refusal(.kind, first.kindReason)
+            if !endpoints.contains(where: { $0.metricType(of: kind) != nil }) {
+                let refusal = UploadRefusal.kindNotAccepted
                 let count = try inPortions(
                     """
                     UPDATE outbox SET state = 'setAside', hold = 'kind', reason = ?
                     WHERE id IN (
                         SELECT id FROM outbox WHERE \(Outbox.isAlone(.queued)) AND kind = ? LIMIT ?)
-                    """, .text(first.kindReason), .text(kind.rawValue))
-                if count > 0 { sorting.refused[.init(kind, refusal)] = count }
+                    """, .text(refusal.description), .text(kind.rawValue))
+                if count > 0 { sorting.refused[refusal, default: [:]][kind] = count }
             } else {
                 sorting.requeued += try inPortions(
                     """
@@ -48,15 +50,15 @@ extension Outbox {
                     """, .text(kind.rawValue))
             }
         }
-        sorting.requeued += try judgeAnew(.range, rules)
-        sorting.requeued += try judgeAnew(.future, rules)
+        sorting.requeued += try checkAnew(.outOfRange, endpoints, at: now)
+        sorting.requeued += try checkAnew(.inFuture, endpoints, at: now)
         return sorting
     }
 
     /// Puts samples that were kept back for their value or date back into the queue, if the rules
     /// now accept them.
-    private func judgeAnew(
-        _ hold: OutboxHold, _ rules: [BatchRules]
+    private func checkAnew(
+        _ refusal: UploadRefusal, _ endpoints: [UploadEndpoint], at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         var requeued: Int64 = 0
         var last: Int64 = 0
@@ -66,12 +68,13 @@ extension Outbox {
                     """
                     SELECT \(SampleRow.Column.list) FROM outbox
                     WHERE hold = ? AND id > ? ORDER BY id LIMIT ?
-                    """, .text(hold.rawValue), .integer(last), .integer(Outbox.portion),
+                    """, .text(refusal.rule), .integer(last), .integer(Outbox.portion),
                     map: SampleRow.init)
                 for row in rows {
                     guard let sample = row.opened(sealer),
-                        let rules = rules.first(where: { $0.types[sample.kind] != nil }),
-                        rules.judge(sample) == nil
+                        let endpoint = endpoints.first(where: {
+                            $0.metricType(of: sample.kind) != nil
+                        }), endpoint.refusal(of: sample, at: now) == nil
                     else { continue }
                     try connection.run(
                         """
@@ -94,17 +97,12 @@ extension Outbox {
         }
     }
 
-    /// The reason given for a possibly sent sample that is not resent.
-    static var possiblySentReason: String {
-        "it may have arrived, and sending it again could double it"
-    }
-
     /// Sets the samples of a possibly sent batch aside for a person instead of resending them.
     ///
     /// - Returns: the samples that are set aside, with the number of each.
     public func hold(
         _ batch: OutboxBatch, at now: Instant
-    ) throws(HealthStoreError) -> [OutboxDraw.Refused: Int64] {
+    ) throws(HealthStoreError) -> RefusalCounts {
         try store.change { connection in
             guard try isSending(batch, connection) else { return [:] }
             return try hold(batch.id, connection, at: now)
@@ -117,9 +115,9 @@ extension Outbox {
     /// - Returns: the samples that are set aside, with the number of each; empty if the batch is to
     ///   be sent.
     func hold(
-        _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
-    ) throws -> [OutboxDraw.Refused: Int64] {
-        guard !rules.resends else { return [:] }
+        _ id: Int64, _ endpoint: UploadEndpoint, _ connection: Connection, at now: Instant
+    ) throws -> RefusalCounts {
+        guard !endpoint.resends else { return [:] }
         let sends = try connection.integer(
             "SELECT sends FROM batches WHERE id = ?", .integer(id))
         return sends ?? 0 > 0 ? try hold(id, connection, at: now) : [:]
@@ -127,11 +125,11 @@ extension Outbox {
 
     private func hold(
         _ id: Int64, _ connection: Connection, at now: Instant
-    ) throws -> [OutboxDraw.Refused: Int64] {
-        let refusal = BatchRules.Refusal(.possiblySent, Outbox.possiblySentReason)
-        var held: [OutboxDraw.Refused: Int64] = [:]
+    ) throws -> RefusalCounts {
+        let refusal = UploadRefusal.possiblySent
+        var held: [SampleKind: Int64] = [:]
         for member in try members(of: id, connection) {
-            held[.init(member.sample.kind, refusal), default: 0] += 1
+            held[member.sample.kind, default: 0] += 1
         }
         try record(.sent, batch: id, detail: "nobody answered", connection)
         try carryPossibleSends(of: id, lastArrived: true, connection)
@@ -139,34 +137,34 @@ extension Outbox {
             """
             UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
             WHERE batch_id = ? AND state = 'batched'
-            """, .text(refusal.reason), .integer(id))
-        try finishBatch(id, as: "failed", reason: refusal.reason, at: now, connection)
-        return held
+            """, .text(refusal.description), .integer(id))
+        try finishBatch(id, as: "failed", reason: refusal.description, at: now, connection)
+        return held.isEmpty ? [:] : [refusal: held]
     }
 
     func keepBack(
-        _ row: Int64, _ refusal: BatchRules.Refusal, _ connection: Connection
+        _ row: Int64, _ refusal: UploadRefusal, _ connection: Connection
     ) throws {
         try connection.run(
             """
             UPDATE outbox SET state = ?, hold = ?, reason = ?, batch_id = NULL WHERE id = ?
-            """, .text(refusal.hold.state.rawValue), .text(refusal.hold.rawValue),
-            .text(refusal.reason), .integer(row))
+            """, .text((refusal.isRejection ? OutboxState.rejected : .setAside).rawValue),
+            .text(refusal.rule), .text(refusal.description), .integer(row))
     }
 
     /// Returns whether an existing batch keeps to the current rules. If it does not, the samples
     /// that the rules refuse are kept back.
     func stays(
-        _ id: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection,
+        _ id: Int64, _ endpoint: UploadEndpoint, _ draw: inout OutboxDraw, _ connection: Connection,
         at now: Instant
     ) throws -> Bool {
         let members = try members(of: id, connection)
-        guard !members.isEmpty, !rules.fits(members.map(\.sample)) else { return true }
+        guard !members.isEmpty, !endpoint.fits(members.map(\.sample), at: now) else { return true }
         try carryPossibleSends(of: id, lastArrived: true, connection)
         for member in members {
-            guard let refusal = rules.judge(member.sample) else { continue }
+            guard let refusal = endpoint.refusal(of: member.sample, at: now) else { continue }
             try keepBack(member.row, refusal, connection)
-            draw.refused[.init(member.sample.kind, refusal), default: 0] += 1
+            draw.refused.count(member.sample.kind, refusal)
         }
         try connection.run("UPDATE batches SET sends = 0 WHERE id = ?", .integer(id))
         return false

@@ -262,5 +262,5 @@ extension Outbox {
 
     /// Sets a row aside, as the assignments of an UPDATE.
     static let setAsideAsPossiblySent =
-        "state = 'setAside', hold = 'doubt', reason = '\(possiblySentReason)'"
+        "state = 'setAside', hold = 'doubt', reason = '\(UploadRefusal.possiblySent)'"
 }

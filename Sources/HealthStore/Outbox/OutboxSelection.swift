@@ -16,7 +16,7 @@ public struct OutboxSelection: Hashable, Sendable {
     public var kind: SampleKind?
     /// Only samples that start before this instant.
     public var before: Instant?
-    /// The name of an `OutboxHold`, or text that the reason contains, ignoring case.
+    /// The rule of an `UploadRefusal`, or text that the reason contains, ignoring case.
     public var reason: String?
 
     /// Selects everything, or the samples in a state.
@@ -84,8 +84,8 @@ public struct OutboxEntry: Hashable, Sendable {
     public let state: OutboxState
     /// The number of times that a batch with this sample failed.
     public let failures: Int64
-    /// Why the rules of clarity-jobs keep the sample back; `nil` if they do not.
-    public let hold: OutboxHold?
+    /// The rule of clarity-jobs that keeps the sample back (`UploadRefusal.rule`); `nil` if none does.
+    public let hold: String?
     /// The reason for its state; contains no values.
     public let reason: String?
     /// The batch that the sample is in.
@@ -109,7 +109,7 @@ public struct OutboxEntry: Hashable, Sendable {
         end = Instant(secondsSince1970: row.integer(Column.end_s))
         self.state = state
         failures = row.integer(Column.failures)
-        hold = row.optionalText(Column.hold).flatMap(OutboxHold.init(rawValue:))
+        hold = row.optionalText(Column.hold)
         reason = row.optionalText(Column.reason)
         batch = row.optionalInteger(Column.batch_id)
         possibleSends = row.integer(Column.doubts)

@@ -19,7 +19,7 @@ public enum OutboxState: String, CaseIterable, Sendable {
     /// erased it at the backend.
     case rejected
     /// Waits for a person after 5 failures, or if it is possibly sent or damaged; otherwise for
-    /// what its `OutboxHold` says.
+    /// what its `UploadRefusal` says.
     case setAside
 
     /// The number of failures after which a sample is set aside.
@@ -120,16 +120,11 @@ public struct TakenBatch: Sendable {
     }
 }
 
+/// The numbers of samples that were kept back, by reason and kind.
+public typealias RefusalCounts = [UploadRefusal: [SampleKind: Int64]]
+
 /// The result of taking the next batch out of the outbox.
 public struct OutboxDraw: Sendable {
-    /// Samples that may not be sent now, without their values.
-    public struct Refused: Hashable, Sendable {
-        public var kind: String
-        public var hold: OutboxHold
-        /// Why, as a lowercase fragment.
-        public var reason: String
-    }
-
     /// The batch to send; `nil` if nothing is to be sent now.
     public var batch: OutboxBatch?
     /// How long to wait, if samples are waiting and the requests of the hour are used up.
@@ -141,7 +136,7 @@ public struct OutboxDraw: Sendable {
     /// the first batch that this attempt can send.
     public var sentElsewhere: Int64 = 0
     /// The samples that were kept back on the way, with the number of each.
-    public var refused: [Refused: Int64] = [:]
+    public var refused: RefusalCounts = [:]
     /// What settling the former batch has changed.
     public var settlement = Settlement()
     /// Whether a sample waits until a former value of it, which is being sent, has arrived.

@@ -19,23 +19,19 @@ struct DayQuantity: Hashable, Sendable {
         self.init(place: place)
     }
 
+    /// Whether the last record of a day counts instead of a sum.
+    let hasNoSum: Bool
+    /// Whether its value in a day is a whole number.
+    let isCount: Bool
+
     private init(place: Int) {
         self.place = place
         kind = ActivityDay.kinds[place]
-        scale =
-            switch kind {
-            case .distance, .vo2Max, .restingHeartRate: 1_000_000
-            case .activeEnergy: 10_000
-            case .exerciseMinutes: 60_000
-            default: 100
-            }
+        let facts = kind.facts.day
+        scale = facts?.scale ?? 1
+        hasNoSum = facts?.hasNoSum ?? true
+        isCount = facts?.isCount ?? false
     }
-
-    /// Whether the last record of a day counts instead of a sum.
-    var hasNoSum: Bool { kind == .vo2Max || kind == .restingHeartRate }
-
-    /// Whether its value in a day is a whole number.
-    var isCount: Bool { kind == .steps || kind == .flightsClimbed }
 }
 
 /// One record of a quantity, in seconds since 1970 and in the quantity's whole numbers.

@@ -26,26 +26,19 @@ struct AutoExportMetric {
 
     /// The fields by metric. Only one distance is accepted, the one on foot: two of the same time
     /// would replace each other.
-    private static let fields: [String: Field] = [
-        "heart_rate": .quantity(.heartRate),
-        "resting_heart_rate": .quantity(.restingHeartRate),
-        "heart_rate_variability": .quantity(.heartRateVariability),
-        "blood_oxygen_saturation": .quantity(.oxygenSaturation),
-        "oxygen_saturation": .quantity(.oxygenSaturation),
-        "respiratory_rate": .quantity(.respiratoryRate),
-        "body_temperature": .quantity(.bodyTemperature),
-        "blood_glucose": .quantity(.bloodGlucose),
-        "step_count": .quantity(.steps),
-        "walking_running_distance": .quantity(.distance),
-        "active_energy": .quantity(.activeEnergy),
-        "apple_exercise_time": .quantity(.exerciseMinutes),
-        "flights_climbed": .quantity(.flightsClimbed),
-        "vo2_max": .quantity(.vo2Max),
-        "vo2max": .quantity(.vo2Max),
-        "mindful_minutes": .quantity(.meditationMinutes),
-        "blood_pressure": .pressure,
-        "sleep_analysis": .sleep,
-    ]
+    private static let fields: [String: Field] = {
+        var fields: [String: Field] = [:]
+        for kind in SampleKind.allCases {
+            let field: Field =
+                switch kind {
+                case .bloodPressure: .pressure
+                case .sleep: .sleep
+                default: .quantity(kind)
+                }
+            for name in kind.facts.autoExport { fields[name] = field }
+        }
+        return fields
+    }()
 
     /// Returns the conversion of the metric's unit, which sometimes differs from HealthKit's
     /// spelling.

@@ -107,7 +107,8 @@ extension SheetReader {
                 day.map { $0 == todayText ? "today" : $0 } ?? "", age,
             ])
             let object: JSON = [
-                "name": .string(item.measure.rawValue),
+                "name": .string(item.measure.rawValue), "title": .string(item.measure.title),
+                "record_type": .text(item.measure.recordType),
                 "value": value.map { roundedJSON($0) } ?? .null,
                 "unit": .string(item.measure.unit), "day": .text(day), "as_of": .text(item.asOf),
                 "state": .string(state),

@@ -66,7 +66,7 @@ struct MonthCharts {
             [
                 "viewBox": "0 0 \(MonthCharts.size.width.short) \(MonthCharts.size.height.short)",
                 "role": "img",
-                "aria-label": "\(MonthNumbers.name(of: metric.measure)), day by day; "
+                "aria-label": "\(metric.measure.title), day by day; "
                     + "the table has the numbers",
             ], parts)
     }

@@ -82,31 +82,9 @@ enum MonthNumbers {
         return "\(share < 0 ? "\u{2212}" : "+")\(text) %"
     }
 
-    /// Returns the name of a measure, without the unit that its values have.
-    static func name(of measure: Measure) -> String {
-        switch measure {
-        case .totalSleep: "Sleep"
-        case .remSleep: "REM sleep"
-        case .lightSleep: "Light sleep"
-        case .deepSleep: "Deep sleep"
-        case .awake: "Awake at night"
-        case .timeToSleep: "Time to fall asleep"
-        case .vo2Max: "VO\u{2082} max"
-        default: words(measure.rawValue)
-        }
-    }
-
     /// Returns a name without the capital of its first word, unless that is an abbreviation.
     static func withinSentence(_ name: String) -> String {
         let isAbbreviation = name.prefix(2).allSatisfy(\.isUppercase)
         return isAbbreviation ? name : name.prefix(1).lowercased() + name.dropFirst()
-    }
-
-    /// Returns a name such as `resting_heart_rate` or `HKWorkoutActivityTypeTableTennis` in words.
-    static func words(_ name: String) -> String {
-        let plain = name.hasPrefix("HKWorkoutActivityType") ? String(name.dropFirst(21)) : name
-        let spaced = plain.replacing("_", with: " ")
-            .replacing(/([a-z])([A-Z])/) { "\($0.output.1) \($0.output.2)" }.lowercased()
-        return spaced.prefix(1).uppercased() + spaced.dropFirst()
     }
 }

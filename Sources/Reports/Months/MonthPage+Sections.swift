@@ -89,7 +89,7 @@ extension MonthReport {
         }
         let rows = workouts.map { workout in
             [
-                HTML(text: MonthNumbers.words(workout.activity)),
+                HTML(text: wordsOfName(workout.activity)),
                 HTML(text: dates.moment(Instant(secondsSince1970: workout.start))),
                 MonthNumbers.html(workout.minutes, unit: "min", decimals: 0),
                 cell(workout.energy), cell(workout.distance), cell(workout.heart),
@@ -141,13 +141,13 @@ extension MonthReport {
         }
         if let damageLine { lines.append(HTML("li.warn", text: damageLine)) }
         for what in excess {
-            add("\(MonthNumbers.words(what)): too many records to be shown")
+            add("\(wordsOfName(what)): too many records to be shown")
         }
         for (name, days) in gaps {
             let count = days.count == 1 ? "1 day" : "\(days.count) days"
             add("\(name): no data on \(count): \(LocalDates.list(days))")
         }
-        for group in absent { add("\(MonthNumbers.words(group.rawValue)): no data in this month") }
+        for group in absent { add("\(wordsOfName(group.rawValue)): no data in this month") }
         if nights.isEmpty, excess.isEmpty { add("No night is recorded in this month") }
         if insights.isEmpty { add("No insight was made in this month") }
         return lines.isEmpty
@@ -163,7 +163,7 @@ extension MonthReport {
             let known = Set(metric.days.map(\.day))
             let days = span.filter { !known.contains($0) }
             guard !days.isEmpty else { continue }
-            let name = MonthNumbers.name(of: metric.measure)
+            let name = metric.measure.title
             if let place = gaps.firstIndex(where: { $0.days == days }) {
                 gaps[place].name += ", \(MonthNumbers.withinSentence(name))"
             } else {

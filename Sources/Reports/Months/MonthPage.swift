@@ -112,7 +112,7 @@ extension MonthReport {
 
     private func card(_ metric: Metric) -> HTML {
         let measure = metric.measure
-        let name = MonthNumbers.name(of: measure)
+        let name = measure.title
         let isMean = measure.summing == .mean
         func text(_ value: Double) -> String {
             MonthNumbers.text(value, unit: measure.unit, decimals: measure.decimals)

@@ -24,6 +24,7 @@ extension SheetReader {
             let first = Instant(secondsSince1970: stock.first)
             let last = Instant(secondsSince1970: stock.last)
             let units = stock.units.joined(separator: ", ")
+            let facts = RecordFacts(type: stock.type.name)
             rows.append([
                 DisplayText.line(stock.type.shortName), "\(stock.records)", day(stock.first),
                 day(stock.last), DisplayText.line(units),
@@ -31,7 +32,8 @@ extension SheetReader {
             sheet.records.append([
                 "type": .string(stock.type.name), "records": .integer(stock.records),
                 "first_at": .text(first), "last_at": .text(last),
-                "units": .array(stock.units.map { .string($0) }),
+                "units": .array(stock.units.map { .string($0) }), "title": .string(facts.title),
+                "is_sum": .bool(facts.isSum), "measure": .text(facts.measure?.rawValue),
             ])
             sheet.cells.append([
                 stock.type.name, "\(stock.records)", "\(first)", "\(last)", units,

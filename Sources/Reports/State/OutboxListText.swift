@@ -23,7 +23,7 @@ extension OutboxEntry {
         let object: JSON = [
             "id": .integer(id), "type": .string(kind), "start": .text(start), "end": .text(end),
             "state": .string(state.name), "failures": .integer(failures),
-            "hold": .text(hold?.rawValue), "reason": .text(reason),
+            "hold": .text(hold), "reason": .text(reason),
             "batch": .integer(optional: withBatch ? batch : nil),
             "possible_sends": .integer(possibleSends), "as_of": .text(asOf),
         ]
@@ -38,7 +38,7 @@ extension OutboxSample {
             "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
             "  \(entry.state.text)" + (entry.reason.map { ": \($0)" } ?? ""),
         ]
-        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
+        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold)`") }
         if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
         lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
         if entry.possibleSends > 0 {

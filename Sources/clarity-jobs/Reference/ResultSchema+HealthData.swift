@@ -7,6 +7,8 @@ extension ResultSchema {
     static var summaryItem: [ResultField] {
         [
             .init("name", .text, "name of the measure"),
+            .init("title", .text, "its name for people"),
+            .init(maybe: "record_type", .text, "the type of the records that have it"),
             .init(maybe: "value", .number, "the value"),
             .init("unit", .text, "its unit"),
             .init(maybe: "day", .day, "the day of the value"),
@@ -30,6 +32,8 @@ extension ResultSchema {
     static var summaryLine: [ResultField] {
         [
             .init("name", .text, "name of the measure, or `insight`"),
+            .init(maybe: "title", .text, "name of the measure for people"),
+            .init(maybe: "record_type", .text, "the type of the records that have it"),
             .init(maybe: "value", .number, "the value of a measure"),
             .init(maybe: "unit", .text, "its unit"),
             .init(maybe: "day", .day, "the day of the value"),
@@ -95,6 +99,11 @@ extension ResultSchema {
             .init("first_at", .instant, "when the first one starts"),
             .init("last_at", .instant, "when the last one starts"),
             .init("units", .list(.text), "their units"),
+            .init("title", .text, "the name of the type for people"),
+            .init("is_sum", .boolean, "whether the values are added up"),
+            .init(
+                maybe: "measure", .text,
+                "the measure whose days count a watch and a phone once"),
         ]
     }
 

@@ -67,7 +67,7 @@ struct APIClientSandboxTests {
     @Test(arguments: services)
     func `metrics of every accepted type are taken`(service: Service) async throws {
         try await logIn(to: service) { client, session in
-            let rules = try await client.uploadRules(.metrics)
+            let rules = try await client.endpoint(.metrics)
             let samples = SampleKind.allCases.filter { rules.metricType(of: $0) != nil }.map {
                 plausible($0)
             }

@@ -40,7 +40,7 @@ struct DialectChoiceTests {
         let (transport, memory) = (FakeTransport(answer), MemoryOfDialects())
         let client = client(transport, memory)
 
-        let rules = try await [client.uploadRules(), client.uploadRules()]
+        let rules = try await [client.endpoint(), client.endpoint()]
 
         #expect(rules.map(\.route) == [route, route])
         #expect(transport.calls == ["GET /auth/health"])
@@ -63,7 +63,7 @@ struct DialectChoiceTests {
             FakeTransport(DialectChoiceTests.loop), MemoryOfDialects([testBase: "v9"])
         )
 
-        _ = try await client(transport, memory).uploadRules()
+        _ = try await client(transport, memory).endpoint()
 
         #expect(memory.all == [testBase: "loop"])
     }
@@ -89,7 +89,7 @@ struct DialectChoiceTests {
         let (transport, memory) = (FakeTransport(answer), MemoryOfDialects())
         let client = client(transport, memory)
 
-        let met = await failure { () throws(APIError) in try await client.uploadRules() }
+        let met = await failure { () throws(APIError) in try await client.endpoint() }
 
         #expect(met == error)
         #expect(transport.requests.count == tries)
@@ -126,7 +126,7 @@ struct DialectChoiceTests {
         #expect(met == .dialectChanged)
         #expect(transport.calls == ["POST /health-data/upload", "GET /auth/health"])
         #expect(memory.all == [testBase: "loop"])
-        #expect(try await client.uploadRules().route == .samples)
+        #expect(try await client.endpoint().route == .samples)
     }
 
     @Test func `a path that is missing in the dialect that is spoken stays an error`() async {

@@ -100,9 +100,10 @@ import Testing
         let dialect = try #require(Dialect.named(name))
 
         for route in UploadRoute.allCases {
-            for (kind, rule) in try dialect.endpoint(route).rules(route).kinds {
-                let possible = IntakeCheck.range(of: kind)
-                #expect(rule.ranges.allSatisfy { possible.contains($0) }, "\(kind)")
+            guard case .metrics(let fields) = try dialect.endpoint(route).format else { continue }
+            for (kind, field) in fields {
+                let possible = kind.facts.possible
+                #expect(field.ranges.allSatisfy { possible.contains($0) }, "\(kind)")
             }
         }
     }

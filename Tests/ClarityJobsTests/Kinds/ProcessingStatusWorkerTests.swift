@@ -307,9 +307,8 @@ import Testing
         let store = try bench.store()
         for (index, route) in UploadRoute.allCases.enumerated() {
             try bench.enqueue(index..<index + 1)
-            let rules = BatchRules(
-                route: route, samples: 1, bytes: 1 << 20, isIdempotent: false,
-                types: [.heartRate: "heart_rate"])
+            let rules = UploadEndpoint(
+                route: route, types: [.heartRate: "heart_rate"], samples: 1, isIdempotent: false)
             let draw = try store.outbox.nextBatch(limit: 1, rules: [rules], at: bench.clock.now)
             try store.outbox.settle(
                 try #require(draw.batch), processingID: route.rawValue, at: bench.clock.now)

@@ -112,9 +112,7 @@ import Testing
         watched.bench.withLock { $0 = bench }
         defer { watched.bench.withLock { $0 = nil } }
         try bench.enqueue(0..<900)
-        let rules = BatchRules(
-            route: .metrics, samples: 100, bytes: 1 << 20, isIdempotent: false,
-            types: [.heartRate: "heart_rate"])
+        let rules = UploadEndpoint(types: [.heartRate: "heart_rate"], isIdempotent: false)
 
         let (outcome, _) = await bench.pass(rules)
 
@@ -136,8 +134,7 @@ import Testing
         let bench = WorkBench()
         let store = try bench.store()
         let start = Instant(secondsSince1970: 1_700_006_400)
-        let rules = BatchRules(
-            route: .metrics, samples: 100, bytes: 1 << 20, types: [.steps: "steps"])
+        let rules = UploadEndpoint(types: [.steps: "steps"])
         func day(_ index: Int64, _ steps: Double) -> Sample {
             let start = start + .seconds(index * 86_400)
             return Sample(

@@ -10,7 +10,7 @@ import Testing
     ) -> [UploadForecast] {
         routes.compactMap { route in
             dialect.endpoints[route].map {
-                UploadForecast(waiting, $0.rules(route), batchSize: nil)
+                UploadForecast(waiting, $0, batchSize: nil)
             }
         }
     }

@@ -163,7 +163,7 @@ import Testing
 
         let error = #expect(throws: HealthStoreError.self) {
             _ = try store.outbox.nextBatch(
-                limit: 5, rules: [BatchRules(.init(bench), resends: true, clock: bench.clock)],
+                limit: 5, rules: [UploadEndpoint(types: [.heartRate: "heart_rate"])],
                 at: bench.clock.now, of: "somebody-else")
         }
 
@@ -172,14 +172,5 @@ import Testing
             return
         }
         #expect(try bench.states() == [.queued: 5])
-    }
-}
-
-extension UploadRules {
-    /// Makes rules that accept heart rates.
-    fileprivate init(_ bench: WorkBench) {
-        self.init(
-            route: .metrics, samplesPerRequest: 100, requestBytes: 1 << 20, isIdempotent: true,
-            kinds: [.heartRate: Kind(metricType: "heart_rate")])
     }
 }

@@ -24,12 +24,11 @@ import Testing
     private func rules(
         perType: Int? = nil, perHour: Int? = nil, resends: Bool = true, isIdempotent: Bool = false,
         types: [SampleKind: String] = [.heartRate: "heart_rate", .steps: "activity"],
-        refusal: @escaping @Sendable (Sample) -> BatchRules.Refusal? = { _ in nil }
-    ) -> BatchRules {
-        BatchRules(
-            route: .metrics, samples: 100, perType: perType, bytes: 1 << 20,
-            requestsPerHour: perHour, isIdempotent: isIdempotent, resends: resends, types: types,
-            kindReason: "not taken", refusal: refusal)
+        ranges: [SampleKind: ClosedRange<Double>] = [:]
+    ) -> UploadEndpoint {
+        UploadEndpoint(
+            types: types, ranges: ranges, perType: perType, perHour: perHour,
+            isIdempotent: isIdempotent, resends: resends)
     }
 
     @Test func `a type that is kept once a request is sent once a request`() async throws {
@@ -51,7 +50,7 @@ import Testing
             [.steps, .vo2Max].map {
                 Sample(kind: $0, start: start, end: start, value: .single(7))
             })
-        let strict = rules { $0.kind == .steps ? .init(.range, "out of range") : nil }
+        let strict = rules(ranges: [.steps: 0...6])
 
         let (outcome, reports) = await bench.pass(strict)
         let later = await bench.pass(rules(types: [.vo2Max: "fitness"]))
@@ -64,7 +63,8 @@ import Testing
         #expect(reports.tally["samples_set_aside"] == 1)
         #expect(
             reports.notes.sorted() == [
-                "not sent: steps (1): out of range", "not sent: vo2_max (1): not taken",
+                "not sent: steps (1): its value is outside the range that the backend accepts",
+                "not sent: vo2_max (1): the backend does not accept this kind",
             ])
         #expect(later.reports.tally["samples_requeued"] == 1)
         #expect(later.reports.tally["samples_accepted"] == 1)
@@ -342,10 +342,10 @@ import Testing
         name: String, route: UploadRoute
     ) throws {
         let dialect = try #require(Dialect.named(name))
-        let rules = try dialect.endpoint(route).rules(route)
+        let rules = try dialect.endpoint(route)
         let at = Instant(millisecondsSince1970: 1_700_000_000_999)
         for kind in SampleKind.allCases where rules.metricType(of: kind) != nil {
-            let range = rules.kinds[kind]?.ranges.first
+            let range = rules.field(of: kind)?.ranges.first
             let sample = Sample(
                 kind: kind, start: at, end: at,
                 value: largest(kind, (range?.lowerBound ?? 0) + 1.0 / 3.0),

@@ -81,11 +81,10 @@ import Testing
         _ = try store.outbox.enqueue([sample(.distance, 0)])
         _ = try store.outbox.discard(.init())
         _ = try store.outbox.enqueue([sample(.vo2Max, 0), sample(.heartRate, 0, 99), tomorrow])
-        let strict = open(without: [.vo2Max]) { sample in
-            if case .single(99) = sample.value { return .init(.range, "out of range") }
-            return sample.start > noon ? .init(.future, "in the future") : nil
-        }
-        _ = try store.outbox.sortOut(by: [strict])
+        let strict = testRules(
+            .samples, isIdempotent: false, without: [.vo2Max], ranges: [.heartRate: 0...98],
+            takesFuture: false)
+        _ = try store.outbox.sortOut(by: [strict], at: noon)
         let none = try store.outbox.nextBatch(limit: 9, rules: [strict], at: noon).batch
         #expect(none == nil)
     }
@@ -94,7 +93,7 @@ import Testing
     /// returns how many there are.
     private func sendAll() throws -> Int {
         let store = try self.store()
-        _ = try store.outbox.sortOut(by: [open()])
+        _ = try store.outbox.sortOut(by: [open()], at: noon)
         var selection = OutboxSelection()
         selection.state = .unconfirmed
         _ = try store.outbox.retry(selection)
@@ -105,12 +104,7 @@ import Testing
         return batch.samples.count
     }
 
-    private func open(
-        without kinds: Set<SampleKind> = [],
-        refusal: @escaping @Sendable (Sample) -> BatchRules.Refusal? = { _ in nil }
-    ) -> BatchRules {
-        testRules(.samples, isIdempotent: false, without: kinds, refusal: refusal)
-    }
+    private func open() -> UploadEndpoint { testRules(.samples, isIdempotent: false) }
 
     private let kept = [
         "distance rejected - 0", "heart_rate rejected range 0", "heart_rate setAside future 0",

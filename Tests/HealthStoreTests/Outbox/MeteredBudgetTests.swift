@@ -1,4 +1,5 @@
 import Database
+import HealthModel
 import Testing
 
 @testable import HealthStore
@@ -67,7 +68,7 @@ import Testing
     @Test func `a batch is as large as the budget leaves room, and no larger`() throws {
         let store = try folder.open()
         _ = try store.outbox.enqueue(heartRates(0..<100))
-        let budget = Int64(BatchRules.envelopeBytes + 10 * 768)
+        let budget = Int64(UploadEndpoint.envelopeBytes + 10 * 768)
 
         let first = try draw(store, budget)
         let batch = try #require(first.batch)
@@ -83,7 +84,7 @@ import Testing
     @Test func `nothing is made when not one sample fits, until a day has passed`() throws {
         let store = try folder.open()
         _ = try store.outbox.enqueue(heartRates(0..<100))
-        let budget = Int64(BatchRules.envelopeBytes + 10 * 768)
+        let budget = Int64(UploadEndpoint.envelopeBytes + 10 * 768)
         let batch = try #require(try draw(store, budget).batch)
         try store.outbox.settle(batch, processingID: nil, at: noon)
 

@@ -29,7 +29,7 @@ import Testing
             rejected: [0: "`a`: b", 1: "`a`: b", 2: "`a`: b", 3: "`c`: D"],
             words: [3: "must be less than #"], at: noon)
         _ = try store.outbox.enqueue([sample(.steps, 0), sample(.steps, 1)])
-        _ = try store.outbox.sortOut(by: [testRules(without: [.steps])])
+        _ = try store.outbox.sortOut(by: [testRules(without: [.steps])], at: noon)
         _ = try store.outbox.enqueue(heartRates(10..<14))
         return store
     }

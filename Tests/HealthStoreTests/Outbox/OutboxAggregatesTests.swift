@@ -64,19 +64,26 @@ import Testing
         #expect(try waiting(in: store) == [day(400)])
     }
 
-    @Test(arguments: [OutboxHold.range, .future, .kind])
-    func `a day that our own rules kept back is replaced and judged anew`(hold: OutboxHold) throws {
+    @Test(arguments: [UploadRefusal.outOfRange, .inFuture, .kindNotAccepted])
+    func `a day that our own rules kept back is replaced and judged anew`(
+        refusal: UploadRefusal
+    ) throws {
         let store = try folder.open()
         _ = try enqueue(100, in: store)
-        let refuses = testRules(without: hold == .kind ? [.steps] : []) { sample in
-            sample.value == .single(100) ? BatchRules.Refusal(hold, "not so") : nil
-        }
-        if hold == .kind {
-            _ = try store.outbox.sortOut(by: [refuses])
+        let refuses = testRules(
+            without: refusal == .kindNotAccepted ? [.steps] : [],
+            ranges: refusal == .outOfRange ? [.steps: 0...99] : [:],
+            takesFuture: refusal != .inFuture)
+        let before = Instant(secondsSince1970: 1_000_000_000)
+        if refusal == .kindNotAccepted {
+            _ = try store.outbox.sortOut(by: [refuses], at: noon)
         } else {
-            #expect(try store.outbox.nextBatch(limit: 9, rules: [refuses], at: noon).batch == nil)
+            let draw = try store.outbox.nextBatch(limit: 9, rules: [refuses], at: before)
+            #expect(draw.batch == nil)
+            #expect(draw.refused == [refusal: [.steps: 1]])
         }
-        #expect(try store.outbox.states() == [hold.state: 1])
+        #expect(
+            try store.outbox.states() == [refusal == .outOfRange ? .rejected : .setAside: 1])
 
         #expect(try enqueue(200, in: store) == ["replaced"])
 

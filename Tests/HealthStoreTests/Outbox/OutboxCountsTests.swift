@@ -15,7 +15,7 @@ import Testing
             try store.outbox.settle(batch, processingID: id, at: noon)
         }
         _ = try store.outbox.enqueue(heartRates(0..<28) + [sample(.steps, 0)])
-        _ = try store.outbox.sortOut(by: [testRules(without: [.steps])])
+        _ = try store.outbox.sortOut(by: [testRules(without: [.steps])], at: noon)
         try settle("p", 7)
         try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         try settle("q", 6)

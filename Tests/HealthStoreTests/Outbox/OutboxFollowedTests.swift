@@ -12,7 +12,7 @@ import Testing
 
     /// Makes a store that is sending 100 while 200 waits, each with a heart rate beside it.
     private func storeWithBoth(
-        _ rules: BatchRules
+        _ rules: UploadEndpoint
     ) throws -> (store: HealthStore, batch: OutboxBatch) {
         let store = try folder.open()
         _ = try store.outbox.commit(
@@ -27,7 +27,7 @@ import Testing
     }
 
     /// Sends everything that is left, and returns it.
-    private func sent(by store: HealthStore, _ rules: BatchRules) throws -> Set<Sample> {
+    private func sent(by store: HealthStore, _ rules: UploadEndpoint) throws -> Set<Sample> {
         var sent: Set<Sample> = []
         while let batch = try store.outbox.nextBatch(limit: 9, rules: [rules], at: noon).batch {
             sent.formUnion(batch.samples)

@@ -8,36 +8,27 @@ import Testing
 @Suite(.onBothEngines) struct OutboxHoldsTests {
     private let folder = StateFolder()
 
-    private func draw(_ rules: BatchRules) throws -> OutboxDraw {
+    private func draw(_ rules: UploadEndpoint) throws -> OutboxDraw {
         try folder.drawOnce(limit: 100, [rules])
     }
 
-    /// Makes rules that refuse values above 60 and instants after `now`.
-    private func strict(now: Instant = noon) -> BatchRules {
-        testRules { sample in
-            if case .single(let value) = sample.value, value > 60 {
-                return .init(.range, "out of range")
-            }
-            return sample.start > now ? .init(.future, "in the future") : nil
-        }
-    }
+    /// Refuses heart rates above 60, and instants later than now.
+    private let strict = testRules(ranges: [.heartRate: 0...60], takesFuture: false)
 
     @Test func `a kind that is not taken is set aside and comes back when it is`() throws {
         let store = try folder.open()
         _ = try store.outbox.enqueue([sample(.steps, 0), sample(.vo2Max, 0), sample(.vo2Max, 1)])
 
-        let first = try store.outbox.sortOut(by: [testRules(without: [.vo2Max])])
+        let first = try store.outbox.sortOut(by: [testRules(without: [.vo2Max])], at: noon)
         let review = try store.outbox.review()
         let states = try store.outbox.states()
-        let again = try store.outbox.sortOut(by: [testRules(without: [.vo2Max])])
-        let other = try store.outbox.sortOut(by: [testRules(without: [.steps])])
+        let again = try store.outbox.sortOut(by: [testRules(without: [.vo2Max])], at: noon)
+        let other = try store.outbox.sortOut(by: [testRules(without: [.steps])], at: noon)
 
         #expect(first.requeued == 0)
         #expect(
-            first.refused.map { "\($0.key.kind) \($0.key.hold.rawValue) \($0.value)" } == [
-                "vo2_max kind 2"
-            ])
-        #expect(review.map(\.reason) == ["its kind is not taken"])
+            first.refused == [.kindNotAccepted: [.vo2Max: 2]])
+        #expect(review.map(\.reason) == ["the backend does not accept this kind"])
         #expect(states == [.queued: 1, .setAside: 2])
         #expect(again == .init())
         #expect(other.requeued == 2)
@@ -48,10 +39,10 @@ import Testing
         let store = try folder.open()
         _ = try store.outbox.enqueue(heartRates(0..<20_001))
 
-        let sorted = try store.outbox.sortOut(by: [testRules(without: [.heartRate])])
+        let sorted = try store.outbox.sortOut(by: [testRules(without: [.heartRate])], at: noon)
 
-        #expect(sorted.refused.values.map { $0 } == [20_001])
-        #expect(try store.outbox.sortOut(by: [testRules()]).requeued == 20_001)
+        #expect(sorted.refused == [.kindNotAccepted: [.heartRate: 20_001]])
+        #expect(try store.outbox.sortOut(by: [testRules()], at: noon).requeued == 20_001)
         #expect(try store.outbox.states() == [.queued: 20_001])
     }
 
@@ -66,13 +57,12 @@ import Testing
             sample(.heartRate, 0, 55), sample(.heartRate, 1, 61), tomorrow, sample(.steps, 1, 7),
         ])
 
-        let draw = try draw(strict())
+        let draw = try draw(strict)
 
         #expect(draw.batch?.samples == [sample(.heartRate, 0, 55), sample(.steps, 1, 7)])
         #expect(
             draw.refused == [
-                .init(kind: "heart_rate", hold: .range, reason: "out of range"): 1,
-                .init(kind: "heart_rate", hold: .future, reason: "in the future"): 1,
+                .outOfRange: [.heartRate: 1], .inFuture: [.heartRate: 1],
             ])
         #expect(try store.outbox.states() == [.sending: 2, .rejected: 1, .setAside: 1])
     }
@@ -83,11 +73,11 @@ import Testing
             kind: .heartRate, start: noon + .seconds(86_400), end: noon + .seconds(86_400),
             value: .single(50))
         _ = try store.outbox.enqueue([sample(.heartRate, 0, 61), tomorrow])
-        let none = try draw(strict()).batch
+        let none = try draw(strict).batch
 
-        let unchanged = try store.outbox.sortOut(by: [strict()])
-        let dayAfter = try store.outbox.sortOut(by: [strict(now: noon + .seconds(90_000))])
-        let wider = try store.outbox.sortOut(by: [testRules()])
+        let unchanged = try store.outbox.sortOut(by: [strict], at: noon)
+        let dayAfter = try store.outbox.sortOut(by: [strict], at: noon + .seconds(90_000))
+        let wider = try store.outbox.sortOut(by: [testRules()], at: noon)
 
         #expect(none == nil)
         #expect([unchanged, dayAfter, wider].map(\.requeued) == [0, 1, 1])
@@ -100,7 +90,7 @@ import Testing
         let batch = try #require(try draw(testRules()).batch)
         _ = try store.outbox.split(batch, reason: "refused", at: noon)
 
-        #expect(try store.outbox.sortOut(by: [testRules()]).requeued == 0)
+        #expect(try store.outbox.sortOut(by: [testRules()], at: noon).requeued == 0)
         #expect(try store.outbox.states() == [.rejected: 1])
     }
 
@@ -108,10 +98,10 @@ import Testing
         let store = try folder.open()
         _ = try store.outbox.enqueue((0..<250).map { sample(.heartRate, $0, 99) })
 
-        let draw = try draw(strict())
+        let draw = try draw(strict)
 
         #expect(draw.batch == nil)
-        #expect(draw.refused.values.map { $0 } == [250])
+        #expect(draw.refused == [.outOfRange: [.heartRate: 250]])
         #expect(try store.outbox.states() == [.rejected: 250])
     }
 
@@ -123,7 +113,7 @@ import Testing
         let draw = try draw(testRules(without: [.vo2Max]))
 
         #expect(draw.batch?.samples == [sample(.steps, 0)])
-        #expect(draw.refused.map(\.key.hold) == [.kind])
+        #expect(draw.refused == [.kindNotAccepted: [.vo2Max: 1]])
         #expect(try store.outbox.states() == [.sending: 1, .setAside: 1])
     }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite(.onBothEngines) struct OutboxRoutesTests {
     private let folder = StateFolder()
 
-    private func draw(_ rules: BatchRules..., limit: Int = 100) throws -> OutboxDraw {
+    private func draw(_ rules: UploadEndpoint..., limit: Int = 100) throws -> OutboxDraw {
         try folder.drawOnce(limit: limit, rules)
     }
 
@@ -88,7 +88,7 @@ import Testing
         #expect(again.id != first.id)
         #expect(again.attempts == 1)
         #expect(again.route == rules.route)
-        #expect(rules.fits(again.samples))
+        #expect(rules.fits(again.samples, at: noon))
         #expect(try folder.open().outbox.counts()[.rejected] == 0)
         #expect(try folder.open().outbox.counts().waiting == 3)
     }

@@ -59,7 +59,7 @@ final class StateFolder: Sendable {
     }
 
     /// Draws a batch as a process does that ends then, and waits for its end.
-    func drawOnce(limit: Int, _ rules: [BatchRules]) throws -> OutboxDraw {
+    func drawOnce(limit: Int, _ rules: [UploadEndpoint]) throws -> OutboxDraw {
         let draw = try open().outbox.nextBatch(limit: limit, rules: rules, at: noon)
         if let batch = draw.batch { try waitForEnd(of: batch.owner) }
         return draw
@@ -175,20 +175,24 @@ func sample(_ kind: SampleKind, _ minute: Int, _ value: Double = 1) -> Sample {
     return Sample(kind: kind, start: start, end: start, value: .single(value))
 }
 
-/// Makes rules that accept everything, by which each kind is a type of its own.
+/// Makes an endpoint that accepts everything, at which each kind is a type of its own.
 func testRules(
     _ route: UploadRoute = .metrics, samples: Int = 100, perType: Int? = nil,
     bytes: Int = 1 << 20, perHour: Int? = nil, isIdempotent: Bool = true, resends: Bool = true,
-    without kinds: Set<SampleKind> = [],
-    refusal: @escaping @Sendable (Sample) -> BatchRules.Refusal? = { _ in nil }
-) -> BatchRules {
-    BatchRules(
-        route: route, samples: samples, perType: perType, bytes: bytes, requestsPerHour: perHour,
-        isIdempotent: isIdempotent, resends: resends,
-        types: Dictionary(
-            uniqueKeysWithValues: SampleKind.allCases.filter { !kinds.contains($0) }.map {
-                ($0, $0.rawValue)
-            }), refusal: refusal)
+    without kinds: Set<SampleKind> = [], ranges: [SampleKind: ClosedRange<Double>] = [:],
+    takesFuture: Bool = true
+) -> UploadEndpoint {
+    var fields: [SampleKind: UploadField] = [:]
+    for kind in SampleKind.allCases where !kinds.contains(kind) {
+        fields[kind] = UploadField(
+            kind.rawValue, .biometric, in: ranges[kind].map { [$0] } ?? [])
+    }
+    var endpoint = UploadEndpoint(
+        route: route, format: .metrics(fields), samplesPerRequest: samples, perType: perType,
+        requestBytes: bytes, requestsPerHour: perHour, isIdempotent: isIdempotent,
+        takesFuture: takesFuture)
+    endpoint.resends = resends
+    return endpoint
 }
 
 let noon = Instant(secondsSince1970: 1_760_000_000)

@@ -39,13 +39,13 @@ import Testing
         ("HKWorkoutActivityTypeTableTennis", "Table tennis"), ("Yoga", "Yoga"), ("", ""),
     ])
     func `names become words`(name: String, words: String) {
-        #expect(MonthNumbers.words(name) == words)
+        #expect(wordsOfName(name) == words)
     }
 
     @Test func `measures have names without their units`() {
-        #expect(MonthNumbers.name(of: .totalSleep) == "Sleep")
-        #expect(MonthNumbers.name(of: .restingHeartRate) == "Resting heart rate")
-        #expect(MonthNumbers.withinSentence(MonthNumbers.name(of: .remSleep)) == "REM sleep")
+        #expect(Measure.totalSleep.title == "Sleep")
+        #expect(Measure.restingHeartRate.title == "Resting heart rate")
+        #expect(MonthNumbers.withinSentence(Measure.remSleep.title) == "REM sleep")
         #expect(MonthNumbers.withinSentence("Deep sleep") == "deep sleep")
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import HealthModel
 @testable import ClarityScheduler
 
-@Suite struct BatchRulesTests {
+@Suite struct UploadEndpointTests {
     /// Returns kinds in order, one for each letter of a row.
     static func kinds(_ letters: String) -> [SampleKind] {
         letters.map { letter in
@@ -19,13 +19,14 @@ import Testing
     }
 
     /// Makes rules by which steps and distances are one type and `v` is not accepted.
-    private func rules(samples: Int = 10, perType: Int?) -> BatchRules {
-        BatchRules(
-            route: .metrics, samples: samples, perType: perType, bytes: 1 << 20,
-            types: [
-                .heartRate: "heart_rate", .bloodPressure: "blood_pressure", .steps: "activity",
-                .distance: "activity",
-            ])
+    private func rules(perType: Int?) -> UploadEndpoint {
+        let types: [SampleKind: String] = [
+            .heartRate: "heart_rate", .bloodPressure: "blood_pressure", .steps: "activity",
+            .distance: "activity",
+        ]
+        return UploadEndpoint(
+            route: .metrics, format: .metrics(types.mapValues { UploadField($0, .activity) }),
+            samplesPerRequest: 10, perType: perType, requestBytes: 1 << 20, isIdempotent: true)
     }
 
     struct Row: CustomTestStringConvertible {
@@ -48,7 +49,7 @@ import Testing
     ])
     func `a batch takes the first samples that its limits allow`(row: Row) {
         let chosen = rules(perType: row.perType).choose(
-            BatchRulesTests.kinds(row.kinds), limit: row.limit)
+            UploadEndpointTests.kinds(row.kinds), limit: row.limit)
 
         #expect(chosen == row.chosen)
     }
@@ -70,12 +71,12 @@ import Testing
     @Test func `a batch made by other rules fits only when these allow all of it`() {
         let two = heartRates(0..<2)
 
-        #expect(testRules().fits(two))
-        #expect(!testRules(samples: 1).fits(two))
-        #expect(!testRules(perType: 1).fits(two))
-        #expect(!testRules(bytes: 2048 + 768).fits(two))
-        #expect(!testRules(without: [.heartRate]).fits(two))
-        #expect(!testRules(refusal: { _ in .init(.range, "no") }).fits(two))
-        #expect(testRules(perType: 1).fits(Array(two[..<1])))
+        #expect(testRules().fits(two, at: noon))
+        #expect(!testRules(samples: 1).fits(two, at: noon))
+        #expect(!testRules(perType: 1).fits(two, at: noon))
+        #expect(!testRules(bytes: 2048 + 768).fits(two, at: noon))
+        #expect(!testRules(without: [.heartRate]).fits(two, at: noon))
+        #expect(!testRules(ranges: [.heartRate: 0...1]).fits(two, at: noon))
+        #expect(testRules(perType: 1).fits(Array(two[..<1]), at: noon))
     }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Backend
 
-struct UploadRulesTests {
-    private func rules(_ dialect: Dialect, _ route: UploadRoute?) throws -> UploadRules {
-        try APIRequests(base: testBase, dialect: dialect).uploadRules(route)
+struct UploadEndpointTests {
+    private func rules(_ dialect: Dialect, _ route: UploadRoute?) throws -> UploadEndpoint {
+        try dialect.endpoint(route)
     }
 
     @Test func `each route of each dialect has its limits`() throws {
@@ -90,12 +90,13 @@ struct UploadRulesTests {
     @Test func `each value of a day has the range of its own kind`() throws {
         let loop = try rules(.loop, .metrics)
         let blueprint = try rules(.blueprint, .metrics)
-        func refusal(_ rules: UploadRules, _ kind: SampleKind, _ value: Double) -> UploadRefusal? {
+        func refusal(_ rules: UploadEndpoint, _ kind: SampleKind, _ value: Double) -> UploadRefusal?
+        {
             var day = ActivityDay()
             day[kind] = value
             return rules.refusal(of: testSample(.activity, .activity(day)), at: morning)
         }
-        for (kind, range) in UploadRulesTests.ranges where ActivityDay.kinds.contains(kind) {
+        for (kind, range) in UploadEndpointTests.ranges where ActivityDay.kinds.contains(kind) {
             #expect(refusal(loop, kind, range.lowerBound) == nil)
             #expect(refusal(loop, kind, range.upperBound) == nil)
             #expect(refusal(loop, kind, range.upperBound + 0.1) == .outOfRange)
@@ -108,7 +109,7 @@ struct UploadRulesTests {
 
     @Test func `an odd value of a day does not keep the others from being sent`() throws {
         let loop = try rules(.loop, .metrics)
-        for (kind, range) in UploadRulesTests.ranges where ActivityDay.kinds.contains(kind) {
+        for (kind, range) in UploadEndpointTests.ranges where ActivityDay.kinds.contains(kind) {
             var day = testDay
             day[kind] = range.upperBound + 0.1
 
@@ -178,6 +179,8 @@ struct UploadRulesTests {
                 "the backend does not accept this kind",
                 "its value is outside the range that the backend accepts",
                 "its value is no number that can be sent", "it is dated in the future",
+                "it may have arrived, and sending it again could double it",
+                "it may have arrived, and a later value has followed it",
             ])
     }
 }

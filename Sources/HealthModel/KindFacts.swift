@@ -1,0 +1,153 @@
+// The table of the kinds of samples.
+//
+// The fields of the dialects: `loop` has four of the five metric types that the deployed backend
+// accepts. Sleep is missing there: the backend answers 500 to every upload with a night. If that
+// were repaired, it would refuse a night with more than 30 minutes awake. In `blueprint`, body
+// temperature and blood glucose have fields, but no metric type to go with them.
+
+extension KindFacts {
+    static let heartRate = KindFacts(
+        "Heart rate", .perMinute, decimals: 1, possible: 1...500,
+        .quantity("HeartRate", "count/min"), autoExport: ["heart_rate"],
+        blueprint: UploadField("heart_rate", .biometric, "heart_rate", in: [30...220]),
+        loop: UploadField("heart_rate", .biometric, "heart_rate", in: [30...300]))
+
+    static let heartRateVariability = KindFacts(
+        "Heart rate variability", .milliseconds, decimals: 2, possible: 0...5000,
+        .quantity("HeartRateVariabilitySDNN", "ms"), autoExport: ["heart_rate_variability"],
+        blueprint: UploadField("heart_rate_variability", .biometric, "heart_rate_variability"))
+
+    static let bloodPressure = KindFacts(
+        "Blood pressure", .pressure, possible: 1...500,
+        .correlation("HKCorrelationTypeIdentifierBloodPressure", "mmHg"),
+        autoExport: ["blood_pressure"],
+        blueprint: UploadField(
+            "blood_pressure", .biometric, "blood_pressure_systolic", "blood_pressure_diastolic",
+            isWhole: true),
+        loop: UploadField(
+            "blood_pressure", .biometric, "blood_pressure_systolic", "blood_pressure_diastolic",
+            in: [70...250, 40...150], isWhole: true))
+
+    static let oxygenSaturation = KindFacts(
+        "Blood oxygen", .percent, decimals: 1, possible: 0...100,
+        .quantity("OxygenSaturation", "%", dividedBy: 100),
+        autoExport: ["blood_oxygen_saturation", "oxygen_saturation"],
+        blueprint: UploadField("blood_oxygen", .biometric, "oxygen_saturation"))
+
+    static let respiratoryRate = KindFacts(
+        "Breathing rate", .perMinute, decimals: 1, possible: 0...300,
+        .quantity("RespiratoryRate", "count/min"), autoExport: ["respiratory_rate"],
+        blueprint: UploadField("respiratory_rate", .biometric, "respiratory_rate"))
+
+    static let steps = KindFacts(
+        "Steps", .count, possible: 0...100_000_000, .quantity("StepCount", "count"),
+        autoExport: ["step_count"],
+        blueprint: UploadField("activity_level", .activity, "steps", isWhole: true),
+        loop: UploadField(
+            "activity_level", .activity, "steps", in: [0...100_000], isWhole: true),
+        day: .count("steps"))
+
+    static let distance = KindFacts(
+        "Walking and running distance", .distance, decimals: 3, possible: 0...1_000_000,
+        .quantity("DistanceWalkingRunning", "km"), autoExport: ["walking_running_distance"],
+        blueprint: UploadField("activity_level", .activity, "distance"),
+        loop: UploadField("activity_level", .activity, "distance", in: [0...100]),
+        day: .sum("distance_km", scale: 1_000_000, decimals: 2))
+
+    static let activeEnergy = KindFacts(
+        "Active energy", .energy, decimals: 2, possible: 0...10_000_000,
+        .quantity("ActiveEnergyBurned", "kcal"), autoExport: ["active_energy"],
+        blueprint: UploadField("activity_level", .activity, "active_energy"),
+        loop: UploadField("activity_level", .activity, "active_energy", in: [0...5000]),
+        day: .sum("active_energy_kcal", scale: 10_000, decimals: 0))
+
+    static let exerciseMinutes = KindFacts(
+        "Exercise time", .minutes, decimals: 1, possible: 0...527_040,
+        .quantity("AppleExerciseTime", "min"), autoExport: ["apple_exercise_time"],
+        blueprint: UploadField("activity_level", .activity, "exercise_minutes", isWhole: true),
+        loop: UploadField(
+            "activity_level", .activity, "exercise_minutes", in: [0...1440], isWhole: true),
+        day: .sum("exercise_minutes", scale: 60_000, decimals: 0))
+
+    static let flightsClimbed = KindFacts(
+        "Flights climbed", .count, possible: 0...1_000_000,
+        .quantity("FlightsClimbed", "count"), autoExport: ["flights_climbed"],
+        blueprint: UploadField("activity_level", .activity, "flights_climbed", isWhole: true),
+        loop: UploadField(
+            "activity_level", .activity, "flights_climbed", in: [0...500], isWhole: true),
+        day: .count("flights_climbed"))
+
+    static let vo2Max = KindFacts(
+        "VO\u{2082} max", .oxygenUptake, decimals: 2, possible: 0...200,
+        .quantity("VO2Max", "mL/min·kg"), autoExport: ["vo2_max", "vo2max"],
+        blueprint: UploadField("activity_level", .activity, "vo2_max"),
+        loop: UploadField("activity_level", .activity, "vo2_max", in: [10...80]),
+        day: .last("vo2_max", decimals: 2))
+
+    static let restingHeartRate = KindFacts(
+        "Resting heart rate", .perMinute, decimals: 1, possible: 1...500,
+        .quantity("RestingHeartRate", "count/min"), autoExport: ["resting_heart_rate"],
+        blueprint: UploadField("activity_level", .activity, "resting_heart_rate"),
+        loop: UploadField("activity_level", .activity, "resting_heart_rate", in: [30...120]),
+        day: .last("resting_heart_rate", decimals: 1))
+
+    /// The length of a session; its record has no value of its own.
+    static let meditationMinutes = KindFacts(
+        "Meditation minutes", .minutes, decimals: 2, possible: 0...527_040,
+        .category("MindfulSession"), autoExport: ["mindful_minutes"],
+        blueprint: UploadField("mood_assessment", .mind, "meditation_minutes", isWhole: true),
+        loop: UploadField(
+            "mood_assessment", .mind, "meditation_minutes", in: [0...480], isWhole: true))
+
+    static let bodyTemperature = KindFacts(
+        "Body temperature", .temperature, decimals: 1, possible: 10...50,
+        .quantity("BodyTemperature", "degC"), autoExport: ["body_temperature"])
+
+    static let bloodGlucose = KindFacts(
+        "Blood glucose", .glucose, possible: 0...5000, .quantity("BloodGlucose", "mg/dL"),
+        autoExport: ["blood_glucose"])
+
+    /// The possible values are the minutes asleep.
+    static let sleep = KindFacts(
+        "Sleep", possible: 0...2880, .category("SleepAnalysis"), autoExport: ["sleep_analysis"],
+        blueprint: UploadField("sleep_analysis", .sleep, in: [1...1440]))
+
+    /// The values of a day are checked against the ranges of their own kinds.
+    static let activity = KindFacts(
+        "Activity", possible: 0...100_000_000,
+        .correlation("HKActivitySummaryTypeIdentifier"),
+        blueprint: UploadField("activity_level", .activity),
+        loop: UploadField("activity_level", .activity))
+
+    // The measures of the next kinds have ranges and decimals of their own.
+
+    static let mood = assessment(
+        "Mood", "mood_assessment", loop: UploadField("mood_assessment", .mind))
+    static let stress = assessment("Stress", "stress_indicators")
+    static let cognitive = assessment("Cognition", "cognitive_metrics")
+
+    /// No payload has this type's name; the contract's client puts it with the body's values.
+    static let environmental = KindFacts(
+        "Environment", possible: 0...5000, .correlation("environmental"),
+        blueprint: UploadField("environmental", .biometric),
+        measures: [
+            .heartRate, .heartRateVariability, .systolic, .diastolic, .oxygenSaturation,
+            .respiratoryRate, .bodyTemperature, .bloodGlucose,
+        ])
+
+    static let workout = KindFacts(
+        "Workout", possible: 0...5000,
+        HealthKitEncoding(type: "HKWorkoutTypeIdentifier", list: .workouts),
+        measures: [.activeMinutes, .distance, .activeEnergy], textName: "activity_type")
+
+    private static func assessment(
+        _ title: String, _ type: String, loop: UploadField? = nil
+    ) -> KindFacts {
+        KindFacts(
+            title, possible: 0...5000, .correlation(type), blueprint: UploadField(type, .mind),
+            loop: loop,
+            measures: [
+                .mood, .stress, .anxiety, .energy, .focus, .socialMinutes, .meditationMinutes,
+            ], textName: "notes")
+    }
+}
