@@ -1,7 +1,6 @@
 public import HealthStore
 public import ClarityScheduler
 import Platform
-public import JSON
 
 /// Whether an account is up to date, as far as its last attempt reported.
 public struct AccountStatus: Sendable {
@@ -111,19 +110,30 @@ public struct AccountStatus: Sendable {
         return ([name, head] + (why.isEmpty ? [] : [why.joined(separator: "; ")]))
             .joined(separator: ": ")
     }
+}
 
-    /// The account as an object.
-    public var object: JSON {
-        [
-            "account": .string(name), "state": .string(state.rawValue), "until": .text(until),
-            "since": .text(since), "missed": .array(missed.map { .string($0.name) }),
-            "why": .array(why.map { .string($0.forReport) }),
-            "waiting": .integer(optional: facts.map { $0.counts[.waiting] ?? 0 }),
-            "for_person": .integer(optional: facts?.forPerson),
-            "logged_in": facts.map { .bool($0.isLoggedIn) } ?? .null,
-            "last_reading_at": .text(facts?.lastReading), "known_at": .text(facts?.at),
-        ]
-    }
+extension AccountStatus: Reported {
+    public static let report = Report<AccountStatus>([
+        Column("account", "id of the account, or name of a job file without accounts") {
+            $0.name
+        },
+        Column("state", "`fresh`, `overdue`, `not_fresh` or `unknown`") { $0.state.rawValue },
+        Column("until", "when the first goal is missed if nothing arrives") { $0.until },
+        Column("since", "since when a goal is missed or a job overdue") { $0.since },
+        Column("missed", "the goals that are missed") { $0.missed.map(\.name) },
+        Column("why", "the reasons, and other faults of its jobs, in words") {
+            $0.why.map(\.forReport)
+        },
+        Column("waiting", "number of samples that wait to be sent") {
+            $0.facts.map { $0.counts[.waiting] ?? 0 }
+        },
+        Column("for_person", "number of samples that need a person") { $0.facts?.forPerson },
+        Column("logged_in", "whether somebody is logged in") { $0.facts?.isLoggedIn },
+        Column("last_reading_at", "when a source was last read to its end") {
+            $0.facts?.lastReading
+        },
+        Column("known_at", "when an attempt last reported all this") { $0.facts?.at },
+    ])
 }
 
 /// The accounts of a job file.
@@ -155,13 +165,23 @@ public struct AccountsReport: Sendable {
         return parts.isEmpty ? head : "\(head): \(parts.joined(separator: ", "))"
     }
 
-    /// Returns an object with `holds` and `accounts`.
-    public func object(missedOnly: Bool) -> JSON {
-        [
-            "holds": .bool(holds),
-            "accounts": .array(shown(missedOnly: missedOnly).map(\.object)),
-        ]
+    /// Returns the accounts for programs, with `missedOnly` those that are not up to date.
+    public func result(missedOnly: Bool) -> AccountsResult {
+        AccountsResult(holds: holds, accounts: shown(missedOnly: missedOnly))
     }
+}
+
+/// The result of `status --all`.
+public struct AccountsResult: Reported {
+    let holds: Bool
+    let accounts: [AccountStatus]
+
+    public static let report = Report<AccountsResult>([
+        Column("holds", "whether every account is fresh and no job is overdue") { $0.holds },
+        Column("accounts", "the accounts; with --quiet those that are not fresh") {
+            $0.accounts
+        },
+    ])
 }
 
 extension AccountFacts {

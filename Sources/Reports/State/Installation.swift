@@ -1,6 +1,5 @@
 public import ClarityScheduler
 import Platform
-public import JSON
 
 /// Where the jobs come from, where their state is, and what starts them.
 public struct Installation: Sendable {
@@ -44,16 +43,16 @@ public struct Installation: Sendable {
         }
         return ["scheduler: no loop; `run` was last seen at \(lastLook)"]
     }
+}
 
-    var object: JSON {
-        [
-            "state_directory": .string(stateDirectory.forReport),
-            "job_file": .string(jobFile.forReport),
-            "time_zone": .string(timeZone.forReport),
-            "loops": .array(loops.map(\.object)),
-            "last_look_at": .text(lastLook),
-        ]
-    }
+extension Installation: Reported {
+    public static let report = Report<Installation>([
+        Column("state_directory", "path of the state directory") { $0.stateDirectory.forReport },
+        Column("job_file", "path of the job file") { $0.jobFile.forReport },
+        Column("time_zone", "the time zone that days follow") { $0.timeZone.forReport },
+        Column("loops", "the running loops") { $0.loops },
+        Column("last_look_at", "when a scheduler last decided") { $0.lastLook },
+    ])
 }
 
 extension RunningLoop {
@@ -63,11 +62,13 @@ extension RunningLoop {
         return "loop\(place), process \(process), since \(since)"
             + (isStandby ? ", ready to take over" : "")
     }
+}
 
-    public var object: JSON {
-        [
-            "machine": .text(machine), "is_standby": .bool(isStandby),
-            "process": .integer(Int64(process)), "since": .text(since),
-        ]
-    }
+extension RunningLoop: Reported {
+    public static let report = Report<RunningLoop>([
+        Column("machine", "name of its machine; for a shared database") { $0.machine },
+        Column("is_standby", "whether it waits for another loop to end") { $0.isStandby },
+        Column("process", "process id of the loop") { Int($0.process) },
+        Column("since", "start of the loop") { $0.since },
+    ])
 }

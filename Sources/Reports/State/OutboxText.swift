@@ -146,9 +146,4 @@ extension OutboxProof {
 extension OutboxFinding {
     /// `rule: what`.
     public var line: String { "outbox-\(rule.rawValue): \(what)".forReport }
-
-    /// An object in the same form as the history's findings.
-    public var object: JSON {
-        ["rule": .string("outbox-\(rule.rawValue)"), "offence": true, "message": .string(what)]
-    }
 }

@@ -120,63 +120,140 @@ extension StatusReport {
 
 // For programs.
 extension StatusReport {
-    /// Returns an object with `holds`, `goals`, `outbox`, `session`, `jobs` and `installation`; with
-    /// `missedOnly` only `holds`, the missed goals and the overdue jobs.
-    public func object(missedOnly: Bool) -> JSON {
-        let head: JSON = ["holds": .bool(holds), "goals": .array(goals(missedOnly))]
-        return head.adding(missedOnly ? [:] : ["outbox": outbox, "session": sessionObject])
-            .adding(["jobs": .array(jobs(missedOnly))])
-            .adding(missedOnly ? [:] : ["installation": installation.object])
+    /// The report as one object.
+    ///
+    /// - Parameter missedOnly: whether it has only `holds`, the missed goals and the overdue jobs.
+    public func result(missedOnly: Bool) -> StatusResult {
+        StatusResult(
+            holds: holds,
+            goals: rulings.filter { !missedOnly || !$0.holds }.map { ruling in
+                StatusResult.Goal(ruling: ruling, why: ruling.blame.map(words)?.forReport)
+            },
+            outbox: missedOnly ? nil : StatusResult.Outbox(counts: backlog),
+            session: missedOnly
+                ? nil
+                : StatusResult.SessionState(expiresAt: session, refusedSince: refusedSince),
+            jobs: jobs.filter { !missedOnly || $0.isOverdue },
+            installation: missedOnly ? nil : installation)
     }
+}
 
-    /// Returns the same as separate objects, distinguished by `what`: `goal`, `outbox`, `session`,
-    /// `job`, `installation`.
-    public func objects(missedOnly: Bool) -> [JSON] {
-        let state = missedOnly ? [] : [("outbox", outbox), ("session", sessionObject)]
-        let all =
-            goals(missedOnly).map { ("goal", $0) } + state + jobs(missedOnly).map { ("job", $0) }
-            + (missedOnly ? [] : [("installation", installation.object)])
-        return all.map { what, object in
-            let head: JSON = ["what": .string(what)]
-            return head.adding(object)
-        }
-    }
+/// The result of `status`.
+public struct StatusResult: Reported {
+    let holds: Bool
+    let goals: [Goal]
+    let outbox: Outbox?
+    let session: SessionState?
+    let jobs: [BringingJob]
+    let installation: Installation?
 
-    private func goals(_ missedOnly: Bool) -> [JSON] {
-        rulings.filter { !missedOnly || !$0.holds }.map { ruling in
-            [
-                "goal": .string(ruling.goal.subject.name), "holds": .bool(ruling.holds),
-                "default": .bool(ruling.goal.isDefault),
-                "within_seconds": .integer(ruling.goal.within.milliseconds / 1000),
-                "age_seconds": .integer(optional: ruling.age.map { $0.milliseconds / 1000 }),
-                "blame": .text(ruling.blame?.name),
-                "why": .text(ruling.blame.map(words)?.forReport),
-            ]
-        }
-    }
-
-    private func jobs(_ missedOnly: Bool) -> [JSON] {
-        jobs.filter { !missedOnly || $0.isOverdue }.map { job in
-            [
-                "job": .string(job.id), "last_success_at": .text(job.lastSuccess),
-                "words": .string(job.status.forReport), "overdue": .bool(job.isOverdue),
-            ]
-        }
-    }
-
-    private var outbox: JSON {
+    public static let report = Report<StatusResult>(
         [
-            "waiting": .integer(backlog.waiting), "accepted": .integer(backlog[.accepted]),
-            "for_person": .integer(backlog.forPerson),
+            Column("holds", "whether every goal is met and no job is overdue") { $0.holds },
+            Column("goals", "the goals; with --quiet the missed ones") { $0.goals },
+            Column("outbox", "the outbox; not with --quiet") { $0.outbox },
+            Column("session", "the login; not with --quiet") { $0.session },
+            Column("jobs", "the jobs; with --quiet the overdue ones") { $0.jobs },
+            Column("installation", "where everything is; not with --quiet") {
+                $0.installation
+            },
+        ], omitsNulls: true)
+
+    /// The same as separate objects, each with `what` it is.
+    public var lines: [JSON] {
+        goals.map(Line.goal.object) + [outbox].compactMap { $0.map(Line.outbox.object) }
+            + [session].compactMap { $0.map(Line.session.object) } + jobs.map(Line.job.object)
+            + [installation].compactMap { $0.map(Line.installation.object) }
+    }
+
+    /// The types of the separate objects.
+    public static var lineTypes: [ValueType] {
+        [
+            Line.goal.type(of: Goal.self), Line.outbox.type(of: Outbox.self),
+            Line.session.type(of: SessionState.self), Line.job.type(of: BringingJob.self),
+            Line.installation.type(of: Installation.self),
         ]
     }
 
-    private var sessionObject: JSON {
-        [
-            "logged_in": .bool(session != nil && refusedSince == nil), "expires_at": .text(session),
-            "renewal_refused_since": .text(refusedSince),
-        ]
+    /// What a separate object is.
+    private enum Line: String {
+        case goal, outbox, session, job, installation
+
+        private func report<Row: Reported>(_ type: Row.Type) -> Report<Row> {
+            let name = rawValue
+            return Report([Column("what", "`\(name)`") { _ in name }] + Row.report.columns)
+        }
+
+        func type<Row: Reported>(of type: Row.Type) -> ValueType { report(type).type }
+
+        func object<Row: Reported>(_ row: Row) -> JSON { report(Row.self).object(row) }
     }
+}
+
+extension StatusResult {
+    struct Goal: Reported {
+        let ruling: FreshnessRuling
+        let why: String?
+
+        static let report = Report<Goal>([
+            Column("goal", "what has to be fresh") { $0.ruling.goal.subject.name },
+            Column("holds", "whether the goal is met") { $0.ruling.holds },
+            Column("default", "whether the job file does not name the goal") {
+                $0.ruling.goal.isDefault
+            },
+            Column("within_seconds", "the age that is allowed") {
+                $0.ruling.goal.within.milliseconds / 1000
+            },
+            Column("age_seconds", "the age; none if nothing has arrived") {
+                $0.ruling.age.map { $0.milliseconds / 1000 }
+            },
+            Column("blame", "`source`, `job`, `backend`, `person`, `login` or `no_job`") {
+                $0.ruling.blame?.name
+            },
+            Column("why", "the blame in words") { $0.why },
+        ])
+    }
+
+    struct Outbox: Reported {
+        let counts: OutboxCounts
+
+        static let report = Report<Outbox>([
+            Column("waiting", "number of samples that wait to be sent") { $0.counts.waiting },
+            Column("accepted", "number of samples that the backend processes") {
+                $0.counts[.accepted]
+            },
+            Column("for_person", "number of samples that need a person") {
+                $0.counts.forPerson
+            },
+        ])
+    }
+
+    struct SessionState: Reported {
+        let expiresAt: Instant?
+        let refusedSince: Instant?
+
+        static let report = Report<SessionState>([
+            Column("logged_in", "whether somebody is logged in") {
+                $0.expiresAt != nil && $0.refusedSince == nil
+            },
+            Column("expires_at", "when the access token expires") { $0.expiresAt },
+            Column(
+                "renewal_refused_since",
+                "since when the backend refuses to renew the session; jobs wait for a login"
+            ) { $0.refusedSince },
+        ])
+    }
+}
+
+extension BringingJob: Reported {
+    public static let report = Report<BringingJob>([
+        Column("job", "id of the job") { $0.id },
+        Column("last_success_at", "end of its last successful run") { $0.lastSuccess },
+        Column("words", "the state of the job in words") { $0.status.forReport },
+        Column(
+            "overdue", "whether its run should have started, and no scheduler ran"
+        ) { $0.isOverdue },
+    ])
 }
 
 extension FreshnessRuling.Blame {

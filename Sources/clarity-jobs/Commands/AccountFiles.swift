@@ -1,8 +1,8 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
+import Reports
 @preconcurrency import Glibc
-import JSON
 
 /// `accounts add`: writes the files of accounts into the folder that the job file names.
 struct AccountFiles {
@@ -47,9 +47,7 @@ struct AccountFiles {
         try checkReceipts(rows, file)
         try write(rows, into: folder)
         composition.console.results(
-            rows.map {
-                ["account": .string($0.id.rawValue), "file": .string("\(folder)/\($0.id).yaml")]
-            },
+            rows.map { AddedAccount(id: $0.id, file: "\(folder)/\($0.id).yaml") },
             lines: rows.isEmpty
                 ? ["every account of the table is there already"]
                 : rows.map { "added \($0.id): \(folder)/\($0.id).yaml" })
@@ -96,4 +94,15 @@ struct AccountFiles {
             throw error
         }
     }
+}
+
+/// An account that `accounts add` made.
+struct AddedAccount: Reported {
+    let id: AccountID
+    let file: String
+
+    static let report = Report<AddedAccount>([
+        Column("account", "id of the new account") { $0.id.rawValue },
+        Column("file", "its file") { $0.file },
+    ])
 }

@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Platform
 import JSON
+import Reports
 
 /// What was deleted when an account was removed with its data: times and counts.
 ///
@@ -46,9 +47,13 @@ struct AccountReceipt {
             _ = try StateDirectory(path: StateDirectory.receipts(in: state))
             try DurableFile.syncNames(in: "\(state)/\(StateDirectory.accountsName)")
             try DurableFile.replace(
-                StateDirectory.receipt(ofAccount: account, in: state), by: object.page + "\n")
+                StateDirectory.receipt(ofAccount: account, in: state),
+                by: result.object.page + "\n")
         }
     }
+
+    /// The result of a command that removed the account or shows that it was removed.
+    var result: RemovedAccount { RemovedAccount(account: account, receipt: self) }
 
     var lines: [String] {
         let session = endedSession.map { $0 ? "" : "; the backend did not end the session" } ?? ""
@@ -63,13 +68,29 @@ struct AccountReceipt {
                     + counted(count, name)
             }
     }
+}
 
-    var object: JSON {
-        [
-            "account": .string(account), "removed_at": .text(removedAt),
-            "session_ended": endedSession.map { .bool($0) } ?? .null,
-            "finished": .bool(isFinished),
-            "removed": counts.map { .counts($0) } ?? .null,
-        ]
-    }
+/// An account that was removed: from the job file alone, or with its data.
+struct RemovedAccount: Reported {
+    let account: String
+    /// `nil` if its data stays.
+    let receipt: AccountReceipt?
+
+    static let report = Report<RemovedAccount>([
+        Column("account", "id of the account") { $0.account },
+        Column("removed_at", "when its data was removed; none if it stays") {
+            $0.receipt?.removedAt
+        },
+        Column(
+            "session_ended",
+            "whether the backend ended the session; none if nobody was logged in"
+        ) { $0.receipt?.endedSession },
+        Column(
+            "finished",
+            "whether all of it is gone; otherwise the same command does the rest; none if it stays"
+        ) { $0.receipt?.isFinished },
+        Column(
+            "removed", "number of removed entries by kind; none if no key opened the data"
+        ) { $0.receipt?.counts },
+    ])
 }

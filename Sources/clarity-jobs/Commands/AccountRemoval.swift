@@ -4,7 +4,6 @@ import ClarityScheduler
 import Platform
 import Database
 @preconcurrency import Glibc
-import JSON
 
 /// `accounts remove`: ends an account, and with `--wipe` deletes its data.
 ///
@@ -37,7 +36,7 @@ struct AccountRemoval {
         }
         guard declared != nil || isWipe && hasData || receipt?.isFinished == false else {
             guard let receipt else { throw composition.noAccount(name, in: accounts) }
-            composition.console.results(receipt.lines, receipt.object)
+            composition.console.results(receipt.lines, receipt.result)
             return .done
         }
         if declared != nil, file.accountsFolder == nil {
@@ -54,10 +53,7 @@ struct AccountRemoval {
         guard isWipe else {
             composition.console.results(
                 ["account \(name) was removed" + (hasData ? "; its data stays in \(folder)" : "")],
-                [
-                    "account": .string(name), "removed_at": .null, "session_ended": .null,
-                    "finished": .null, "removed": .null,
-                ])
+                RemovedAccount(account: name, receipt: nil))
             return .done
         }
         return try wipe(id, folder, state, view)
@@ -104,7 +100,7 @@ struct AccountRemoval {
         }
         receipt.isFinished = true
         try receipt.keep(in: state)
-        composition.console.results(receipt.lines, receipt.object)
+        composition.console.results(receipt.lines, receipt.result)
         return status
     }
 

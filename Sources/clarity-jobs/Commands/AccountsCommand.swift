@@ -3,7 +3,6 @@ import Reports
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
-import JSON
 
 /// `accounts list` and `accounts show`. Neither opens health data.
 struct AccountsCommand {
@@ -11,46 +10,26 @@ struct AccountsCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    /// Whether the jobs of an account run.
-    private enum State: String {
-        case enabled
-        case disabled
-        /// There is data, and no such account in the job file.
-        case undeclared = "not declared"
-        case removed
-    }
-
     func list() throws(CommandFailure) -> ExitStatus {
         guard composition.arguments.operands.isEmpty else {
             throw CommandFailure(.usage, "`accounts list` takes no operands")
         }
         let file = try composition.wholeJobFile()
         let (kept, removed) = try folders(file)
-        var rows: [(id: String, state: State, account: AccountDeclaration?)] =
-            try composition.accounts(of: file).map {
-                ($0.id.rawValue, $0.isEnabled ? .enabled : .disabled, $0)
-            }
+        func row(
+            _ id: String, _ state: ListedAccount.State, _ account: AccountDeclaration?
+        ) -> ListedAccount {
+            ListedAccount(id: id, state: state, account: account, hasData: kept.contains(id))
+        }
+        var rows = try composition.accounts(of: file).map {
+            row($0.id.rawValue, $0.isEnabled ? .enabled : .disabled, $0)
+        }
         let known = Set(rows.map(\.id))
-        rows += kept.subtracting(known).subtracting(removed).sorted().map { ($0, .undeclared, nil) }
-        rows += removed.subtracting(known).sorted().map { ($0, .removed, nil) }
-        composition.console.results(
-            rows.map { row in
-                [
-                    "account": .string(row.id), "state": .string(row.state.rawValue),
-                    "login": .text(row.account?.login),
-                    "jobs": .count(row.account.map(AccountsCommand.jobCount) ?? 0),
-                    "has_data": .bool(kept.contains(row.id)),
-                ]
-            },
-            table: Table(
-                heading: ["ACCOUNT", "STATE", "JOBS", "DATA", "LOGIN"],
-                rows: rows.map { row in
-                    [
-                        row.id, row.state.rawValue,
-                        row.account.map { String(AccountsCommand.jobCount($0)) } ?? "-",
-                        kept.contains(row.id) ? "yes" : "none", row.account?.login ?? "-",
-                    ]
-                }))
+        rows += kept.subtracting(known).subtracting(removed).sorted().map {
+            row($0, .undeclared, nil)
+        }
+        rows += removed.subtracting(known).sorted().map { row($0, .removed, nil) }
+        composition.console.results(rows)
         return .done
     }
 
@@ -61,7 +40,7 @@ struct AccountsCommand {
         let state = composition.statePath(file)
         guard let account = accounts.first(where: { $0.id.rawValue == name }) else {
             if let receipt = try AccountReceipt.read(of: name, in: state) {
-                composition.console.results(receipt.lines, receipt.object)
+                composition.console.results(receipt.lines, receipt.result)
                 return .done
             }
             throw composition.noAccount(name, in: accounts)
@@ -82,13 +61,9 @@ struct AccountsCommand {
         ]
         composition.console.results(
             lines,
-            [
-                "account": .string(name), "enabled": .bool(account.isEnabled),
-                "login": .text(account.login), "time_zone": .text(zone),
-                "sources": .array(sources.map { .string($0) }),
-                "jobs": .array(jobs.map { .string($0.rawValue) }), "data": .string(folder),
-                "status": status.object,
-            ])
+            ShownAccount(
+                account: account, timeZone: zone, sources: sources, jobs: jobs, folder: folder,
+                status: status))
         return .done
     }
 
@@ -102,10 +77,6 @@ struct AccountsCommand {
         }
     }
 
-    private static func jobCount(_ account: AccountDeclaration) -> Int {
-        account.jobs.count - account.disabled.count
-    }
-
     /// The kind and path of each source.
     private static func sources(_ account: AccountDeclaration) -> [String] {
         var sources: [String] = []
@@ -115,6 +86,60 @@ struct AccountsCommand {
         }
         return sources
     }
+}
+
+/// An account that the job file has, or that has or had data here.
+struct ListedAccount: Reported {
+    /// Whether the jobs of an account run.
+    enum State: String {
+        case enabled
+        case disabled
+        /// There is data, and no such account in the job file.
+        case undeclared = "not declared"
+        case removed
+    }
+
+    let id: String
+    let state: State
+    let account: AccountDeclaration?
+    let hasData: Bool
+
+    private var jobCount: Int? { account.map { $0.jobs.count - $0.disabled.count } }
+
+    static let report = Report<ListedAccount>(
+        [
+            Column("account", "id of the account") { $0.id }.shown("ACCOUNT"),
+            Column("state", "`enabled`, `disabled`, `not declared` or `removed`") {
+                $0.state.rawValue
+            }.shown("STATE"),
+            Column("login", "email address with which it logs in") { $0.account?.login }
+                .shown("LOGIN"),
+            Column("jobs", "number of its jobs") { $0.jobCount ?? 0 }
+                .shown("JOBS") { $0.jobCount.shown },
+            Column("has_data", "whether it has a folder with data") { $0.hasData }
+                .shown("DATA") { $0.hasData ? "yes" : "none" },
+        ], tableOrder: ["ACCOUNT", "STATE", "JOBS", "DATA", "LOGIN"])
+}
+
+/// The result of `accounts show` for an account of the job file.
+struct ShownAccount: Reported {
+    let account: AccountDeclaration
+    let timeZone: String?
+    let sources: [String]
+    let jobs: [JobID]
+    let folder: String
+    let status: AccountStatus
+
+    static let report = Report<ShownAccount>([
+        Column("account", "id of the account") { $0.account.id.rawValue },
+        Column("enabled", "whether its jobs run") { $0.account.isEnabled },
+        Column("login", "email address with which it logs in") { $0.account.login },
+        Column("time_zone", "time zone of its days; none is the machine's") { $0.timeZone },
+        Column("sources", "kind and path of each source") { $0.sources },
+        Column("jobs", "ids of its jobs, as declared") { $0.jobs.map(\.rawValue) },
+        Column("data", "folder of its data, whether it exists or not") { $0.folder },
+        Column("status", "whether its data is up to date") { $0.status },
+    ])
 }
 
 extension Composition {

@@ -4,7 +4,6 @@ import Reports
 import ClarityScheduler
 import Platform
 import Glibc
-import JSON
 
 /// `audit`: checks the history and the outbox, or reports what is wrong with them.
 struct AuditCommand {
@@ -16,24 +15,24 @@ struct AuditCommand {
         guard composition.arguments.has("all") else {
             let file = try composition.jobFile()
             let findings = try historyFindings(file)
-            var objects = findings.map(object)
+            var rows = findings.map(AuditRow.init)
             // The list is written even if the outbox cannot be checked.
-            defer { write(objects) }
+            defer { write(rows) }
             let isSound = show(findings)
-            return try checkData(file, &objects) && isSound ? .done : .failed
+            return try checkData(file, &rows) && isSound ? .done : .failed
         }
         return try EachAccount(composition).run(
             first: { common throws(CommandFailure) in
                 let audit = AuditCommand(common)
                 let findings = try audit.historyFindings(try common.jobFile())
-                audit.write(findings.map(audit.object))
+                audit.write(findings.map(AuditRow.init))
                 return audit.show(findings) ? .done : .failed
             },
             { own, _ throws(CommandFailure) in
                 let audit = AuditCommand(own)
-                var objects: [JSON] = []
-                defer { audit.write(objects) }
-                return try audit.checkData(try own.jobFile(), &objects) ? .done : .failed
+                var rows: [AuditRow] = []
+                defer { audit.write(rows) }
+                return try audit.checkData(try own.jobFile(), &rows) ? .done : .failed
             })
     }
 
@@ -45,9 +44,9 @@ struct AuditCommand {
             .filter { own == nil || $0.account == nil || $0.account == own }
     }
 
-    private func write(_ objects: [JSON]) {
+    private func write(_ rows: [AuditRow]) {
         guard composition.console.form != .table else { return }
-        composition.console.results(objects, table: Table(heading: []))
+        composition.console.results(rows)
     }
 
     /// Shows people what was found in the history, and returns whether no rule is broken.
@@ -65,10 +64,10 @@ struct AuditCommand {
         return isSound
     }
 
-    /// Checks the outbox and the archive, adds what is wrong to `objects`, and returns whether
+    /// Checks the outbox and the archive, adds what is wrong to `rows`, and returns whether
     /// nothing is.
     private func checkData(
-        _ file: JobFile, _ objects: inout [JSON]
+        _ file: JobFile, _ rows: inout [AuditRow]
     ) throws(CommandFailure) -> Bool {
         let console = composition.console
         guard try hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
@@ -77,7 +76,7 @@ struct AuditCommand {
         let zone = try composition.dayZone(of: store, file)
         if composition.arguments.has("repair") { try repair(store, zone) }
         let proof = try usingHealthData { () throws(HealthStoreError) in try store.outbox.prove() }
-        objects += proof.findings.map(\.object)
+        rows += proof.findings.map(AuditRow.init)
         if console.form == .table {
             proof.findings.forEach { console.show($0.line) }
             if proof.findings.isEmpty, !console.isQuiet { console.show(proof.line) }
@@ -90,7 +89,7 @@ struct AuditCommand {
         let archive = try usingHealthData { () throws(HealthStoreError) in
             try store.archive.prove(in: zone)
         }
-        objects += archive.damaged.map { object("archive", $0) }
+        rows += archive.damaged.map { AuditRow(rule: "archive", message: $0) }
         if console.form == .table {
             archive.damaged.forEach { console.result("archive: \($0)".printable) }
             let isSound = archive.damaged.isEmpty && !proof.contradictsCounts
@@ -131,15 +130,28 @@ struct AuditCommand {
         return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
             || composition.isLost(path)
     }
+}
 
-    private func object(_ rule: String, _ what: String) -> JSON {
-        ["rule": .string(rule), "offence": true, "message": .string(what)]
+/// A broken rule, or a remark.
+struct AuditRow: Reported {
+    let rule: String
+    var isOffence = true
+    let message: String
+
+    init(rule: String, message: String) { (self.rule, self.message) = (rule, message) }
+
+    init(_ finding: AuditFinding) {
+        self.init(rule: finding.rule.rawValue, message: finding.description)
+        isOffence = finding.isOffence
     }
 
-    private func object(_ finding: AuditFinding) -> JSON {
-        [
-            "rule": .string(finding.rule.rawValue), "offence": .bool(finding.isOffence),
-            "message": .string(finding.description),
-        ]
+    init(_ finding: OutboxFinding) {
+        self.init(rule: "outbox-\(finding.rule.rawValue)", message: finding.what)
     }
+
+    static let report = Report<AuditRow>([
+        Column("rule", "name of the rule") { $0.rule },
+        Column("offence", "whether the rule is broken; else it is a remark") { $0.isOffence },
+        Column("message", "what was found") { $0.message },
+    ])
 }

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `backfill JOB --from TIME [--to TIME]`: requests one run for each occurrence in a past range.
 struct BackfillCommand {
@@ -98,15 +98,10 @@ struct BackfillCommand {
     ) {
         let console = composition.console
         guard console.form == .table else {
-            let new = runs.map { run in
-                ["run": .integer(run.id.rawValue), "scheduled_for": .text(run.scheduledFor)] as JSON
-            }
-            let object: JSON = [
-                "job": .string(job.id.rawValue), "from": .text(from), "to": .text(to),
-                "enqueued": .array(new), "waiting_already": .integer(Int64(waiting)),
-                "succeeded_already": .integer(Int64(done)),
-            ]
-            return console.results([], object)
+            return console.results(
+                [],
+                Backfill(
+                    job: job.id, from: from, to: to, runs: runs, waiting: waiting, done: done))
         }
         guard !console.isQuiet else { return }
         var parts = [counted(runs.count, "runs enqueued")]
@@ -116,5 +111,33 @@ struct BackfillCommand {
         if !runs.isEmpty {
             console.show("`clarity-jobs loop` or `run --due` runs them, one after the other")
         }
+    }
+}
+
+/// The result of `backfill`.
+struct Backfill: Reported {
+    let job: JobID
+    let from: Instant
+    let to: Instant
+    let runs: [Run]
+    let waiting: Int
+    let done: Int
+
+    static let report = Report<Backfill>([
+        Column("job", "id of the job") { $0.job.rawValue },
+        Column("from", "start of the range") { $0.from },
+        Column("to", "end of the range") { $0.to },
+        Column("enqueued", "the new runs") { $0.runs.map(NewRun.init) },
+        Column("waiting_already", "number of occurrences whose run waits already") { $0.waiting },
+        Column("succeeded_already", "number of occurrences that have succeeded") { $0.done },
+    ])
+
+    struct NewRun: Reported {
+        let run: Run
+
+        static let report = Report<NewRun>([
+            Column("run", "number of the run") { $0.run.id.rawValue },
+            Column("scheduled_for", "the occurrence") { $0.run.scheduledFor },
+        ])
     }
 }

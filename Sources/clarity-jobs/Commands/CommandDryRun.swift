@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `dry-run` of a job of kind `command`: shows what the job would start, and starts nothing.
 struct CommandDryRun {
@@ -33,12 +33,7 @@ struct CommandDryRun {
                 "kept of its output: \(plan.outputLimit) bytes",
                 "dry run of `\(order.job)`: nothing was started, nothing was changed",
             ],
-            [
-                "job": .string(order.job.rawValue),
-                "words": .array(plan.words.map { .string($0) }), "program": .text(program),
-                "folder": .string(plan.folder), "environment": .array(names.map { .string($0) }),
-                "output_limit_bytes": .count(Int(plan.outputLimit)),
-            ])
+            PlannedCommand(job: order.job, plan: plan, program: program, variables: names))
         return program != nil && plan.hasFolder ? .done : .configuration
     }
 
@@ -54,4 +49,25 @@ struct CommandDryRun {
             }
         return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
+}
+
+/// The result of `dry-run` for a job of kind `command`.
+struct PlannedCommand: Reported {
+    let job: JobID
+    let plan: CommandPlan
+    let program: String?
+    let variables: [String]
+
+    static let report = Report<PlannedCommand>([
+        Column("job", "id of the job") { $0.job.rawValue },
+        Column("words", "the command line") { $0.plan.words },
+        Column("program", "path of the program; none if there is no such program") {
+            $0.program
+        },
+        Column("folder", "the working directory") { $0.plan.folder },
+        Column("environment", "names of the environment variables") { $0.variables },
+        Column("output_limit_bytes", "how much of the output is kept") {
+            Int($0.plan.outputLimit)
+        },
+    ])
 }

@@ -22,7 +22,7 @@ struct DoctorCommand {
             remedies: diagnosis.remedies,
             subscriptions: diagnosis.subscriptions.map { ($0.subject, $0.fault) },
             now: composition.clock.now, style: composition.console.terminalStyle)
-        composition.console.results(text.lines, text.object)
+        composition.console.results(text.lines, text)
         return .done
     }
 }

@@ -44,7 +44,7 @@ struct ExplainCommand {
             job: job, explanation: explanation,
             attemptSince: try attemptSince(explanation, history), remedies: remedies,
             style: composition.console.terminalStyle)
-        composition.console.results(text.lines, text.object)
+        composition.console.results(text.lines, text)
         return .done
     }
 

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `history [JOB]`: lists past and present runs, newest first.
 struct HistoryCommand {
@@ -26,10 +26,7 @@ struct HistoryCommand {
         }
         if runs.isEmpty, let job { try composition.demandKnown(job, file, history) }
         composition.console.results(
-            runs.map { RunText.object($0, waitingOn: waits[$0.id] ?? []) },
-            table: Table(
-                heading: RunText.heading,
-                rows: runs.map { RunText.row($0, waitingOn: waits[$0.id] ?? []) }, stateColumn: 3))
+            runs.map { RunRow(run: $0, waitingOn: waits[$0.id] ?? []) })
         return .done
     }
 
@@ -109,8 +106,7 @@ struct HistoryShowCommand {
         }
         let console = composition.console
         guard console.form == .table else {
-            let object = object(run, attempts, spans)
-            console.result(console.form == .json ? object.page : object.line)
+            console.results([], RunStory(run: run, attempts: attempts, spans: spans))
             return .done
         }
         show(run)
@@ -150,27 +146,8 @@ struct HistoryShowCommand {
         }
         if let reason = attempt.reason { words += ": \(reason)" }
         composition.console.show(words)
-        for line in attempt.output.map(OutputText.lines) ?? [] {
+        for line in attempt.output?.lines ?? [] {
             composition.console.show("  | \(line)")
         }
-    }
-
-    private func object(_ run: Run, _ attempts: [Attempt], _ spans: [DeferralSpan]) -> JSON {
-        let waits = spans.filter { $0.until == nil }.map(\.deferral)
-        guard case .object(let members) = RunText.object(run, waitingOn: waits) else {
-            return .null
-        }
-        let deferrals = spans.map { span in
-            JSON.object(
-                RunText.members(span.deferral) + [
-                    JSON.Member(name: "since", value: .text(span.since)),
-                    JSON.Member(name: "until", value: .text(span.until)),
-                ])
-        }
-        return .object(
-            members + [
-                JSON.Member(name: "attempt_list", value: .array(attempts.map(RunText.object))),
-                JSON.Member(name: "deferrals", value: .array(deferrals)),
-            ])
     }
 }

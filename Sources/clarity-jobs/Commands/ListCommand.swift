@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `list`: lists the jobs, when each runs next and what it waits for.
 struct ListCommand {
@@ -16,64 +16,67 @@ struct ListCommand {
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let moment = composition.clock.moment
         let lastLook = ledger.lastLook(before: moment.wall)
-        func overdue(_ status: JobStatus?) -> String? {
-            JobStatusText.overdue(status, now: moment.wall, lastLook: lastLook)
-        }
         let statuses = planner.statuses(
             at: moment,
             conditions: composition.conditions(file).conditions(of: ledger.accountsInNeed),
             ledger: ledger)
         let known = Dictionary(
             statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
-        var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
-        table.stateColumn = 4
-        table.rows = file.jobs.map { job in
-            let status = known[job.id]
-            return [
-                job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
-                status?.nextStart.map(RunText.seconds) ?? "-", state(status),
-                overdue(status) ?? waits(waitsFor(status), setBackUntil: status?.setBackUntil),
-            ]
-        }
         composition.console.results(
             file.jobs.map { job in
-                object(job, known[job.id], overdue: overdue(known[job.id]))
-            }, table: table)
+                ListedJob(
+                    job: job, status: known[job.id],
+                    overdue: JobStatusText.overdue(
+                        known[job.id], now: moment.wall, lastLook: lastLook))
+            })
         return .done
     }
+}
 
-    private func object(_ job: Job, _ status: JobStatus?, overdue: String?) -> JSON {
-        [
-            "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
-            "class": .string(job.jobClass.rawValue), "next": .text(status?.nextStart),
-            "set_back_until": .text(status?.setBackUntil), "state": .string(state(status)),
-            "overdue": .text(overdue),
-            "waiting_on": .array(waitsFor(status).map { .object(RunText.members($0)) }),
-        ]
+/// A job, when it runs next and what it waits for.
+struct ListedJob: Reported {
+    let job: Job
+    /// `nil` for a disabled job.
+    let status: JobStatus?
+    let overdue: String?
+
+    static let report = Report<ListedJob>([
+        Column("job", "id of the job") { $0.job.id.rawValue }.shown("JOB"),
+        Column("kind", "kind of the job") { $0.job.kind.rawValue }.shown("KIND"),
+        Column("class", "class of the job") { $0.job.jobClass.rawValue }.shown("CLASS"),
+        Column("next", "when it is due next") { $0.status?.nextStart }.shown("NEXT"),
+        Column(
+            "set_back_until", "when the schedule goes on, because the clock was set back"
+        ) { $0.status?.setBackUntil },
+        Column("state", "`disabled`, `idle`, `enqueued` or `running`") { $0.state }
+            .shown("STATE", isState: true),
+        Column("overdue", "since when no scheduler has run, in words") { $0.overdue },
+        Column("waiting_on", "what holds the job back now") { $0.waitingOn }
+            .shown("WAITING ON") { $0.overdue ?? $0.waits },
+    ])
+
+    /// `disabled`, the state of the unfinished run, or `idle`.
+    private var state: String {
+        guard let status else { return "disabled" }
+        return status.open?.state.rawValue ?? "idle"
     }
 
-    /// Returns the reasons why the job waits; empty while it runs.
-    private func waitsFor(_ status: JobStatus?) -> [Deferral] {
+    /// The reasons why the job waits; empty while it runs.
+    private var waitingOn: [Deferral] {
         guard let status, status.open?.state != .running else { return [] }
         return status.deferrals
     }
 
-    /// Returns the table cell that says what the job waits for.
+    /// What the job waits for, in words.
     ///
     /// `not due` replaces every reason that is only a time, because the column beside it shows
     /// that.
-    private func waits(_ deferrals: [Deferral], setBackUntil: Instant?) -> String {
-        let others = deferrals.filter { $0.reason != .notDue }
+    private var waits: String {
+        let others = waitingOn.filter { $0.reason != .notDue }
         if others.isEmpty {
-            let setBack = setBackUntil.map { "; \(JobStatusText.setBack(until: $0))" } ?? ""
-            return deferrals.isEmpty ? "" : "not due\(setBack)"
+            let setBack = status?.setBackUntil.map { "; \(JobStatusText.setBack(until: $0))" } ?? ""
+            return waitingOn.isEmpty ? "" : "not due\(setBack)"
         }
         return others.map(RunText.line).joined(separator: "; ")
-    }
-
-    /// Returns `disabled`, the state of the unfinished run, or `idle`.
-    private func state(_ status: JobStatus?) -> String {
-        guard let status else { return "disabled" }
-        return status.open?.state.rawValue ?? "idle"
     }
 }

@@ -1,7 +1,7 @@
-import ClarityHost
+public import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+public import Reports
 
 /// `history missed [JOB]`: lists the occurrences that started no run of their own, latest first.
 struct MissedCommand {
@@ -22,29 +22,26 @@ struct MissedCommand {
                 at: composition.clock.now)
         }
         if found.isEmpty, let job { try composition.demandKnown(job, file, history) }
-        composition.console.results(
-            found.map(object),
-            table: Table(
-                heading: ["JOB", "FIRST", "LATEST", "NUMBER", "WHAT BECAME OF THEM"],
-                rows: found.map(row)))
+        composition.console.results(found)
         return .done
     }
+}
 
-    private func row(_ missed: MissedOccurrences) -> [String] {
-        [
-            missed.job.rawValue, RunText.seconds(missed.due.first),
-            RunText.seconds(missed.due.latest), String(missed.due.count),
-            RunText.words(of: missed.fate, run: missed.run),
-        ]
-    }
+extension MissedOccurrences: Reported {
+    private var words: String { RunText.words(of: fate, run: run) }
 
-    private func object(_ missed: MissedOccurrences) -> JSON {
-        [
-            "job": .string(missed.job.rawValue), "first_at": .text(missed.due.first),
-            "latest_at": .text(missed.due.latest), "occurrences": .count(missed.due.count),
-            "fate": .string(missed.fate?.rawValue ?? "pending"),
-            "run": missed.run.map { .integer($0.rawValue) } ?? .null,
-            "words": .string(RunText.words(of: missed.fate, run: missed.run)),
-        ]
-    }
+    public static let report = Report<MissedOccurrences>([
+        Column("job", "id of the job") { $0.job.rawValue }.shown("JOB"),
+        Column("first_at", "the first occurrence") { $0.due.first }.shown("FIRST"),
+        Column("latest_at", "the last one; the same if it is one") { $0.due.latest }
+            .shown("LATEST"),
+        Column("occurrences", "number of occurrences") { $0.due.count }.shown("NUMBER"),
+        Column("fate", "`coalesced`, `skipped`, `expired`, `paused` or `pending`") {
+            $0.fate?.rawValue ?? "pending"
+        },
+        Column("run", "the run that stands for them, or that was in the way") {
+            $0.run?.rawValue
+        },
+        Column("words", "the same in words") { $0.words }.shown("WHAT BECAME OF THEM"),
+    ])
 }

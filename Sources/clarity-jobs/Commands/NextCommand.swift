@@ -2,7 +2,6 @@ import ClarityHost
 import Reports
 import ClarityScheduler
 import Platform
-import JSON
 
 /// `next [JOB...]`: lists the next occurrences of jobs, in order of time.
 struct NextCommand {
@@ -88,30 +87,33 @@ struct NextCommand {
     }
 
     private func show(_ occurrences: [(at: Instant, job: JobOccurrences)]) {
-        var table = Table(heading: ["JOB", "AT", "TIME ZONE"])
-        if isAroundChanges { table.heading.append("NOTE") }
-        var objects: [JSON] = []
-        for (at, job) in occurrences {
-            var members: [JSON.Member] = [
-                JSON.Member(name: "job", value: .string(job.job.rawValue)),
-                JSON.Member(name: "at", value: .text(at)),
-                JSON.Member(name: "local", value: .string(job.zone.text(at))),
-            ]
-            let whole = Instant(secondsSince1970: at.secondsSince1970)
-            var row = [job.job.rawValue, job.zone.text(whole), job.zone.identifier]
-            if isAroundChanges {
-                let note = job.note(on: at)
-                members.append(JSON.Member(name: "note", value: .text(note)))
-                row.append(note ?? "")
-            }
-            objects.append(.object(members))
-            table.rows.append(row)
-        }
-        composition.console.results(objects, table: table)
+        let report = NextOccurrence.report
+        composition.console.results(
+            occurrences.map { NextOccurrence(at: $0.at, job: $0.job) },
+            isAroundChanges ? report : report.without(["note"]))
     }
 
     /// Writes a remark for people; JSON output contains only occurrences.
     private func note(_ line: String) {
         if composition.console.form == .table { composition.console.note(line) }
     }
+}
+
+/// The next occurrence of a job.
+struct NextOccurrence: Reported {
+    let at: Instant
+    let job: JobOccurrences
+
+    static let report = Report<NextOccurrence>([
+        Column("job", "id of the job") { $0.job.job.rawValue }.shown("JOB"),
+        Column("at", "the occurrence") { $0.at }.shown("AT") {
+            $0.job.zone.text(Instant(secondsSince1970: $0.at.secondsSince1970))
+        },
+        Column("local", "the occurrence in the time zone of the schedule") {
+            $0.job.zone.text($0.at)
+        }.shown("TIME ZONE") { $0.job.zone.identifier },
+        Column("note", "what a clock change does to it; only with --around-dst") {
+            $0.job.note(on: $0.at)
+        }.shown("NOTE") { $0.job.note(on: $0.at) ?? "" },
+    ])
 }

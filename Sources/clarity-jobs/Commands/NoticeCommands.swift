@@ -3,7 +3,6 @@ import HealthStore
 import Reports
 import ClarityScheduler
 import Platform
-import JSON
 
 /// `notices list`, `notify test` and `notify failed`.
 struct NoticeCommands {
@@ -19,32 +18,7 @@ struct NoticeCommands {
         let found = try usingHealthData { () throws(HealthStoreError) in
             try store?.notices.list(limit) ?? []
         }
-        var table = Table(heading: ["RAISED", "OVER", "KIND", "SENT", "NOTICE"])
-        table.stateColumn = 1
-        table.rows = found.map { entry in
-            [
-                RunText.seconds(entry.notice.raisedAt),
-                entry.notice.resolvedAt.map(RunText.seconds) ?? "open",
-                entry.notice.notice.kind.rawValue,
-                "\(entry.sent)" + (entry.waiting > 0 ? " of \(entry.sent + entry.waiting)" : "")
-                    + (entry.twice > 0 ? ", \(entry.twice) perhaps twice" : ""),
-                entry.notice.notice.text,
-            ]
-        }
-        composition.console.results(
-            found.map { entry in
-                [
-                    "notice": .integer(entry.notice.id),
-                    "kind": .string(entry.notice.notice.kind.rawValue),
-                    "subject": .string(entry.notice.notice.subject),
-                    "text": .string(entry.notice.notice.text),
-                    "raised_at": .text(entry.notice.raisedAt),
-                    "resolved_at": .text(entry.notice.resolvedAt),
-                    "messages_sent": .integer(entry.sent),
-                    "messages_waiting": .integer(entry.waiting),
-                    "messages_perhaps_twice": .integer(entry.twice),
-                ]
-            }, table: table)
+        composition.console.results(found.map(ListedNotice.init))
         return .done
     }
 
@@ -167,4 +141,32 @@ struct NoticeCommands {
             scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
             memoryLimitBytes: 0, options: options)
     }
+}
+
+/// A notice, and what became of the messages about it.
+struct ListedNotice: Reported {
+    let notice: StoredNotice
+    let sent: Int64
+    let waiting: Int64
+    let twice: Int64
+
+    static let report = Report<ListedNotice>(
+        [
+            Column("notice", "number of the notice") { $0.notice.id },
+            Column("kind", "kind of the notice") { $0.notice.notice.kind.rawValue }.shown("KIND"),
+            Column("subject", "what it is about, such as a job") { $0.notice.notice.subject },
+            Column("text", "the notice") { $0.notice.notice.text }.shown("NOTICE"),
+            Column("raised_at", "when it began") { $0.notice.raisedAt }.shown("RAISED"),
+            Column("resolved_at", "when it was over") { $0.notice.resolvedAt }
+                .shown("OVER", isState: true) { $0.notice.resolvedAt?.shown ?? "open" },
+            Column("messages_sent", "number of messages that were sent") { $0.sent }
+                .shown("SENT") { row in
+                    "\(row.sent)" + (row.waiting > 0 ? " of \(row.sent + row.waiting)" : "")
+                        + (row.twice > 0 ? ", \(row.twice) perhaps twice" : "")
+                },
+            Column("messages_waiting", "number of messages that wait") { $0.waiting },
+            Column("messages_perhaps_twice", "number of messages that may arrive twice") {
+                $0.twice
+            },
+        ], tableOrder: ["RAISED", "OVER", "KIND", "SENT", "NOTICE"])
 }

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `explain JOB --at TIME`: explains what happened to the last occurrence up to a time.
 struct PastOccurrenceCommand {
@@ -37,7 +37,8 @@ struct PastOccurrenceCommand {
                 "the history has no occurrence of job `\(job.id)` up to \(RunText.seconds(instant))"
             )
         }
-        composition.console.results(lines(past, now), object(past))
+        composition.console.results(
+            lines(past, now), ExplainedOccurrence(job: job.id, past: past))
         return .done
     }
 
@@ -68,25 +69,30 @@ struct PastOccurrenceCommand {
         }
         return lines.map(\.printable)
     }
+}
 
-    private func object(_ past: PastOccurrence) -> JSON {
-        let fate =
-            switch past.fate {
-            case .run: "run"
-            case .pending: "pending"
-            case .recorded(let fate, _): fate.rawValue
-            }
-        let deferrals = past.deferrals.map { span in
-            JSON.object(
-                RunText.members(span.deferral) + [
-                    JSON.Member(name: "since", value: .text(span.since)),
-                    JSON.Member(name: "until", value: .text(span.until)),
-                ])
+/// The result of `explain JOB --at TIME`.
+struct ExplainedOccurrence: Reported {
+    let job: JobID
+    let past: PastOccurrence
+
+    private var fate: String {
+        switch past.fate {
+        case .run: "run"
+        case .pending: "pending"
+        case .recorded(let fate, _): fate.rawValue
         }
-        return [
-            "job": .string(job.id.rawValue), "scheduled_for": .text(past.at), "fate": .string(fate),
-            "down_since": .text(past.gap?.lowerBound), "down_until": .text(past.gap?.upperBound),
-            "run": past.run.map { RunText.object($0) } ?? .null, "deferrals": .array(deferrals),
-        ]
     }
+
+    static let report = Report<ExplainedOccurrence>([
+        Column("job", "id of the job") { $0.job.rawValue },
+        Column("scheduled_for", "the occurrence; this form is that of --at") { $0.past.at },
+        Column("fate", "`run`, `pending`, `coalesced`, `skipped`, `expired` or `paused`") {
+            $0.fate
+        },
+        Column("down_since", "since when no scheduler ran") { $0.past.gap?.lowerBound },
+        Column("down_until", "until when no scheduler ran") { $0.past.gap?.upperBound },
+        Column("run", "the run of the occurrence") { $0.past.run.map { RunRow(run: $0) } },
+        Column("deferrals", "what that run waited for") { $0.past.deferrals },
+    ])
 }

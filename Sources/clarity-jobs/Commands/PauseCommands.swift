@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `pause` and `resume`: stop jobs from starting for a while, and let them continue.
 struct PauseCommands {
@@ -33,12 +33,7 @@ struct PauseCommands {
         let pauses = jobs.map { ($0, ledger.jobs[$0]?.pause) }
         let console = composition.console
         guard console.form == .table else {
-            let objects = pauses.map { job, pause in
-                [
-                    "job": .string(job.rawValue), "paused": ExplanationText.object(pause),
-                ] as JSON
-            }
-            return console.results(objects, table: Table(heading: []))
+            return console.results(pauses.map(PausedJob.init))
         }
         guard !console.isQuiet else { return }
         for (job, pause) in pauses {

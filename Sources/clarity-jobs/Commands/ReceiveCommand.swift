@@ -1,9 +1,9 @@
 import ClarityHost
-import HealthStore
+public import HealthStore
+public import Reports
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
-import JSON
 
 /// `receive`, which takes pushes in a program of its own, and `receive token`.
 struct ReceiveCommand {
@@ -78,17 +78,14 @@ struct ReceiveCommand {
                     "there are \(PushTokens.most) tokens already, and no more can be added",
                     "help: clarity-jobs receive token revoke NAME")
         }
-        composition.console.results([token], ["name": .string(name), "token": .string(token)])
+        composition.console.results([token], AddedToken(name: name, token: token))
         composition.console.note("this token is shown only now; send it in the header `x-api-key`")
         return .done
     }
 
     func listTokens() throws(CommandFailure) -> ExitStatus {
         let entries = try usingTokens { tokens throws(BackupError) in try tokens.list() }
-        var table = Table(heading: ["NAME", "ADDED"])
-        table.rows = entries.map { [$0.name, RunText.seconds($0.madeAt)] }
-        composition.console.results(
-            entries.map { ["name": .string($0.name), "added_at": .text($0.madeAt)] }, table: table)
+        composition.console.results(entries)
         return .done
     }
 
@@ -96,7 +93,7 @@ struct ReceiveCommand {
         let name = try tokenName()
         let isRevoked = try usingTokens { tokens throws(BackupError) in try tokens.revoke(name) }
         guard isRevoked else { throw CommandFailure(.failed, "there is no token `\(name)`") }
-        composition.console.results(["`\(name)` is revoked"], ["name": .string(name)])
+        composition.console.results(["`\(name)` is revoked"], RevokedToken(name: name))
         return .done
     }
 
@@ -126,4 +123,29 @@ struct ReceiveCommand {
             throw CommandFailure(error.isDisk ? .disk : .configuration, error.description)
         }
     }
+}
+
+/// The result of `receive token add`.
+struct AddedToken: Reported {
+    let name: String
+    let token: String
+
+    static let report = Report<AddedToken>([
+        Column("name", "name of the token") { $0.name },
+        Column("token", "the token, which nothing shows again") { $0.token },
+    ])
+}
+
+extension PushTokens.Entry: Reported {
+    public static let report = Report<PushTokens.Entry>([
+        Column("name", "name of the token") { $0.name }.shown("NAME"),
+        Column("added_at", "when the token was added") { $0.madeAt }.shown("ADDED"),
+    ])
+}
+
+/// The result of `receive token revoke`.
+struct RevokedToken: Reported {
+    let name: String
+
+    static let report = Report<RevokedToken>([Column("name", "name of the token") { $0.name }])
 }

@@ -3,7 +3,6 @@ import HealthStore
 import Reports
 import ClarityScheduler
 import Platform
-import JSON
 
 /// `report`: writes a month as one page, in the clear.
 struct ReportCommand {
@@ -75,13 +74,25 @@ struct ReportCommand {
     }
 
     private func show(_ report: MonthReport, at path: String) {
-        let object: JSON = [
-            "path": .string(path), "month": .string(report.month.description),
-            "days_with_data": .count(report.knownDays), "is_over": .bool(!report.isUnfinished),
-        ]
         let days = "\(counted(report.knownDays, "days")) with data"
         let end = report.isUnfinished ? "; the month is not over yet" : ""
         composition.console.results(
-            ["\(report.month.title), \(days), in \(path)\(end)"], object)
+            ["\(report.month.title), \(days), in \(path)\(end)"],
+            WrittenReport(monthReport: report, path: path))
     }
+}
+
+/// The result of `report`.
+struct WrittenReport: Reported {
+    let monthReport: MonthReport
+    let path: String
+
+    static let report = Report<WrittenReport>([
+        Column("path", "the file; with `--out -` there is only the page") { $0.path },
+        Column("month", "the month, such as `2026-10`") { $0.monthReport.month.description },
+        Column("days_with_data", "number of days with a value, a night or a workout") {
+            $0.monthReport.knownDays
+        },
+        Column("is_over", "whether the month has ended") { !$0.monthReport.isUnfinished },
+    ])
 }

@@ -74,7 +74,7 @@ struct RunCommand {
             answer.ledger.openRuns(of: job).compactMap { answer.ledger.open[$0] }.last
         }
         composition.console.results(
-            runs.map { RunText.object($0, waitingOn: []) },
+            runs.map { RunRow(run: $0) },
             lines: composition.console.isQuiet
                 ? []
                 : runs.map {

@@ -1,5 +1,6 @@
 import ClarityScheduler
 import Platform
+import Reports
 import Synchronization
 
 /// Reports the progress of runs to the user.
@@ -47,7 +48,7 @@ final class RunReporter: Sendable {
     /// Writes the runs as JSON if requested; for table output they were written line by line.
     func summarize() {
         guard console.form != .table else { return }
-        console.results(runs.withLock { $0.map { RunText.object($0) } }, table: Table(heading: []))
+        console.results(runs.withLock { $0.map { RunRow(run: $0) } })
     }
 
     /// Writes why something that is due waits.

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `cancel` and `retry`: act on runs, in whichever process they run.
 struct RunRequests {
@@ -108,7 +108,7 @@ struct RunRequests {
     private func say(_ runs: [(id: RunID, words: String)]) {
         let isSilent = composition.console.form == .table && composition.console.isQuiet
         composition.console.results(
-            runs.map { ["run": .integer($0.id.rawValue), "message": .string($0.words)] },
+            runs.map { RequestedRun(run: $0.id, message: $0.words) },
             lines: isSilent ? [] : runs.map { "run \($0.id): \($0.words)" })
     }
 }

@@ -1,10 +1,10 @@
 import ClarityHost
-import HealthStore
+public import HealthStore
 import HealthModel
+public import Reports
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
-import JSON
 
 /// `serve`, which serves the web pages in a program of its own, and its ways in: `serve link`,
 /// `serve password` and `serve sessions`.
@@ -56,8 +56,7 @@ struct ServeCommand {
         let link =
             "\(address ?? "http://\(ServeCommand.usualAddress)")/enter?\(account)token=\(token)"
         composition.console.results(
-            [link],
-            ["link": .string(link), "expires_at": .text(now + PageAccess.linkLife)])
+            [link], PageLink(link: link, expiresAt: now + PageAccess.linkLife))
         if address == nil {
             composition.console.note(
                 "no pages were served yet: `clarity-jobs serve`, or clarity-jobs-web.socket of systemd"
@@ -93,20 +92,7 @@ struct ServeCommand {
     func listSessions() throws(CommandFailure) -> ExitStatus {
         let (file, state) = try state()
         let sessions = try sessions(of: file, state)
-        var table = Table(heading: ["SESSION", "ACCOUNT", "BEGUN", "ENDS"])
-        table.rows = sessions.map {
-            [
-                $0.name, $0.account ?? "-", RunText.seconds($0.begunAt),
-                RunText.seconds($0.endsAt),
-            ]
-        }
-        composition.console.results(
-            sessions.map {
-                [
-                    "session": .string($0.name), "account": .text($0.account),
-                    "begun_at": .text($0.begunAt), "ends_at": .text($0.endsAt),
-                ]
-            }, table: table)
+        composition.console.results(sessions)
         return .done
     }
 
@@ -132,7 +118,7 @@ struct ServeCommand {
             try PageSessions(stateDirectory: state).end(at: now) { ended.contains($0) }
         }
         composition.console.results(
-            [counted(count, "sessions") + " ended"], ["ended": .integer(Int64(count))])
+            [counted(count, "sessions") + " ended"], EndedSessions(count: count))
         return .done
     }
 
@@ -203,4 +189,35 @@ struct ServeCommand {
             throw CommandFailure(error.isDisk ? .disk : .configuration, error.description)
         }
     }
+}
+
+/// The result of `serve link`.
+struct PageLink: Reported {
+    let link: String
+    let expiresAt: Instant
+
+    static let report = Report<PageLink>([
+        Column("link", "address that opens the pages once") { $0.link },
+        Column("expires_at", "when it stops working") { $0.expiresAt },
+    ])
+}
+
+extension PageSessions.Entry: Reported {
+    public static let report = Report<PageSessions.Entry>([
+        Column("session", "name of the session, as in the audit log") { $0.name }
+            .shown("SESSION"),
+        Column("account", "the account; none of a session without one") { $0.account }
+            .shown("ACCOUNT"),
+        Column("begun_at", "when the browser came in") { $0.begunAt }.shown("BEGUN"),
+        Column("ends_at", "when the session ends by itself") { $0.endsAt }.shown("ENDS"),
+    ])
+}
+
+/// The result of `serve sessions end`.
+struct EndedSessions: Reported {
+    let count: Int
+
+    static let report = Report<EndedSessions>([
+        Column("ended", "number of sessions that were ended") { $0.count }
+    ])
 }

@@ -37,7 +37,7 @@ extension SimulateCommand {
         let report = SimulatedAccountsText(
             totals: totals, maxParallel: maxParallel, historyBytes: bytes,
             processorTime: processorTime() - start)
-        composition.console.results(report.lines, report.object)
+        composition.console.results(report.lines, report)
         return .done
     }
 

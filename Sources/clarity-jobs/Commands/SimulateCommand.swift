@@ -33,8 +33,8 @@ struct SimulateCommand {
             supposed: { trace?.attempt(of: $0.id, at: $1) ?? SimulatedAttempt() })
         let report = simulation.run()
         let text = SimulationText(
-            report: report, style: composition.console.terminalStyle)
-        composition.console.results(text.lines, text.object)
+            simulation: report, style: composition.console.terminalStyle)
+        composition.console.results(text.lines, text)
         if report.stretch.upperBound < from + .seconds(days * 86_400) {
             composition.console.note(
                 "clarity-jobs: ended at \(report.stretch.upperBound), after "

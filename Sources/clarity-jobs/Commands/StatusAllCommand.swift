@@ -116,7 +116,7 @@ struct StatusAllCommand {
         let console = composition.console
         let shown = report.shown(missedOnly: console.isQuiet)
         switch console.form {
-        case .json: console.result(report.object(missedOnly: console.isQuiet).page)
+        case .json: console.result(report.result(missedOnly: console.isQuiet).object.page)
         case .ndjson: console.text(shown.map { $0.object.line + "\n" }.joined())
         case .table:
             let lines = shown.map(\.line) + (console.isQuiet ? [] : [report.sum])

@@ -47,8 +47,8 @@ struct StatusCommand {
         let console = composition.console
         switch console.form {
         case .ndjson:
-            report.objects(missedOnly: console.isQuiet).forEach { console.result($0.line) }
-        case .json: console.result(report.object(missedOnly: console.isQuiet).page)
+            report.result(missedOnly: console.isQuiet).lines.forEach { console.result($0.line) }
+        case .json: console.result(report.result(missedOnly: console.isQuiet).object.page)
         case .table:
             let style = console.pageStyle
             for line in report.lines(missedOnly: console.isQuiet) {

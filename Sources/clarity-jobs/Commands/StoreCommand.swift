@@ -4,7 +4,6 @@ import Reports
 import ClarityScheduler
 import Platform
 import Database
-import JSON
 
 /// `store init`, `store migrate` and `store status`.
 struct StoreCommand {
@@ -103,7 +102,7 @@ struct StoreCommand {
                 at: server,
                 roles: accounts.map { HealthServer.role(of: $0, users: server.user) })
         }
-        composition.console.results(status.lines, status.object)
+        composition.console.results(status.lines, status)
         return status.isReady ? .done : .failed
     }
 
@@ -190,14 +189,15 @@ struct ServerStatus {
         }
         return lines
     }
+}
 
-    var object: JSON {
-        [
-            "url": .text("\(server)"), "server_version": .text(release),
-            "history_version": .integer(optional: versions[0].found.map(Int64.init)),
-            "health_version": .integer(optional: versions[1].found.map(Int64.init)),
-            "loops": .array(loops.map(\.object)),
-            "missing_roles": .array(missing.map { .text($0) }),
-        ]
-    }
+extension ServerStatus: Reported {
+    static let report = Report<ServerStatus>([
+        Column("url", "the database") { "\($0.server)" },
+        Column("server_version", "version of PostgreSQL") { $0.release },
+        Column("history_version", "version of the history's tables") { $0.versions[0].found },
+        Column("health_version", "version of the health data's tables") { $0.versions[1].found },
+        Column("loops", "the running loops") { $0.loops },
+        Column("missing_roles", "roles that accounts of the job file lack") { $0.missing },
+    ])
 }

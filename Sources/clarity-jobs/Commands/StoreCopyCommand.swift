@@ -4,7 +4,6 @@ import Reports
 import ClarityScheduler
 import Platform
 import Database
-import JSON
 
 /// `store copy`: takes a state from files into a database, or back.
 struct StoreCopyCommand {
@@ -43,7 +42,7 @@ struct StoreCopyCommand {
         }
         composition.console.results(
             parts.map { "\($0.name): \(Self.words($0.outcome))" },
-            ["to": .text(direction.rawValue), "parts": .array(parts.map(Self.object))])
+            CopiedStore(to: direction.rawValue, parts: parts.map(CopiedStore.Part.init)))
         guard !parts.contains(where: { $0.outcome == .occupied }) else {
             throw CommandFailure(
                 .failed, "what the new place has of its own was left as it is",
@@ -102,20 +101,37 @@ struct StoreCopyCommand {
         case .occupied: "not copied: the new place has data of its own"
         }
     }
+}
 
-    private static func object(
-        _ part: (name: String, outcome: TableCopy.Outcome)
-    ) -> JSON {
-        let outcome: (name: String, rows: Int64?) =
-            switch part.outcome {
-            case .empty: ("empty", nil)
-            case .copied(let rows): ("copied", rows)
-            case .same: ("same", nil)
-            case .occupied: ("occupied", nil)
+/// The result of `store copy`.
+struct CopiedStore: Reported {
+    let to: String
+    let parts: [Part]
+
+    static let report = Report<CopiedStore>([
+        Column("to", "the new place: `database` or `files`") { $0.to },
+        Column("parts", "what became of each part") { $0.parts },
+    ])
+
+    struct Part: Reported {
+        let name: String
+        let outcome: TableCopy.Outcome
+
+        private var word: String {
+            switch outcome {
+            case .empty: "empty"
+            case .copied: "copied"
+            case .same: "same"
+            case .occupied: "occupied"
             }
-        return [
-            "name": .text(part.name), "outcome": .text(outcome.name),
-            "rows": .integer(optional: outcome.rows),
-        ]
+        }
+
+        private var rows: Int64? { if case .copied(let rows) = outcome { rows } else { nil } }
+
+        static let report = Report<Part>([
+            Column("name", "`history`, an account, or `health data`") { $0.name },
+            Column("outcome", "`copied`, `same`, `empty` or `occupied`") { $0.word },
+            Column("rows", "number of rows that were copied") { $0.rows },
+        ])
     }
 }

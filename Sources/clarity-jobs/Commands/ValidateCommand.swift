@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
+import Reports
 
 /// `validate`: checks the job file, reports every fault in it, and warns of settings that can never
 /// take effect.
@@ -49,19 +49,33 @@ struct ValidateCommand {
 
     /// Writes faults and warnings as JSON, sorted by file, line and column.
     private func show(faults: [JobFileFault], warnings: [JobFileFault]) {
-        let findings = faults.map { ($0, "fault") } + warnings.map { ($0, "warning") }
-        let sorted = findings.sorted { a, b in
-            (a.0.file ?? "", a.0.line, a.0.column) < (b.0.file ?? "", b.0.line, b.0.column)
-        }
+        let findings =
+            faults.map { JobFileFinding(fault: $0, severity: "fault") }
+            + warnings.map { JobFileFinding(fault: $0, severity: "warning") }
         console.results(
-            sorted.map { fault, severity in
-                [
-                    "severity": .string(severity), "file": .text(fault.file),
-                    "line": fault.line == 0 ? .null : .integer(Int64(fault.line)),
-                    "column": fault.line == 0 ? .null : .integer(Int64(fault.column)),
-                    "path": .text(fault.path), "message": .string(fault.message),
-                    "remedy": .text(fault.help),
-                ]
-            }, table: Table(heading: []))
+            findings.sorted { first, second in
+                let (a, b) = (first.fault, second.fault)
+                return (a.file ?? "", a.line, a.column) < (b.file ?? "", b.line, b.column)
+            })
     }
+}
+
+/// A fault of the job file, or a warning.
+struct JobFileFinding: Reported {
+    let fault: JobFileFault
+    let severity: String
+
+    static let report = Report<JobFileFinding>([
+        Column("severity", "`fault` or `warning`") { $0.severity },
+        Column("file", "path of the account's file that has it, if one does") { $0.fault.file },
+        Column("line", "line in the job file or in that file, from 1") {
+            $0.fault.line == 0 ? nil : $0.fault.line
+        },
+        Column("column", "column in that line, from 1") {
+            $0.fault.line == 0 ? nil : $0.fault.column
+        },
+        Column("path", "path of the setting") { $0.fault.path },
+        Column("message", "what is wrong") { $0.fault.message },
+        Column("remedy", "what mends it") { $0.fault.help },
+    ])
 }

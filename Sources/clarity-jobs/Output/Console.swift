@@ -44,11 +44,24 @@ struct Console: Sendable {
     /// The times that a person at a terminal sees; `nil` if the zone is not known yet.
     var times: NearTimes? { shared.times.withLock { $0?() } }
 
-    /// Writes results in the requested form: the objects as JSON, or the table.
-    func results(_ objects: [JSON], table: @autoclosure () -> Table) {
-        guard form == .table else { return results(objects, lines: []) }
+    /// Writes rows in the requested form: objects as JSON, or a table.
+    func results<Row: Reported>(_ rows: [Row]) { results(rows, Row.report) }
+
+    /// Writes rows in the requested form, with the columns of a report of their own.
+    func results<Row>(_ rows: [Row], _ report: Report<Row>) {
+        guard form == .table else { return results(rows.map(report.object), lines: []) }
         // The table has cleaned its cells, and may have added colours.
-        table().lines(in: terminalStyle).forEach(result)
+        report.table(rows).lines(in: terminalStyle).forEach(result)
+    }
+
+    /// Writes rows in the requested form: objects as JSON, or the lines.
+    func results<Row: Reported>(_ rows: [Row], lines: @autoclosure () -> [String]) {
+        results(form == .table ? [] : rows.map(\.object), lines: lines())
+    }
+
+    /// Writes one result in the requested form: the lines for people, or the object.
+    func results(_ lines: @autoclosure () -> [String], _ row: some Reported) {
+        if form == .table { lines().forEach(show) } else { results([], row.object) }
     }
 
     /// Writes results in the requested form: the objects as JSON, or the lines.

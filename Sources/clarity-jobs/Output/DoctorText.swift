@@ -18,9 +18,6 @@ struct DoctorText {
     // MARK: For people
 
     var lines: [String] {
-        let table = Table(
-            heading: ["CONDITION", "NOW", "SOURCE", "TOLD"],
-            rows: values.map { [$0.name, words($0), source(of: $0.name), told($0.name)] })
         let more = values.compactMap { value in
             remedies[value.name].map { "to know more: \(value.name): \($0)" }
         }
@@ -28,7 +25,7 @@ struct DoctorText {
         let unheard = subscriptions.compactMap { subscription in
             subscription.fault.map { "not heard: \(subscription.subject): \($0)" }
         }
-        return table.lines(in: style) + more
+        return Condition.report.table(conditionRows).lines(in: style) + more
             + (heard.isEmpty ? [] : ["heard at once: \(heard.joined(separator: ", "))"]) + unheard
     }
 
@@ -60,27 +57,13 @@ struct DoctorText {
             : .check(Check(name: String(parts[1])))
     }
 
-    private func told(_ name: String) -> String {
-        time(of: name).map(RunText.seconds) ?? "just now"
-    }
-
-    // MARK: As JSON
-
-    var object: JSON {
-        [
-            "at": .text(now),
-            "conditions": .array(
-                values.map { value in
-                    [
-                        "name": .string(value.name), "value": value.value,
-                        "words": .string(words(value)), "source": .string(source(of: value.name)),
-                        "at": .text(time(of: value.name) ?? now),
-                        "to_know_more": .text(remedies[value.name]),
-                    ]
-                }),
-            "heard": .array(
-                subscriptions.map { ["subject": .string($0.subject), "fault": .text($0.fault)] }),
-        ]
+    private var conditionRows: [Condition] {
+        values.map { value in
+            Condition(
+                name: value.name, value: value.value, words: words(value),
+                source: source(of: value.name), reportedAt: time(of: value.name), now: now,
+                remedy: remedies[value.name])
+        }
     }
 
     // MARK: The content of the members
@@ -104,5 +87,49 @@ struct DoctorText {
             return nil
         }
         return places.first { $0.name == name }?.value
+    }
+}
+
+extension DoctorText: Reported {
+    static let report = Report<DoctorText>([
+        Column("at", "when the conditions were measured") { $0.now },
+        Column("conditions", "the conditions of the machine") { $0.conditionRows },
+        Column("heard", "the changes of which clarity-jobs is notified") {
+            $0.subscriptions.map(Subscription.init)
+        },
+    ])
+
+    /// A condition of the machine.
+    struct Condition: Reported {
+        let name: String
+        let value: JSON
+        let words: String
+        let source: String
+        /// `nil` for a condition that was just measured.
+        let reportedAt: Instant?
+        let now: Instant
+        let remedy: String?
+
+        static let report = Report<Condition>([
+            Column("name", "name of the condition") { $0.name }.shown("CONDITION"),
+            Column("value", "the value: boolean, integer or text; null if unknown") { $0.value },
+            Column("words", "the value in words") { $0.words }.shown("NOW"),
+            Column("source", "where it comes from, or why it is unknown") { $0.source }
+                .shown("SOURCE"),
+            Column("at", "when it was reported") { $0.reportedAt ?? $0.now }
+                .shown("TOLD") { $0.reportedAt?.shown ?? "just now" },
+            Column("to_know_more", "what would make it known") { $0.remedy },
+        ])
+    }
+
+    /// A kind of change of which this process is notified, or why it is not.
+    struct Subscription: Reported {
+        let subject: String
+        let fault: String?
+
+        static let report = Report<Subscription>([
+            Column("subject", "kind of change") { $0.subject },
+            Column("fault", "why clarity-jobs is not notified of it") { $0.fault },
+        ])
     }
 }

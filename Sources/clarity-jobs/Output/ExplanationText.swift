@@ -1,7 +1,6 @@
-import Reports
-import ClarityScheduler
+public import Reports
+public import ClarityScheduler
 import Platform
-import JSON
 
 /// The output of `explain`.
 struct ExplanationText {
@@ -14,7 +13,7 @@ struct ExplanationText {
     /// The terminal that the table has to fit, if there is one.
     var style: PageStyle?
 
-    private var open: Run? { explanation.status.open }
+    fileprivate var open: Run? { explanation.status.open }
 
     // MARK: For people
 
@@ -34,7 +33,7 @@ struct ExplanationText {
             lines.append("given up: \(RunText.seconds(expiresAt)), unless it has started")
         }
         if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
-        lines += table.lines(in: style)
+        lines += JobExplanation.Factor.report.table(explanation.factors).lines(in: style)
         let changes = changes
         if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }
         lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
@@ -71,30 +70,8 @@ struct ExplanationText {
             + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
     }
 
-    private var table: Table {
-        Table(
-            heading: ["REASON", "WANTED", "MEASURED", "SOURCE", "VERDICT", "SINCE", "LAST 7 DAYS"],
-            rows: explanation.factors.map { factor in
-                [
-                    factor.subject, shown(factor.wanted), shown(factor.measured),
-                    shown(factor.source), verdict(of: factor),
-                    factor.since.map(RunText.seconds) ?? "-",
-                    factor.past.map(HeldBackText.words) ?? "-",
-                ]
-            })
-    }
-
-    private func shown(_ cell: String) -> String { cell.isEmpty ? "-" : cell }
-
-    private func verdict(of factor: JobExplanation.Factor) -> String {
-        guard let dropsAt = factor.dropsAt else { return factor.state.rawValue }
-        let at = RunText.seconds(dropsAt)
-        return factor.state == .dropped
-            ? "dropped at \(at)" : "\(factor.state.rawValue), dropped at \(at)"
-    }
-
     /// The changes that would let the job start, or start again, one a line.
-    private var changes: [String] { explanation.factors.compactMap(\.change).map { words($0) } }
+    fileprivate var changes: [String] { explanation.factors.compactMap(\.change).map { words($0) } }
 
     private func words(_ change: JobExplanation.Change) -> String {
         switch change {
@@ -159,64 +136,71 @@ struct ExplanationText {
     private func wanted(_ constraint: Constraint) -> String {
         constraint.verdict(in: Conditions(), at: Instant(secondsSince1970: 0)).wanted
     }
-
-    // MARK: As JSON
-
-    var object: JSON {
-        let constraints = explanation.factors.filter { $0.reason == .constraint }
-        let others = explanation.factors.filter { $0.reason != .constraint }
-        return [
-            "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
-            "class": .string(job.jobClass.rawValue), "priority": .string(job.priority.rawValue),
-            "schedule": .text(job.schedule), "next": .text(explanation.status.nextStart),
-            "set_back_until": .text(explanation.status.setBackUntil),
-            "state": .string(open?.state.rawValue ?? "idle"),
-            "run": open.map { .integer($0.id.rawValue) } ?? .null,
-            "trigger": .text(open?.trigger.rawValue), "scheduled_for": .text(open?.scheduledFor),
-            "waiting_run": explanation.waiting.map { .integer($0.id.rawValue) } ?? .null,
-            "enqueued_at": .text(open?.enqueuedAt), "attempts": .count(open?.attempts ?? 0),
-            "running_since": .text(attemptSince), "owner": .text(open?.lease?.owner),
-            "given_up_at": .text(explanation.expiresAt),
-            "paused": ExplanationText.object(explanation.pause),
-            "constraints": .array(constraints.map(object)),
-            "reasons": .array(others.map(object)),
-            "changes": .array(changes.map { .string($0) }),
-            "start": StartText.object(explanation.start),
-        ]
-    }
-
-    /// Returns a pause as an object; null if there is none.
-    static func object(_ pause: Pause?) -> JSON {
-        guard let pause else { return .null }
-        return [
-            "since": .text(pause.since), "until": .text(pause.until),
-            "reason": .string(pause.reason),
-        ]
-    }
-
-    private func object(_ factor: JobExplanation.Factor) -> JSON {
-        [
-            "reason": .string(factor.reason.rawValue), "subject": .string(factor.subject),
-            "wanted": .string(factor.wanted), "measured": .string(factor.measured),
-            "source": .string(factor.source), "verdict": .string(factor.state.rawValue),
-            "drops_at": .text(factor.dropsAt), "since": .text(factor.since),
-            "last_7_days": factor.past.map(HeldBackText.object) ?? .null,
-        ]
-    }
 }
 
-/// Formats what held a job back.
-enum HeldBackText {
-    /// Returns text such as `3 times, 2h 10m, 3 runs`.
-    static func words(_ past: HoldSummary) -> String {
-        "\(counted(past.spans, "times")), \(past.total.text), \(counted(past.runs, "runs"))"
-    }
+extension ExplanationText: Reported {
+    static let report = Report<ExplanationText>([
+        Column("job", "id of the job") { $0.job.id.rawValue },
+        Column("kind", "kind of the job") { $0.job.kind.rawValue },
+        Column("class", "class of the job") { $0.job.jobClass.rawValue },
+        Column("priority", "priority of the job") { $0.job.priority.rawValue },
+        Column("schedule", "the schedule as the job file writes it") {
+            $0.job.schedule?.description
+        },
+        Column("next", "when it is due next") { $0.explanation.status.nextStart },
+        Column(
+            "set_back_until", "when the schedule goes on, because the clock was set back"
+        ) { $0.explanation.status.setBackUntil },
+        Column("state", "`idle`, `enqueued` or `running`") { $0.open?.state.rawValue ?? "idle" },
+        Column("run", "number of the unfinished run") { $0.open?.id.rawValue },
+        Column("trigger", "what made that run") { $0.open?.trigger.rawValue },
+        Column("scheduled_for", "when that run was due") { $0.open?.scheduledFor },
+        Column("waiting_run", "number of the run that waits behind it") {
+            $0.explanation.waiting?.id.rawValue
+        },
+        Column("enqueued_at", "when that run was made") { $0.open?.enqueuedAt },
+        Column("attempts", "number of its attempts") { $0.open?.attempts ?? 0 },
+        Column("running_since", "start of the running attempt") { $0.attemptSince },
+        Column("owner", "the process that runs it") { $0.open?.lease?.owner },
+        Column("given_up_at", "when the run expires if it has not started") {
+            $0.explanation.expiresAt
+        },
+        Column("paused", "the job's pause") { $0.explanation.pause },
+        Column("constraints", "the constraints of the job") {
+            $0.explanation.factors.filter { $0.reason == .constraint }
+        },
+        Column("reasons", "every other reason to wait") {
+            $0.explanation.factors.filter { $0.reason != .constraint }
+        },
+        Column("changes", "what would let the job start, in words") { $0.changes },
+        Column("start", "when the job starts") { $0.explanation.start },
+    ])
+}
 
-    static func object(_ past: HoldSummary) -> JSON {
-        [
-            "times": .count(past.spans), "total_ms": .integer(past.total.milliseconds),
-            "runs": .count(past.runs),
-            "median_ms": past.median.map { .integer($0.milliseconds) } ?? .null,
-        ]
+extension JobExplanation.Factor: Reported {
+    public static let report = Report<JobExplanation.Factor>([
+        Column("reason", WaitReason.listed) { $0.reason.rawValue },
+        Column("subject", "what holds the run back, such as `network`") { $0.subject }
+            .shown("REASON"),
+        Column("wanted", "the required value, in words") { $0.wanted }
+            .shown("WANTED") { orDash($0.wanted) },
+        Column("measured", "the measured value, in words") { $0.measured }
+            .shown("MEASURED") { orDash($0.measured) },
+        Column("source", "where the measured value comes from") { $0.source }
+            .shown("SOURCE") { orDash($0.source) },
+        Column("verdict", "`met`, `assumed`, `unmet` or `dropped`") { $0.state.rawValue }
+            .shown("VERDICT") { $0.verdict },
+        Column("drops_at", "when the constraint is dropped") { $0.dropsAt },
+        Column("since", "since when it holds the waiting run back") { $0.since }.shown("SINCE"),
+        Column("last_7_days", "how often it held the job back") { $0.past }
+            .shown("LAST 7 DAYS") { $0.past?.words ?? "-" },
+    ])
+
+    private static func orDash(_ cell: String) -> String { cell.isEmpty ? "-" : cell }
+
+    private var verdict: String {
+        guard let dropsAt else { return state.rawValue }
+        return state == .dropped
+            ? "dropped at \(dropsAt.shown)" : "\(state.rawValue), dropped at \(dropsAt.shown)"
     }
 }

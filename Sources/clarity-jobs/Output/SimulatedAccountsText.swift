@@ -1,6 +1,5 @@
 import Reports
 import ClarityScheduler
-import JSON
 
 /// The output of `simulate --accounts`.
 struct SimulatedAccountsText {
@@ -32,24 +31,46 @@ struct SimulatedAccountsText {
         totals.runs == 0
             ? "-" : "\(processorTime.milliseconds * 1000 / Int64(totals.runs)) µs"
     }
+}
 
-    var object: JSON {
-        func late(_ share: Double) -> JSON {
-            totals.lateness(of: share).map { .integer($0.milliseconds) } ?? .null
-        }
-        return [
-            "accounts": .count(totals.accounts), "jobs": .count(totals.jobs),
-            "from": .text(totals.start), "until": .text(totals.end), "runs": .count(totals.runs),
-            "succeeded": .count(totals.succeeded), "failed": .count(totals.failed),
-            "expired": .count(totals.expired), "missed": .count(totals.missed),
-            "attempts": .count(totals.attempts), "late_median_ms": late(0.5),
-            "late_p99_ms": late(0.99),
-            "latest_ms": totals.latest.map { .integer($0.by.milliseconds) } ?? .null,
-            "latest_job": .text(totals.latest?.job.rawValue),
-            "most_at_once": .count(totals.mostAtOnce), "max_parallel": .count(maxParallel),
-            "most_in_minute": .count(totals.mostInMinute), "decisions": .count(totals.decisions),
-            "processor_ms": .integer(processorTime.milliseconds),
-            "history_bytes": .integer(historyBytes),
-        ]
-    }
+extension SimulatedAccountsText: Reported {
+    static let report = Report<SimulatedAccountsText>([
+        Column("accounts", "number of accounts") { $0.totals.accounts },
+        Column("jobs", "number of jobs of all accounts") { $0.totals.jobs },
+        Column("from", "start of the simulated time") { $0.totals.start },
+        Column("until", "end of the simulated time") { $0.totals.end },
+        Column("runs", "number of runs") { $0.totals.runs },
+        Column("succeeded", "number of runs that succeeded") { $0.totals.succeeded },
+        Column("failed", "number of runs that failed or were cancelled") { $0.totals.failed },
+        Column("expired", "number of runs whose time was over before they started") {
+            $0.totals.expired
+        },
+        Column("missed", "number of occurrences that started no run of their own") {
+            $0.totals.missed
+        },
+        Column("attempts", "number of attempts") { $0.totals.attempts },
+        Column(
+            "late_median_ms", "how late half of the runs started at most, in milliseconds"
+        ) { $0.totals.lateness(of: 0.5)?.milliseconds },
+        Column(
+            "late_p99_ms", "how late 99 in 100 of the runs started at most, in milliseconds"
+        ) { $0.totals.lateness(of: 0.99)?.milliseconds },
+        Column("latest_ms", "how late the latest run started") {
+            $0.totals.latest?.by.milliseconds
+        },
+        Column("latest_job", "the job of that run") { $0.totals.latest?.job.rawValue },
+        Column("most_at_once", "most attempts that ran at the same time") {
+            $0.totals.mostAtOnce
+        },
+        Column("max_parallel", "how many attempts may run at the same time") { $0.maxParallel },
+        Column("most_in_minute", "most attempts that started in one minute") {
+            $0.totals.mostInMinute
+        },
+        Column("decisions", "number of decisions") { $0.totals.decisions },
+        Column(
+            "processor_ms",
+            "processor time to decide and record on this machine, in milliseconds"
+        ) { $0.processorTime.milliseconds },
+        Column("history_bytes", "size of the history at the end") { $0.historyBytes },
+    ])
 }

@@ -1,101 +1,100 @@
-import Reports
-import ClarityScheduler
-import JSON
+public import ClarityScheduler
+public import Reports
 
 /// The output of `simulate`.
 struct SimulationText {
-    let report: SimulationReport
+    let simulation: SimulationReport
     /// The terminal that the tables have to fit, if there is one.
     var style: PageStyle?
 
     /// The runs, followed by the jobs.
     var lines: [String] {
-        let runs = Table(
-            heading: [
-                "RUN", "JOB", "SCHEDULED FOR", "STARTED", "FINISHED", "STATE", "ATTEMPTS",
-                "HELD BACK BY",
-            ],
-            rows: report.runs.map { simulated in
-                let run = simulated.run
-                return [
-                    run.id.description, run.job.rawValue, RunText.seconds(run.scheduledFor),
-                    run.startedAt.map(RunText.seconds) ?? "-",
-                    run.finishedAt.map(RunText.seconds) ?? "-", run.state.rawValue,
-                    String(run.attempts), words(simulated.holds),
-                ]
-            })
-        let jobs = Table(
-            heading: [
-                "JOB", "OCCURRENCES", "RUNS", "STARTS", "SUCCEEDED", "COALESCED", "SKIPPED",
-                "EXPIRED", "WORST AGE", "HELD BACK BY",
-            ],
-            rows: report.jobs.map { job in
-                [
-                    job.job.rawValue, String(job.occurrences), String(job.runs),
-                    String(job.starts), String(job.successes), count(.coalesced, of: job),
-                    count(.skipped, of: job), String(expired(job)), job.worstAge.text,
-                    words(job.holds),
-                ]
-            })
+        let runs = SimulatedRun.report.table(simulation.runs)
+        let jobs = SimulatedJob.report.table(simulation.jobs)
         return runs.lines(in: style) + (runs.rows.isEmpty ? [] : [""]) + jobs.lines(in: style)
     }
+}
 
-    private func count(_ fate: OccurrenceFate, of job: SimulatedJob) -> String {
-        String(job.fates[fate] ?? 0)
-    }
+extension SimulationText: Reported {
+    static let report = Report<SimulationText>([
+        Column("from", "start of the simulated time") { $0.simulation.stretch.lowerBound },
+        Column("until", "end of the simulated time") { $0.simulation.stretch.upperBound },
+        Column("runs", "the runs") { $0.simulation.runs },
+        Column("jobs", "the jobs") { $0.simulation.jobs },
+    ])
+}
 
-    /// Returns the number of runs that expired before they started and of occurrences that expired
-    /// without a run.
-    private func expired(_ job: SimulatedJob) -> Int {
-        job.expired + (job.fates[.expired] ?? 0)
-    }
-
-    private func words(_ holds: [HoldSummary]) -> String {
-        holds.map { "\($0.subject) \($0.total.text)" }.joined(separator: ", ")
-    }
-
-    var object: JSON {
+extension SimulatedRun: Reported {
+    public static let report = Report<SimulatedRun>(
         [
-            "from": .text(report.stretch.lowerBound), "until": .text(report.stretch.upperBound),
-            "runs": .array(report.runs.map(object)), "jobs": .array(report.jobs.map(object)),
-        ]
-    }
+            Column("run", "number of the simulated run") { $0.run.id.rawValue }.shown("RUN"),
+            Column("job", "id of the job") { $0.run.job.rawValue }.shown("JOB"),
+            Column("trigger", "what made the run") { $0.run.trigger.rawValue },
+            Column("state", "its state at the end") { $0.run.state.rawValue }.shown("STATE"),
+            Column("scheduled_for", "when it was due") { $0.run.scheduledFor }
+                .shown("SCHEDULED FOR"),
+            Column("enqueued_at", "when it was made") { $0.run.enqueuedAt },
+            Column("started_at", "start of the first attempt") { $0.run.startedAt }
+                .shown("STARTED"),
+            Column("finished_at", "end of the run") { $0.run.finishedAt }.shown("FINISHED"),
+            Column("attempts", "number of attempts") { $0.run.attempts }.shown("ATTEMPTS"),
+            Column("stop_reason", "why it was stopped, if it was") {
+                $0.run.stopReason?.rawValue
+            },
+            HoldSummary.held("what held it back, and for how long") { $0.holds },
+        ],
+        tableOrder: [
+            "RUN", "JOB", "SCHEDULED FOR", "STARTED", "FINISHED", "STATE", "ATTEMPTS",
+        ])
+}
 
-    private func object(_ simulated: SimulatedRun) -> JSON {
-        let run = simulated.run
-        return [
-            "run": .integer(run.id.rawValue), "job": .string(run.job.rawValue),
-            "trigger": .string(run.trigger.rawValue), "state": .string(run.state.rawValue),
-            "scheduled_for": .text(run.scheduledFor), "enqueued_at": .text(run.enqueuedAt),
-            "started_at": .text(run.startedAt), "finished_at": .text(run.finishedAt),
-            "attempts": .count(run.attempts), "stop_reason": .text(run.stopReason?.rawValue),
-            "held_back": .array(simulated.holds.map(object)),
-        ]
-    }
+extension SimulatedJob: Reported {
+    public static let report = Report<SimulatedJob>(
+        [
+            Column("job", "id of the job") { $0.job.rawValue }.shown("JOB"),
+            Column("occurrences", "number of occurrences") { $0.occurrences }
+                .shown("OCCURRENCES"),
+            Column("runs", "number of runs") { $0.runs }.shown("RUNS"),
+            Column("starts", "number of runs that started") { $0.starts }.shown("STARTS"),
+            Column("succeeded", "number of runs that succeeded") { $0.successes }
+                .shown("SUCCEEDED"),
+        ] + OccurrenceFate.allCases.map(ended) + [
+            Column("worst_age_ms", "longest time without a success, in milliseconds") {
+                $0.worstAge.milliseconds
+            }.shown("WORST AGE") { $0.worstAge.text },
+            HoldSummary.held("what held the job back, and for how long") { $0.holds },
+        ])
 
-    private func object(_ job: SimulatedJob) -> JSON {
-        var members: [JSON.Member] = [
-            JSON.Member(name: "job", value: .string(job.job.rawValue)),
-            JSON.Member(name: "occurrences", value: .count(job.occurrences)),
-            JSON.Member(name: "runs", value: .count(job.runs)),
-            JSON.Member(name: "starts", value: .count(job.starts)),
-            JSON.Member(name: "succeeded", value: .count(job.successes)),
-        ]
-        for fate in OccurrenceFate.allCases {
-            let count = fate == .expired ? expired(job) : job.fates[fate] ?? 0
-            members.append(JSON.Member(name: fate.rawValue, value: .count(count)))
+    private static func ended(as fate: OccurrenceFate) -> Column<SimulatedJob> {
+        let column = Column<SimulatedJob>(
+            fate.rawValue, "number of occurrences that ended as `\(fate.rawValue)`"
+        ) { job in
+            // Runs that expired before they started, and occurrences that expired without a run.
+            (fate == .expired ? job.expired : 0) + (job.fates[fate] ?? 0)
         }
-        members += [
-            JSON.Member(name: "worst_age_ms", value: .integer(job.worstAge.milliseconds)),
-            JSON.Member(name: "held_back", value: .array(job.holds.map(object))),
-        ]
-        return .object(members)
+        return fate == .paused ? column : column.shown(fate.rawValue.uppercased())
+    }
+}
+
+extension HoldSummary {
+    /// Declares what held something back, the longest first.
+    fileprivate static func held<Row>(
+        _ summary: String, _ holds: @escaping @Sendable (Row) -> [HoldSummary]
+    ) -> Column<Row> {
+        Column("held_back", summary) { holds($0).map(Total.init) }
+            .shown("HELD BACK BY") {
+                holds($0).map { "\($0.subject) \($0.total.text)" }.joined(separator: ", ")
+            }
     }
 
-    private func object(_ holds: HoldSummary) -> JSON {
-        [
-            "subject": .string(holds.subject), "times": .count(holds.spans),
-            "total_ms": .integer(holds.total.milliseconds),
-        ]
+    /// A hold with its subject, without what only `explain` counts.
+    private struct Total: Reported {
+        let hold: HoldSummary
+
+        static let report = Report<Total>(
+            [Column("subject", "what held it back") { $0.hold.subject }]
+                + HoldSummary.report.without(["runs", "median_ms"]).columns.map { column in
+                    column.of { $0.hold }
+                })
     }
 }

@@ -1,5 +1,4 @@
 import ClarityScheduler
-import JSON
 
 /// Formats the likely start of a job.
 enum StartText {
@@ -21,25 +20,6 @@ enum StartText {
         case .never(let expires):
             "never: it is given up at \(RunText.seconds(expires)), before anything can change"
         }
-    }
-
-    static func object(_ start: LikelyStart) -> JSON {
-        let (certainty, at): (String, Instant?) =
-            switch start {
-            case .running: ("running", nil)
-            case .now: ("now", nil)
-            case .at(let instant): ("certain", instant)
-            case .by(let instant, dropping: _): ("at_latest", instant)
-            case .estimated(let instant, _): ("estimate", instant)
-            case .unknown: ("unknown", nil)
-            case .never: ("never", nil)
-            }
-        var notBefore: Instant?
-        if case .unknown(let instant, _) = start { notBefore = instant }
-        return [
-            "certainty": .string(certainty), "at": .text(at), "not_before": .text(notBefore),
-            "words": .string(words(start)),
-        ]
     }
 
     private static func words(_ basis: LikelyStart.Basis) -> String {

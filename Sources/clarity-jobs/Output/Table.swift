@@ -1,15 +1,9 @@
 import Reports
 import Platform
 
-/// Rows under a heading, each column as wide as its widest cell.
-struct Table {
+extension Table {
     /// How narrow a last column may become beside the others, unless it has a longer word.
     private static let narrowest = 20
-
-    var heading: [String]
-    var rows: [[String]] = []
-    /// The column with the states, which have colours on a terminal.
-    var stateColumn: Int?
 
     /// The table's lines, however wide; empty if there are no rows.
     var lines: [String] { lines(in: nil) }

@@ -1,52 +1,55 @@
+import ClarityHost
+import ClarityScheduler
+import HealthStore
+import Reports
+
 // The results of the commands, as a table. `docs/json.md` is generated from it.
 
 extension ResultSchema {
     /// The results of all commands that have one; the others print a text or a stream of their own.
     static var commands: [CommandResult] {
         let runCommands = [
-            CommandResult("run", .list(.shared("run"))),
-            CommandResult("dry-run", .either([.object(dryRun), .object(commandDryRun)])),
+            CommandResult("run", [RunRow].valueType),
+            CommandResult("dry-run", .either([.object(dryRun), PlannedCommand.valueType])),
             CommandResult(
-                "status", .either([.object(status), .object(statusAll)]),
-                line: .either(statusLines + [.object(statusAccount)])),
-            CommandResult("list", .list(.object(list))),
-            CommandResult("next", .list(.object(next))),
-            CommandResult("explain", .either([.object(explain), .object(explainPast)])),
-            CommandResult("simulate", .either([.object(simulate), .object(simulatedAccounts)])),
-            CommandResult("history", .list(.shared("run"))),
-            CommandResult("history missed", .list(.object(missed))),
-            CommandResult("history show", .object(historyShow)),
-            CommandResult("pause", .list(.object(pause))),
-            CommandResult("resume", .list(.object(pause))),
-            CommandResult("backfill", .object(backfill)),
-            CommandResult("cancel", .list(.object(request))),
-            CommandResult("retry", .list(.object(request))),
-            CommandResult("audit", .list(.object([ofAccount] + audit))),
+                "status", .either([StatusResult.valueType, AccountsResult.valueType]),
+                line: .either(StatusResult.lineTypes + [AccountStatus.valueType])),
+            CommandResult("list", [ListedJob].valueType),
+            CommandResult("next", [NextOccurrence].valueType),
+            CommandResult(
+                "explain", .either([ExplanationText.valueType, ExplainedOccurrence.valueType])),
+            CommandResult(
+                "simulate", .either([SimulationText.valueType, SimulatedAccountsText.valueType])),
+            CommandResult("history", [RunRow].valueType),
+            CommandResult("history missed", [MissedOccurrences].valueType),
+            CommandResult("history show", RunStory.valueType),
+            CommandResult("pause", [PausedJob].valueType),
+            CommandResult("resume", [PausedJob].valueType),
+            CommandResult("backfill", Backfill.valueType),
+            CommandResult("cancel", [RequestedRun].valueType),
+            CommandResult("retry", [RequestedRun].valueType),
+            CommandResult("audit", .list(.object([ofAccount] + AuditRow.report.fields))),
             CommandResult(
                 "audit log", .either([.list(.object(auditLog)), .object(auditProof)]),
                 line: .either([.object(auditLog), .object(auditProof)])),
-            CommandResult("doctor", .either([.object(doctor), .object(backend)])),
-            CommandResult("validate", .list(.object(validate))),
+            CommandResult("doctor", .either([DoctorText.valueType, .object(backend)])),
+            CommandResult("validate", [JobFileFinding].valueType),
         ]
         let dataCommands = [
-            CommandResult("receive token add", .object([tokenName, token])),
+            CommandResult("receive token add", AddedToken.valueType),
             CommandResult(
-                "receive token list",
-                .list(
-                    .object([
-                        tokenName, ResultField("added_at", .instant, "when the token was added"),
-                    ]))),
-            CommandResult("receive token revoke", .object([tokenName])),
-            CommandResult("serve link", .object(link)),
-            CommandResult("serve sessions list", .list(.object(pageSession))),
+                "receive token list", [PushTokens.Entry].valueType),
+            CommandResult("receive token revoke", RevokedToken.valueType),
+            CommandResult("serve link", PageLink.valueType),
+            CommandResult("serve sessions list", [PageSessions.Entry].valueType),
             CommandResult(
                 "serve sessions end",
-                .object([ResultField("ended", .integer, "number of sessions that were ended")])),
-            CommandResult("notices list", .list(.object(notices))),
+                EndedSessions.valueType),
+            CommandResult("notices list", [ListedNotice].valueType),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),
             ofEach("export-data", exportData),
-            CommandResult("report", .object(report)),
+            CommandResult("report", WrittenReport.valueType),
             CommandResult("sources", .list(.object(sources))),
             CommandResult("summary", .object(summary), line: .object(summaryLine)),
             CommandResult(
@@ -70,13 +73,13 @@ extension ResultSchema {
             CommandResult(
                 "outbox retry",
                 .object([
-                    ResultField(
+                    Field(
                         "retried", .integer, "number of samples that are sent or read again")
                 ])),
             CommandResult(
                 "outbox discard",
                 .object([
-                    ResultField("discarded", .integer, "number of samples that were given up")
+                    Field("discarded", .integer, "number of samples that were given up")
                 ])),
             CommandResult("outbox erase", .object(outboxErase)),
         ]
@@ -86,28 +89,29 @@ extension ResultSchema {
             CommandResult(
                 "auth verify",
                 .object([
-                    ResultField("email", .text, "the address that was confirmed")
+                    Field("email", .text, "the address that was confirmed")
                 ])),
             CommandResult(
                 "auth resend-code",
                 .object([
-                    ResultField("email", .text, "the address to which the code was mailed")
+                    Field("email", .text, "the address to which the code was mailed")
                 ])),
             CommandResult("auth reset-password", .object(resetPassword)),
             CommandResult("auth status", .object(authStatus)),
             CommandResult("auth logout", .object(logout)),
-            CommandResult("accounts list", .list(.object(accountsList))),
-            CommandResult("accounts show", .either([.object(account), .object(removedAccount)])),
-            CommandResult("accounts add", .list(.object(addedAccount))),
-            CommandResult("accounts remove", .object(removedAccount)),
+            CommandResult("accounts list", [ListedAccount].valueType),
+            CommandResult(
+                "accounts show", .either([ShownAccount.valueType, RemovedAccount.valueType])),
+            CommandResult("accounts add", [AddedAccount].valueType),
+            CommandResult("accounts remove", RemovedAccount.valueType),
             CommandResult("key rotate", .object(keyRotate)),
             CommandResult("key status", .object(keyStatus)),
-            CommandResult("store copy", .object(storeCopy)),
-            CommandResult("store status", .object(storeStatus)),
+            CommandResult("store copy", CopiedStore.valueType),
+            CommandResult("store status", ServerStatus.valueType),
             ofEach(
                 "backup",
                 backup + [
-                    ResultField(
+                    Field(
                         maybe: "key_place", .text, "where the key is that opens the backup")
                 ]),
             CommandResult("backup list", .list(.either([.object(backup), .object(faultyBackup)]))),
@@ -116,30 +120,24 @@ extension ResultSchema {
         return runCommands + dataCommands + stateCommands
     }
 
-    private static var ofAccount: ResultField {
-        ResultField(maybe: "account", .text, "id of the account, if the command is for several")
+    private static var ofAccount: Field {
+        Field(maybe: "account", .text, "id of the account, if the command is for several")
     }
 
     /// Declares the result of a command that may be for several accounts, and then has a list.
-    private static func ofEach(_ command: String, _ fields: [ResultField]) -> CommandResult {
+    private static func ofEach(_ command: String, _ fields: [Field]) -> CommandResult {
         CommandResult(
             command, .either([.object(fields), .list(.object([ofAccount] + fields))]),
             line: .object([ofAccount] + fields))
     }
 
     /// The objects that occur in several results.
-    static var shared: [(String, [ResultField])] {
+    static var shared: [(String, [Field])] {
         [
-            ("run", run), ("attempt", attempt), ("deferral", deferral),
-            ("deferral_span", deferralSpan), ("pause", pauseFields), ("insight", insight),
-            ("analysis", analysis),
+            ("run", RunRow.report.fields), ("attempt", Attempt.report.fields),
+            ("deferral", Deferral.report.fields),
+            ("deferral_span", DeferralSpan.report.fields), ("pause", Pause.report.fields),
+            ("insight", insight), ("analysis", analysis),
         ]
-    }
-
-    /// Returns the words of an enum as a reader of the results meets them.
-    static func words<Word: CaseIterable & RawRepresentable<String>>(
-        _ type: Word.Type
-    ) -> String {
-        type.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
     }
 }

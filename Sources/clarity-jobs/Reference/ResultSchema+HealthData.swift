@@ -1,14 +1,12 @@
-import HealthModel
+import Reports
 import HealthStore
 
 // The results of the commands that read the health data.
 
 extension ResultSchema {
-    static var summaryItem: [ResultField] {
+    static var summaryItem: [Field] {
         [
             .init("name", .text, "name of the measure"),
-            .init("title", .text, "its name for people"),
-            .init(maybe: "record_type", .text, "the type of the records that have it"),
             .init(maybe: "value", .number, "the value"),
             .init("unit", .text, "its unit"),
             .init(maybe: "day", .day, "the day of the value"),
@@ -17,7 +15,7 @@ extension ResultSchema {
         ]
     }
 
-    static var summary: [ResultField] {
+    static var summary: [Field] {
         [
             .init("day", .day, "the day"),
             .init("time_zone", .text, "the time zone of days"),
@@ -29,11 +27,9 @@ extension ResultSchema {
     }
 
     /// A line is a measure, or the insight, which has an id and a narrative.
-    static var summaryLine: [ResultField] {
+    static var summaryLine: [Field] {
         [
             .init("name", .text, "name of the measure, or `insight`"),
-            .init(maybe: "title", .text, "name of the measure for people"),
-            .init(maybe: "record_type", .text, "the type of the records that have it"),
             .init(maybe: "value", .number, "the value of a measure"),
             .init(maybe: "unit", .text, "its unit"),
             .init(maybe: "day", .day, "the day of the value"),
@@ -44,7 +40,7 @@ extension ResultSchema {
         ]
     }
 
-    static var stocks: [ResultField] {
+    static var stocks: [Field] {
         [
             .init("type", .text, "the type"),
             .init("count", .integer, "number of stored metrics"),
@@ -56,7 +52,7 @@ extension ResultSchema {
         ]
     }
 
-    static var metricsDay: [ResultField] {
+    static var metricsDay: [Field] {
         [
             .init("day", .day, "the day"),
             .init("count", .integer, "number of values"),
@@ -67,11 +63,11 @@ extension ResultSchema {
         ]
     }
 
-    static var measure: [ResultField] {
+    static var measure: [Field] {
         [.init("measure", .text, "the measure"), .init("unit", .text, "its unit")]
     }
 
-    static var metrics: [ResultField] {
+    static var metrics: [Field] {
         [
             .init("type", .text, "the type"),
             .init("since", .day, "the first day"),
@@ -90,24 +86,19 @@ extension ResultSchema {
         ]
     }
 
-    static var metricsLine: [ResultField] { measure + metricsDay }
+    static var metricsLine: [Field] { measure + metricsDay }
 
-    static var recordTypes: [ResultField] {
+    static var recordTypes: [Field] {
         [
             .init("type", .text, "the type, as its source names it"),
             .init("records", .integer, "number of records"),
             .init("first_at", .instant, "when the first one starts"),
             .init("last_at", .instant, "when the last one starts"),
             .init("units", .list(.text), "their units"),
-            .init("title", .text, "the name of the type for people"),
-            .init("is_sum", .boolean, "whether the values are added up"),
-            .init(
-                maybe: "measure", .text,
-                "the measure whose days count a watch and a phone once"),
         ]
     }
 
-    static var records: [ResultField] {
+    static var records: [Field] {
         [
             .init("types", .list(.text), "the types"),
             .init("by", .text, "what a row stands for: raw, hour, day or month"),
@@ -119,7 +110,7 @@ extension ResultSchema {
         ]
     }
 
-    static var recordRow: [ResultField] {
+    static var recordRow: [Field] {
         [
             .init("type", .text, "the type"),
             .init(maybe: "start", .instant, "when the record starts; only with raw"),
@@ -142,7 +133,7 @@ extension ResultSchema {
         ]
     }
 
-    static var insight: [ResultField] {
+    static var insight: [Field] {
         [
             .init("id", .text, "id of the insight"),
             .init("generated_at", .instant, "when the backend made it"),
@@ -156,13 +147,13 @@ extension ResultSchema {
         ]
     }
 
-    static var analysis: [ResultField] {
+    static var analysis: [Field] {
         [
             .init("number", .integer, "number of the analysis"),
             .init("first_day", .day, "first day of the week"),
             .init("last_day", .day, "last day of the week"),
-            .init("form", .text, "what was sent: \(words(AnalysisForm.self))"),
-            .init("state", .text, words(AnalysisState.self)),
+            .init("form", .text, "what was sent: \(AnalysisForm.listed)"),
+            .init("state", .text, AnalysisState.listed),
             .init("known_minutes", .integer, "number of minutes of the week that are known"),
             .init("made_at", .instant, "when it was queued"),
             .init(maybe: "accepted_at", .instant, "when the backend accepted it"),
@@ -178,11 +169,11 @@ extension ResultSchema {
     }
 
     /// The backend decides what else a profile has.
-    static var profile: [ResultField] {
+    static var profile: [Field] {
         [.init("synced_at", .instant, "when it was fetched; all other fields are the backend's")]
     }
 
-    static var archive: [ResultField] {
+    static var archive: [Field] {
         [
             .init("number", .integer, "number of the version"),
             .init("table", .text, "`metrics` or `insights`"),
@@ -193,7 +184,7 @@ extension ResultSchema {
         ]
     }
 
-    static var archiveShow: [ResultField] {
+    static var archiveShow: [Field] {
         archive + [.init("content", .any, "the entry as the backend sent it")]
     }
 }

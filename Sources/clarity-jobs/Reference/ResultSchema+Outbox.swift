@@ -1,11 +1,13 @@
+import Reports
+
 // The results of the commands on the outbox.
 
 extension ResultSchema {
-    private static func integers(_ fields: KeyValuePairs<String, String>) -> ResultType {
-        .object(fields.map { ResultField($0.key, .integer, $0.value) })
+    private static func integers(_ fields: KeyValuePairs<String, String>) -> ValueType {
+        .object(fields.map { Field($0.key, .integer, $0.value) })
     }
 
-    static var outbox: [ResultField] {
+    static var outbox: [Field] {
         [
             .init("balanced", .boolean, "whether the sums hold"),
             .init(
@@ -79,7 +81,7 @@ extension ResultSchema {
         ]
     }
 
-    static var outboxErase: [ResultField] {
+    static var outboxErase: [Field] {
         [
             .init("uploads_erased", .integer, "uploads that the backend had and no longer has"),
             .init("erased", .map(.integer), "their samples by type"),
@@ -98,7 +100,7 @@ extension ResultSchema {
         ]
     }
 
-    static var outboxSample: [ResultField] {
+    static var outboxSample: [Field] {
         [
             .init("id", .integer, "number of the sample"),
             .init("type", .text, "its type"),
@@ -113,11 +115,11 @@ extension ResultSchema {
         ]
     }
 
-    static var batchNumber: ResultField {
+    static var batchNumber: Field {
         .init(maybe: "batch", .integer, "number of its batch")
     }
 
-    static var outboxShow: [ResultField] {
+    static var outboxShow: [Field] {
         outboxSample + [
             .init(maybe: "server_words", .text, "what the backend said"),
             .init(

@@ -1,38 +1,9 @@
+import Reports
+
 // The results of the commands on sources, on what they push and on files of records.
 
 extension ResultSchema {
-    static var tokenName: ResultField { .init("name", .text, "name of the token") }
-
-    static var link: [ResultField] {
-        [
-            .init("link", .text, "address that opens the pages once"),
-            .init("expires_at", .instant, "when it stops working"),
-        ]
-    }
-
-    static var pageSession: [ResultField] {
-        [
-            .init("session", .text, "name of the session, as in the audit log"),
-            .init(maybe: "account", .text, "the account; none of a session without one"),
-            .init("begun_at", .instant, "when the browser came in"),
-            .init("ends_at", .instant, "when the session ends by itself"),
-        ]
-    }
-
-    static var token: ResultField {
-        .init("token", .text, "the token, which nothing shows again")
-    }
-
-    static var report: [ResultField] {
-        [
-            .init("path", .text, "the file; with `--out -` there is only the page"),
-            .init("month", .text, "the month, such as `2026-10`"),
-            .init("days_with_data", .integer, "number of days with a value, a night or a workout"),
-            .init("is_over", .boolean, "whether the month has ended"),
-        ]
-    }
-
-    static var exportData: [ResultField] {
+    static var exportData: [Field] {
         [
             .init("path", .text, "the folder or file"),
             .init("records", .integer, "number of records"),
@@ -48,7 +19,7 @@ extension ResultSchema {
         ]
     }
 
-    static var importing: [ResultField] {
+    static var importing: [Field] {
         let numbers = [
             ("files", "number of files"),
             ("files_unchanged", "number of files that were read before"),
@@ -72,7 +43,7 @@ extension ResultSchema {
             ("pruned", "number of records of months that `cleanup` removed, which are not kept"),
             ("nested", "number of records within others that were skipped"),
             ("bad_samples", "number of samples of pushed files that are faulty"),
-        ].map { ResultField($0, .integer, $1) }
+        ].map { Field($0, .integer, $1) }
         let counts = [
             ("samples", "number of samples by type"),
             ("made", "number of days, nights, workouts and sums by type"),
@@ -81,12 +52,12 @@ extension ResultSchema {
             ("refused", "number of refused records by reason"),
             ("made_refused", "number of refused days, nights and workouts by reason"),
             ("elements_refused", "number of elements without a date or too long, by name"),
-        ].map { ResultField($0, .map(.integer), $1) }
+        ].map { Field($0, .map(.integer), $1) }
         let personal = [
             ("by_source", "number of records by source; only with --report"),
             ("elements", "number of elements by name; only with --report"),
             ("attachments", "number of attachments by kind; only with --report"),
-        ].map { ResultField(maybe: $0, .map(.integer), $1) }
+        ].map { Field(maybe: $0, .map(.integer), $1) }
         return [
             .init("name", .text, "name of the file"),
             .init("kind", .text, "kind of the source"),
@@ -109,7 +80,7 @@ extension ResultSchema {
         ]
     }
 
-    static var sources: [ResultField] {
+    static var sources: [Field] {
         [
             .init("kind", .text, "kind of the source"),
             .init("path", .text, "its path"),

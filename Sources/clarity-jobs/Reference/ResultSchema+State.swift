@@ -1,9 +1,11 @@
+import Reports
+
 // The results of the commands on the login, the key and backups.
 
 extension ResultSchema {
     // MARK: The login
 
-    static var login: [ResultField] {
+    static var login: [Field] {
         [
             .init("email", .text, "address of the account"),
             .init("user_id", .text, "id of the account"),
@@ -12,7 +14,7 @@ extension ResultSchema {
         ]
     }
 
-    static var register: [ResultField] {
+    static var register: [Field] {
         [
             .init("email", .text, "address of the new account"),
             .init(
@@ -20,7 +22,7 @@ extension ResultSchema {
         ]
     }
 
-    static var resetPassword: [ResultField] {
+    static var resetPassword: [Field] {
         [
             .init("email", .text, "address of the account"),
             .init(
@@ -29,7 +31,7 @@ extension ResultSchema {
         ]
     }
 
-    static var authStatus: [ResultField] {
+    static var authStatus: [Field] {
         login + [
             .init(maybe: "logged_in_at", .instant, "when the login was made"),
             .init(maybe: "renewed_at", .instant, "when the access token was last renewed"),
@@ -47,7 +49,7 @@ extension ResultSchema {
         ]
     }
 
-    static var logout: [ResultField] {
+    static var logout: [Field] {
         [
             .init("logged_out", .boolean, "true"),
             .init(
@@ -58,56 +60,9 @@ extension ResultSchema {
 
     // MARK: The accounts of a job file
 
-    static var accountsList: [ResultField] {
-        [
-            .init("account", .text, "id of the account"),
-            .init("state", .text, "`enabled`, `disabled`, `not declared` or `removed`"),
-            .init(maybe: "login", .text, "email address with which it logs in"),
-            .init("jobs", .integer, "number of its jobs"),
-            .init("has_data", .boolean, "whether it has a folder with data"),
-        ]
-    }
-
-    static var account: [ResultField] {
-        [
-            .init("account", .text, "id of the account"),
-            .init("enabled", .boolean, "whether its jobs run"),
-            .init(maybe: "login", .text, "email address with which it logs in"),
-            .init(maybe: "time_zone", .text, "time zone of its days; none is the machine's"),
-            .init("sources", .list(.text), "kind and path of each source"),
-            .init("jobs", .list(.text), "ids of its jobs, as declared"),
-            .init("data", .text, "folder of its data, whether it exists or not"),
-            .init("status", .object(statusAccount), "whether its data is up to date"),
-        ]
-    }
-
-    static var addedAccount: [ResultField] {
-        [
-            .init("account", .text, "id of the new account"),
-            .init("file", .text, "its file"),
-        ]
-    }
-
-    static var removedAccount: [ResultField] {
-        [
-            .init("account", .text, "id of the account"),
-            .init(maybe: "removed_at", .instant, "when its data was removed; none if it stays"),
-            .init(
-                maybe: "session_ended", .boolean,
-                "whether the backend ended the session; none if nobody was logged in"),
-            .init(
-                maybe: "finished", .boolean,
-                "whether all of it is gone; otherwise the same command does the rest; none if it stays"
-            ),
-            .init(
-                maybe: "removed", .map(.integer),
-                "number of removed entries by kind; none if no key opened the data"),
-        ]
-    }
-
     // MARK: The key and backups
 
-    static var keyRotate: [ResultField] {
+    static var keyRotate: [Field] {
         [
             .init("rows", .integer, "number of rows that are sealed with the new key"),
             .init("damaged", .integer, "number of rows that were damaged before"),
@@ -116,7 +71,7 @@ extension ResultSchema {
         ]
     }
 
-    static var keyStatus: [ResultField] {
+    static var keyStatus: [Field] {
         [
             .init("place", .text, "where the key is"),
             .init(maybe: "since", .instant, "since when it is in use"),
@@ -132,32 +87,7 @@ extension ResultSchema {
         ]
     }
 
-    static var storeStatus: [ResultField] {
-        [
-            .init("url", .text, "the database"),
-            .init("server_version", .text, "version of PostgreSQL"),
-            .init(maybe: "history_version", .integer, "version of the history's tables"),
-            .init(maybe: "health_version", .integer, "version of the health data's tables"),
-            runningLoops,
-            .init("missing_roles", .list(.text), "roles that accounts of the job file lack"),
-        ]
-    }
-
-    static var storeCopy: [ResultField] {
-        [
-            .init("to", .text, "the new place: `database` or `files`"),
-            .init(
-                "parts",
-                .list(
-                    .object([
-                        .init("name", .text, "`history`, an account, or `health data`"),
-                        .init("outcome", .text, "`copied`, `same`, `empty` or `occupied`"),
-                        .init(maybe: "rows", .integer, "number of rows that were copied"),
-                    ])), "what became of each part"),
-        ]
-    }
-
-    static var backup: [ResultField] {
+    static var backup: [Field] {
         [
             .init("name", .text, "name of the backup"),
             .init("path", .text, "its path"),
@@ -178,14 +108,14 @@ extension ResultSchema {
         ]
     }
 
-    static var faultyBackup: [ResultField] {
+    static var faultyBackup: [Field] {
         [
             .init("name", .text, "name of the backup"),
             .init("fault", .text, "why it cannot be used"),
         ]
     }
 
-    static var restore: [ResultField] {
+    static var restore: [Field] {
         [
             .init("dry_run", .boolean, "whether nothing was changed"),
             .init("resumed", .boolean, "whether an interrupted restore was finished"),

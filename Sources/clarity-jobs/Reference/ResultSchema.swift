@@ -1,57 +1,18 @@
 import JSON
-
-/// The type of a value in a command's result.
-indirect enum ResultType {
-    case text
-    case integer
-    case number
-    case boolean
-    /// An instant in RFC 3339, in UTC.
-    case instant
-    /// A day, such as `2026-11-20`.
-    case day
-    /// A value whose form somebody else decides, such as the backend.
-    case any
-    /// An object whose names are not known beforehand.
-    case map(ResultType)
-    case list(ResultType)
-    case object([ResultField])
-    /// An object of `ResultSchema.shared`, by its name.
-    case shared(String)
-    case either([ResultType])
-}
-
-/// A field of an object in a command's result.
-struct ResultField {
-    let name: String
-    let type: ResultType
-    let summary: String
-    /// Whether the field may be null or left out.
-    let isOptional: Bool
-
-    /// Declares a field that every object has.
-    init(_ name: String, _ type: ResultType, _ summary: String) {
-        (self.name, self.type, self.summary, isOptional) = (name, type, summary, false)
-    }
-
-    /// Declares a field that may be null or left out.
-    init(maybe name: String, _ type: ResultType, _ summary: String) {
-        (self.name, self.type, self.summary, isOptional) = (name, type, summary, true)
-    }
-}
+import Reports
 
 /// What a command writes with `--output json` and `--output ndjson`.
 struct CommandResult {
     /// The command without the program's name, such as `history show`.
     let command: String
     /// The document of `json`.
-    let document: ResultType
+    let document: ValueType
     /// Each line of `ndjson`.
-    let line: ResultType
+    let line: ValueType
 
     /// Declares a result. If the lines are not declared, a list has a line for each element, and
     /// anything else is one line.
-    init(_ command: String, _ document: ResultType, line: ResultType? = nil) {
+    init(_ command: String, _ document: ValueType, line: ValueType? = nil) {
         self.command = command
         self.document = document
         if let line {
@@ -115,7 +76,7 @@ struct ResultSchema {
         .init(name: result.key, value: schema(result.document))
     }
 
-    private func schema(_ type: ResultType) -> JSON {
+    private func schema(_ type: ValueType) -> JSON {
         switch type {
         case .text: ["type": "string"]
         case .integer: ["type": "integer"]
@@ -136,7 +97,7 @@ struct ResultSchema {
         }
     }
 
-    private func object(_ fields: [ResultField]) -> JSON {
+    private func object(_ fields: [Field]) -> JSON {
         let properties = fields.map { field -> JSON.Member in
             let value =
                 field.isOptional

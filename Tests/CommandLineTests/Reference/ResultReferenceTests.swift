@@ -1,3 +1,4 @@
+import Reports
 import Testing
 
 @testable import clarity_jobs
@@ -68,7 +69,7 @@ struct ResultReference {
     }
 
     /// Returns a table for each object that the type contains and that is not shared.
-    private static func tables(_ type: ResultType) -> String {
+    private static func tables(_ type: ValueType) -> String {
         switch type {
         case .object(let fields):
             "\n| field | type | meaning |\n|---|---|---|\n"
@@ -80,7 +81,7 @@ struct ResultReference {
     }
 
     /// Returns the rows of fields; those of objects within follow with their paths.
-    private static func rows(_ fields: [ResultField], prefix: String) -> [String] {
+    private static func rows(_ fields: [Field], prefix: String) -> [String] {
         fields.flatMap { field in
             let path = prefix + field.name
             let row =
@@ -95,7 +96,7 @@ struct ResultReference {
     }
 
     /// Returns words for one of several types; all objects without a name are one word.
-    private static func either(_ types: [ResultType]) -> String {
+    private static func either(_ types: [ValueType]) -> String {
         var parts: [String] = []
         for word in types.map(words) where !parts.contains(word) { parts.append(word) }
         let objects = types.count { if case .object = $0 { true } else { false } }
@@ -103,7 +104,7 @@ struct ResultReference {
             + (objects > 1 ? " in one of the \(objects) forms below" : "")
     }
 
-    private static func words(_ type: ResultType) -> String {
+    private static func words(_ type: ValueType) -> String {
         switch type {
         case .text: "text"
         case .integer: "integer"
