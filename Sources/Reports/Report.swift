@@ -91,6 +91,11 @@ public struct Column<Row>: Sendable {
         cell = { value($0).line }
     }
 
+    /// Declares an object of values of the same row.
+    public init(_ name: String, _ summary: String, _ report: Report<Row>) {
+        self.init(name, summary, as: { report.type }, { report.object($0) })
+    }
+
     private init<Outer>(
         _ column: Column<Outer>, _ row: @escaping @Sendable (Row) -> Outer
     ) {

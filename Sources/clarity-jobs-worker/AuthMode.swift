@@ -117,9 +117,9 @@ enum AuthMode {
                 email: email, password: password, firstName: flags["first-name"],
                 lastName: flags["last-name"], displayName: flags["name"],
                 acceptsTerms: flags.has("accept-terms")))
-        flags.format.print([
-            "email": .string(email), "needs_verification": .bool(result.needsVerification),
-        ]) {
+        let registered = RegisteredAccount(
+            email: email, needsVerification: result.needsVerification)
+        flags.format.print(registered.object) {
             [
                 "registered \(email)".printable,
                 result.needsVerification
@@ -135,7 +135,9 @@ enum AuthMode {
         let email = try flags.value("email")
         let code = try flags["code"].map { Secret($0) } ?? PasswordEntry.code(of: email)
         try await client(flags, store(flags)).verifyEmail(email, code: code)
-        flags.format.print(["email": .string(email)]) { ["confirmed \(email)".printable] }
+        flags.format.print(ConfirmationResult.confirmed.object(email)) {
+            ["confirmed \(email)".printable]
+        }
         return .done
     }
 
@@ -143,7 +145,7 @@ enum AuthMode {
     private static func resendCode(_ flags: Flags) async throws -> ExitStatus {
         let email = try flags.value("email")
         try await client(flags, store(flags)).resendVerification(to: email)
-        flags.format.print(["email": .string(email)]) {
+        flags.format.print(ConfirmationResult.mailed.object(email)) {
             [
                 "the backend has mailed another code to \(email)".printable,
                 "confirm the address with `clarity-jobs auth verify --email \(email)`".printable,
@@ -165,7 +167,7 @@ enum AuthMode {
             try await client.forgotPassword(email)
             let mailed = "the backend has mailed a code to \(email)".printable
             guard entry.hasPerson else {
-                flags.format.print(["email": .string(email), "reset": false]) {
+                flags.format.print(PasswordReset(email: email, isDone: false).object) {
                     [
                         mailed,
                         "set the new password with `clarity-jobs auth reset-password --email \(email) --code CODE`"
@@ -179,7 +181,7 @@ enum AuthMode {
         }
         let password = try entry.newPassword(of: email)
         try await client.resetPassword(email, code: code, newPassword: password)
-        flags.format.print(["email": .string(email), "reset": true]) {
+        flags.format.print(PasswordReset(email: email, isDone: true).object) {
             [
                 "\(email) has a new password".printable,
                 "log in with `clarity-jobs auth login --email \(email)`".printable,

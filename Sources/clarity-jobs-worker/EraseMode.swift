@@ -32,14 +32,14 @@ enum EraseMode {
         let ids = flags["samples"]?.split(separator: ",").compactMap { Int64($0) } ?? []
         let plan = try await erasure.plan(ids)
         guard !plan.uploads.isEmpty else {
-            flags.format.print(ErasureText.object(ErasureReceipt(), plan)) {
+            flags.format.print(ErasureResult(ErasureReceipt(), plan).object) {
                 ["nothing to erase at the backend"] + ErasureText.lines(plan)
             }
             return ids.isEmpty ? .done : .failed
         }
         if !flags.has("yes"), let refusal = unlessAgreed(to: plan) { return refusal }
         let (receipt, fault) = try await erasure.run(plan)
-        flags.format.print(ErasureText.object(receipt, plan)) {
+        flags.format.print(ErasureResult(receipt, plan).object) {
             ErasureText.lines(receipt, plan)
         }
         if let fault { return ExitStatus(of: fault) }

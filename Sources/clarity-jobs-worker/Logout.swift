@@ -26,7 +26,7 @@ struct Logout {
         let client = try AuthMode.client(flags, store)
         guard let data = flags["data"], data != "keep" else {
             try await client.logout()
-            flags.format.print(LogoutText.object(nil)) { ["logged out"] }
+            flags.format.print(LogoutResult(nil).object) { ["logged out"] }
             return .done
         }
         guard try store.hasUserData() else {
@@ -46,7 +46,7 @@ struct Logout {
         }
         let receipt = try store.wipe()
         try removeCopies(store)
-        flags.format.print(LogoutText.object(receipt)) { LogoutText.lines(receipt) }
+        flags.format.print(LogoutResult(receipt).object) { LogoutText.lines(receipt) }
         // The backend was not informed, or refused; all data on this machine is gone nevertheless.
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
     }

@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// What a `run --due` that found nothing to do leaves in the state directory for the next ones:
 /// until when nothing is due, and a digest of everything on which that depends. Without it, each

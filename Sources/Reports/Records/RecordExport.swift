@@ -1,6 +1,6 @@
 public import HealthStore
 public import ClarityScheduler
-public import JSON
+import JSON
 import Platform
 @preconcurrency import Glibc
 
@@ -177,20 +177,23 @@ extension RecordExport.Receipt {
             "\(counted(records, "records")) of \(counted(parts.count, "types")) in \(path)"
         ] + damaged
     }
+}
 
-    public var object: JSON {
-        [
-            "path": .string(path), "records": .integer(records),
-            "parts": .array(
-                parts.map {
-                    [
-                        "type": .string($0.type), "name": .string($0.name),
-                        "records": .integer($0.records),
-                    ]
-                }),
-            "damaged": .array(damaged.map { .string($0) }),
-        ]
-    }
+extension RecordExport.Receipt: Reported {
+    public static let report = Report<RecordExport.Receipt>([
+        Column("path", "the folder or file") { $0.path },
+        Column("records", "number of records") { $0.records },
+        Column("parts", "what was written of each type") { $0.parts },
+        Column("damaged", "months with damaged records, in words") { $0.damaged },
+    ])
+}
+
+extension RecordExport.Part: Reported {
+    public static let report = Report<RecordExport.Part>([
+        Column("type", "the type of the records") { $0.type },
+        Column("name", "name of its file or table") { $0.name },
+        Column("records", "number of its records") { $0.records },
+    ])
 }
 
 extension RecordExport.Fault {

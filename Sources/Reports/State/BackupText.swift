@@ -23,28 +23,49 @@ extension StateBackup.Receipt {
         }
         return lines.map(\.forReport)
     }
+}
 
-    /// The backup's object, with `key_place` if it contains health data.
-    public var object: JSON {
-        backup.object.adding(["key_place": .text(keyPlace)]).withoutNulls
+extension StateBackup.Receipt: Reported {
+    public static let report = Report<StateBackup.Receipt>(
+        Backup.report.columns.map { $0.of { $0.backup } } + [
+            Column("key_place", "where the key is that opens the backup") { $0.keyPlace }
+        ], omitsNulls: true)
+}
+
+extension Backup: Reported {
+    public static let report = Report<Backup>(
+        [
+            Column("name", "name of the backup") { $0.name },
+            Column("path", "its path") { $0.path },
+            Column("made_at", "when it was made") { $0.manifest.madeAt },
+            Column("reason", "why it was made") { $0.manifest.reason.rawValue },
+            Column("program", "version of the program that made it") { $0.manifest.program },
+            Column("key", "name of the master key that opens it") { $0.manifest.key },
+            Column("size_bytes", "size of all files") { $0.manifest.sizeBytes },
+            Column("files", "the files") { $0.manifest.files.map(File.init) },
+        ], omitsNulls: true)
+
+    private struct File: Reported {
+        let file: BackupManifest.File
+
+        static let report = Report<File>([
+            Column("name", "name of the file") { $0.file.name },
+            Column("version", "version of its schema") { $0.file.version },
+            Column("size_bytes", "its size") { $0.file.sizeBytes },
+            Column("sha256", "its SHA-256") { $0.file.digest },
+        ])
     }
 }
 
-extension Backup {
-    fileprivate var object: JSON {
-        let files = manifest.files.map { file -> JSON in
-            [
-                "name": .string(file.name), "version": .count(file.version),
-                "size_bytes": .integer(file.sizeBytes), "sha256": .string(file.digest),
-            ]
-        }
-        return [
-            "name": .string(name), "path": .string(path), "made_at": .text(manifest.madeAt),
-            "reason": .string(manifest.reason.rawValue), "program": .string(manifest.program),
-            "key": .text(manifest.key), "size_bytes": .integer(manifest.sizeBytes),
-            "files": .array(files),
-        ]
-    }
+/// A backup that cannot be used.
+public struct FaultyBackup: Reported {
+    let name: String
+    let fault: String
+
+    public static let report = Report<FaultyBackup>([
+        Column("name", "name of the backup") { $0.name },
+        Column("fault", "why it cannot be used") { $0.fault },
+    ])
 }
 
 /// The backups of a folder, as a table or as objects.
@@ -86,9 +107,9 @@ public struct BackupList {
     public var objects: [JSON] {
         entries.map { entry in
             switch entry {
-            case .sound(let backup): backup.object.withoutNulls
+            case .sound(let backup): backup.object
             case .faulty(let name, let error):
-                ["name": .string(name), "fault": .string(error.description)]
+                FaultyBackup(name: name, fault: error.description).object
             }
         }
     }

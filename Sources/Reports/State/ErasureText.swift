@@ -1,6 +1,5 @@
 public import HealthStore
 import ClarityScheduler
-public import JSON
 
 /// The texts of `outbox erase`.
 public enum ErasureText {
@@ -68,18 +67,6 @@ public enum ErasureText {
         return lines + self.lines(rest)
     }
 
-    /// Returns an object with all counts.
-    public static func object(_ receipt: ErasureReceipt, _ plan: ErasurePlan) -> JSON {
-        [
-            "uploads_erased": .integer(receipt.uploads), "erased": .counts(receipt.samples),
-            "uploads_still_there": .integer(receipt.stillThere),
-            "uploads_unproven": .integer(receipt.unproven),
-            "uploads_left": .integer(receipt.left),
-            "without_deletion": .counts(plan.withoutDeletion),
-            "untraceable": .integer(plan.untraceable), "in_doubt": .integer(plan.inDoubt),
-        ]
-    }
-
     private static func samples(_ kinds: [String: Int64]) -> String {
         let sum = counted(kinds.values.reduce(0, +), "samples")
         guard !kinds.isEmpty else { return sum }
@@ -87,4 +74,41 @@ public enum ErasureText {
             .map { "\($0.value) \($0.key)" }
         return "\(sum) (\(list.joined(separator: ", ")))"
     }
+}
+
+/// The result of `outbox erase`.
+public struct ErasureResult: Reported {
+    let receipt: ErasureReceipt
+    let plan: ErasurePlan
+
+    public init(_ receipt: ErasureReceipt, _ plan: ErasurePlan) {
+        (self.receipt, self.plan) = (receipt, plan)
+    }
+
+    public static let report = Report<ErasureResult>([
+        Column("uploads_erased", "uploads that the backend had and no longer has") {
+            $0.receipt.uploads
+        },
+        Column("erased", "their samples by type") { $0.receipt.samples },
+        Column("uploads_still_there", "uploads that the backend still has") {
+            $0.receipt.stillThere
+        },
+        Column(
+            "uploads_unproven",
+            "uploads that the backend did not know before it was told to delete them"
+        ) { $0.receipt.unproven },
+        Column("uploads_left", "uploads that an error left for the next call") {
+            $0.receipt.left
+        },
+        Column(
+            "without_deletion", "samples by type that went by an endpoint without a deletion"
+        ) { $0.plan.withoutDeletion },
+        Column(
+            "untraceable",
+            "samples that the backend has under an id that is no longer kept here"
+        ) { $0.plan.untraceable },
+        Column("in_doubt", "samples of which an unanswered send may have left copies") {
+            $0.plan.inDoubt
+        },
+    ])
 }

@@ -1,7 +1,6 @@
 public import HealthStore
 import ClarityScheduler
 import Platform
-public import JSON
 
 // The master key's state and its changes, for people and for programs, without the key.
 
@@ -29,23 +28,25 @@ extension KeyStatus {
         default: "changed \(changes) times"
         }
     }
+}
 
-    /// An object with `place`, `since` and `changes`, and `rotation` while a change of the key is
-    /// unfinished.
-    public var object: JSON {
-        let unfinished = rotation.map { rotation -> JSON in
-            [
-                "begun_at": .text(rotation.begunAt), "under_way": .bool(rotation.isUnderWay),
-                "new_rows": .integer(rotation.newRows),
-                "former_rows": .integer(rotation.formerRows),
-            ]
-        }
-        let object: JSON = [
-            "place": .string(place), "since": .text(since), "changes": .integer(changes),
-            "rotation": unfinished ?? .null,
-        ]
-        return object.withoutNulls
-    }
+extension KeyStatus: Reported {
+    public static let report = Report<KeyStatus>(
+        [
+            Column("place", "where the key is") { $0.place },
+            Column("since", "since when it is in use") { $0.since },
+            Column("changes", "number of rotations") { $0.changes },
+            Column("rotation", "a rotation that is not finished") { $0.rotation },
+        ], omitsNulls: true)
+}
+
+extension KeyStatus.Rotation: Reported {
+    public static let report = Report<KeyStatus.Rotation>([
+        Column("begun_at", "start of the rotation") { $0.begunAt },
+        Column("under_way", "whether a process works on it") { $0.isUnderWay },
+        Column("new_rows", "number of rows with the new key") { $0.newRows },
+        Column("former_rows", "number of rows with the former key") { $0.formerRows },
+    ])
 }
 
 extension KeyRotationReport {
@@ -63,14 +64,18 @@ extension KeyRotationReport {
         }
         return lines.map(\.forReport)
     }
+}
 
-    /// An object with `rows` and `damaged`, and where they apply `resumed_from` and
-    /// `put_new_key_into`, which names where the new key belongs.
-    public var object: JSON {
-        let object: JSON = [
-            "rows": .integer(rows), "damaged": .integer(damaged),
-            "resumed_from": .text(resumedFrom), "put_new_key_into": .text(placeToFill),
-        ]
-        return object.withoutNulls
-    }
+extension KeyRotationReport: Reported {
+    public static let report = Report<KeyRotationReport>(
+        [
+            Column("rows", "number of rows that are sealed with the new key") { $0.rows },
+            Column("damaged", "number of rows that were damaged before") { $0.damaged },
+            Column("resumed_from", "start of the rotation that was finished") {
+                $0.resumedFrom
+            },
+            Column("put_new_key_into", "where you have to put the new key") {
+                $0.placeToFill
+            },
+        ], omitsNulls: true)
 }

@@ -1,7 +1,7 @@
 public import HealthStore
 import ClarityScheduler
 import Platform
-public import JSON
+import JSON
 
 /// The texts of a logout.
 public enum LogoutText {
@@ -32,14 +32,26 @@ public enum LogoutText {
                 return String(repeating: " ", count: space) + counted(entry.count, entry.name)
             }
     }
+}
 
-    /// Returns an object with `logged_out`, and with the counts in `removed`, which is null if the
-    /// data stays.
-    public static func object(_ receipt: WipeReceipt?) -> JSON {
-        let removed = receipt?.entries.map { entry in
-            JSON.Member(
-                name: entry.name.replacing(" ", with: "_"), value: .count(Int(entry.count)))
-        }
-        return ["logged_out": true, "removed": removed.map { .object($0) } ?? .null]
-    }
+/// The result of `auth logout`.
+public struct LogoutResult: Reported {
+    let receipt: WipeReceipt?
+
+    /// - Parameter receipt: what was removed; `nil` if the data stays.
+    public init(_ receipt: WipeReceipt?) { self.receipt = receipt }
+
+    public static let report = Report<LogoutResult>([
+        Column("logged_out", "true") { _ in true },
+        Column(
+            "removed", "number of removed entries by kind; none if data stays",
+            as: { .map(.integer) }, isOptional: true
+        ) { result in
+            guard let receipt = result.receipt else { return .null }
+            return .object(
+                receipt.entries.map {
+                    .init(name: $0.name.replacing(" ", with: "_"), value: .integer($0.count))
+                })
+        },
+    ])
 }

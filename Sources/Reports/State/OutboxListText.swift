@@ -2,7 +2,6 @@ public import HealthStore
 import HealthModel
 import ClarityScheduler
 import Platform
-public import JSON
 
 // Single samples of the outbox, and a person's actions on them.
 
@@ -15,20 +14,24 @@ extension OutboxEntry {
         if let reason { parts.append("(\(reason))") }
         return parts.joined(separator: "  ").forReport
     }
+}
 
-    /// An object without the value.
-    public var object: JSON { object(withBatch: true) }
-
-    fileprivate func object(withBatch: Bool) -> JSON {
-        let object: JSON = [
-            "id": .integer(id), "type": .string(kind), "start": .text(start), "end": .text(end),
-            "state": .string(state.name), "failures": .integer(failures),
-            "hold": .text(hold), "reason": .text(reason),
-            "batch": .integer(optional: withBatch ? batch : nil),
-            "possible_sends": .integer(possibleSends), "as_of": .text(asOf),
-        ]
-        return object.withoutNulls
-    }
+extension OutboxEntry: Reported {
+    /// The sample without its value.
+    public static let report = Report<OutboxEntry>(
+        [
+            Column("id", "number of the sample") { $0.id },
+            Column("type", "its type") { $0.kind },
+            Column("start", "start of the sample") { $0.start },
+            Column("end", "end of the sample") { $0.end },
+            Column("state", "its state") { $0.state.name },
+            Column("failures", "number of failed sends") { $0.failures },
+            Column("hold", "the rule that keeps it back") { $0.hold?.rawValue },
+            Column("reason", "why it is in this state") { $0.reason },
+            Column("batch", "number of its batch") { $0.batch },
+            Column("possible_sends", "number of sends without an answer") { $0.possibleSends },
+            Column("as_of", "when a day's value was true") { $0.asOf },
+        ], omitsNulls: true)
 }
 
 extension OutboxSample {
@@ -38,7 +41,7 @@ extension OutboxSample {
             "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
             "  \(entry.state.text)" + (entry.reason.map { ": \($0)" } ?? ""),
         ]
-        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold)`") }
+        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
         if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
         lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
         if entry.possibleSends > 0 {
@@ -57,24 +60,36 @@ extension OutboxSample {
         if let sample { lines += sample.valueLines.map { "  \($0)" } }
         return lines.map(\.forReport)
     }
+}
 
-    /// The sample as an object, with the value only if it was read.
-    public var object: JSON {
-        let sending = batch.map { batch -> JSON in
-            let object: JSON = [
-                "id": .integer(batch.id), "state": .string(batch.state),
-                "route": .string(batch.route), "made_at": .text(batch.madeAt),
-                "attempts": .integer(batch.attempts), "processing_id": .text(batch.processingID),
-                "accepted_at": .text(batch.acceptedAt), "finished_at": .text(batch.finishedAt),
-                "reason": .text(batch.reason),
-            ]
-            return object.withoutNulls
-        }
-        let value = sample.map { JSON.array($0.valueLines.map { .string($0) }) }
-        return entry.object(withBatch: batch == nil).adding([
-            "server_words": .text(serverWords), "batch": sending ?? .null, "value": value ?? .null,
-        ]).withoutNulls
-    }
+extension OutboxSample: Reported {
+    /// The sample with its batch, and with its value only if that was read.
+    public static let report = Report<OutboxSample>(
+        OutboxEntry.report.without(["batch"]).columns.map { $0.of { $0.entry } } + [
+            Column("server_words", "what the backend said") { $0.serverWords },
+            Column(
+                "batch", "its batch; only the number if the batch was removed",
+                as: { .either([.integer, OutboxSample.Batch.valueType]) }, isOptional: true
+            ) { $0.batch?.object ?? $0.entry.batch.json },
+            Column("value", "the values; only with --values at a terminal") {
+                $0.sample?.valueLines
+            },
+        ], omitsNulls: true)
+}
+
+extension OutboxSample.Batch: Reported {
+    public static let report = Report<OutboxSample.Batch>(
+        [
+            Column("id", "number of the batch") { $0.id },
+            Column("state", "its state") { $0.state },
+            Column("route", "the route by which it is sent") { $0.route },
+            Column("made_at", "when it was made") { $0.madeAt },
+            Column("attempts", "number of sends") { $0.attempts },
+            Column("processing_id", "the backend's id of the upload") { $0.processingID },
+            Column("accepted_at", "when the backend accepted it") { $0.acceptedAt },
+            Column("finished_at", "when it ended") { $0.finishedAt },
+            Column("reason", "why it ended so") { $0.reason },
+        ], omitsNulls: true)
 }
 
 extension Sample {
@@ -231,11 +246,13 @@ public enum OutboxAction: String, Sendable {
         }
     }
 
-    /// Returns an object with the count, named after the action.
-    public func object(_ count: Int64) -> JSON {
+    /// The result: the number of samples, named after the action.
+    public var report: Report<Int64> {
         switch self {
-        case .retry: ["retried": .integer(count)]
-        case .discard: ["discarded": .integer(count)]
+        case .retry:
+            Report([Column("retried", "number of samples that are sent or read again") { $0 }])
+        case .discard:
+            Report([Column("discarded", "number of samples that were given up") { $0 }])
         }
     }
 

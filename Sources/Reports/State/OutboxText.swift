@@ -1,7 +1,6 @@
 public import HealthStore
 import ClarityScheduler
 import Platform
-public import JSON
 
 // The sums of the outbox, for people and for programs, without any value.
 
@@ -75,52 +74,97 @@ extension OutboxArithmetic {
         counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { "  \(title): \($0.key) (\($0.value))" }
     }
+}
 
-    /// An object with every count under its name, whether the sums hold, and the samples that need
-    /// a person.
-    public var object: JSON {
-        func group(_ whole: ReadingCounts.Name, _ parts: [ReadingCounts.Name]) -> JSON {
-            .object(
-                ([whole] + parts).map {
-                    JSON.Member(
-                        name: $0.rawValue.hasPrefix("made_")
-                            ? String($0.rawValue.dropFirst("made_".count)) : $0.rawValue,
-                        value: .integer(counts[$0]))
-                })
-        }
-        return [
-            "balanced": .bool(isBalanced),
-            "records": group(.read, ReadingCounts.ofRead),
-            "days_and_nights": group(.made, ReadingCounts.ofMade),
-            "ledger": [
-                "readings": .integer(readings), "open": .integer(open),
-                "interrupted": .integer(interrupted), "samples": .integer(counts.rows),
-                "from_before": .integer(counts[.rowsBefore]),
-                "removed": .integer(counts[.rowsRemoved]),
-            ],
-            "outbox": [
-                "samples": .integer(account.total), "confirmed": .integer(account[.confirmed]),
-                "stored": .integer(account[.stored]), "accepted": .integer(account[.accepted]),
-                "unconfirmed": .integer(account[.unconfirmed]),
-                "rejected": .integer(account[.rejected]),
-                "discarded": .integer(account.discarded), "erased": .integer(account.erased),
-                "set_aside": .integer(account[.setAside]),
-                "waiting": .integer(account.waiting),
-            ],
-            "unmapped": .counts(reasons.unmapped), "refused": .counts(reasons.refused),
-            "refused_days_and_nights": .counts(reasons.madeRefused),
-            "possibly_doubled": [
-                "samples": .integer(doubled.samples), "copies": .integer(doubled.copies),
-            ],
-            "for_a_person": .array(
-                review.map {
-                    [
-                        "type": .string($0.kind), "state": .string($0.state.name),
-                        "reason": .string($0.reason), "count": .integer($0.count),
-                    ]
-                }),
-        ]
+extension OutboxArithmetic: Reported {
+    public static let report = Report<OutboxArithmetic>([
+        Column("balanced", "whether the sums hold") { $0.isBalanced },
+        Column(
+            "records", "what became of the records",
+            counts([
+                (.read, "records that were read, each once"),
+                (.queued, "of them queued as samples"),
+                (.known, "of them known before"),
+                (.paired, "of them second halves of a blood pressure"),
+                (.folded, "of them part of days, nights and workouts"),
+                (.repeated, "of them repeated"),
+                (.unmapped, "of them without a field at the backend, kept here alone"),
+                (.refused, "of them refused"),
+                (.beforeSince, "of them before `since`"),
+            ])),
+        Column(
+            "days_and_nights", "what became of the days, nights and workouts",
+            counts([
+                (.made, "days, nights and workouts that were made"),
+                (.madeQueued, "of them queued"),
+                (.madeKnown, "of them known before"),
+                (.madeReplaced, "of them in place of unsent ones"),
+                (.madeCorrected, "of them corrections of sent ones"),
+                (.madeRefused, "of them refused"),
+                (.madeBeforeSince, "of them before `since`"),
+            ])),
+        Column(
+            "ledger", "the readings",
+            Report([
+                Column("readings", "readings of sources") { $0.readings },
+                Column("open", "readings under way") { $0.open },
+                Column("interrupted", "readings that were cut short") { $0.interrupted },
+                Column("samples", "samples by the ledger") { $0.counts.rows },
+                Column("from_before", "samples from before there was a ledger") {
+                    $0.counts[.rowsBefore]
+                },
+                Column("removed", "samples that were removed") { $0.counts[.rowsRemoved] },
+            ])),
+        Column("outbox", "the samples by state", states),
+        Column("unmapped", "records without a field, by type") { $0.reasons.unmapped },
+        Column("refused", "refused records by reason") { $0.reasons.refused },
+        Column("refused_days_and_nights", "refused days, nights and workouts by reason") {
+            $0.reasons.madeRefused
+        },
+        Column(
+            "possibly_doubled", "samples that the backend may have twice",
+            Report([
+                Column("samples", "samples that the backend may have twice") {
+                    $0.doubled.samples
+                },
+                Column("copies", "copies at most") { $0.doubled.copies },
+            ])),
+        Column("for_a_person", "the samples that need a person") { $0.review },
+    ])
+
+    private static func counts(
+        _ names: [(ReadingCounts.Name, String)]
+    ) -> Report<OutboxArithmetic> {
+        Report(
+            names.map { name, summary in
+                let field = String(name.rawValue.trimmingPrefix("made_"))
+                return Column(field, summary) { $0.counts[name] }
+            })
     }
+
+    private static let states = Report<OutboxArithmetic>([
+        Column("samples", "samples in the outbox") { $0.account.total },
+        Column("confirmed", "samples that the backend confirmed") { $0.account[.confirmed] },
+        Column("stored", "samples that the backend stored") { $0.account[.stored] },
+        Column("accepted", "samples that the backend processes") { $0.account[.accepted] },
+        Column("unconfirmed", "samples that the backend never confirmed") {
+            $0.account[.unconfirmed]
+        },
+        Column("rejected", "samples that the backend refused") { $0.account[.rejected] },
+        Column("discarded", "samples that a person discarded") { $0.account.discarded },
+        Column("erased", "samples that a person erased at the backend") { $0.account.erased },
+        Column("set_aside", "samples that need a person") { $0.account[.setAside] },
+        Column("waiting", "samples that wait to be sent") { $0.account.waiting },
+    ])
+}
+
+extension OutboxReviewEntry: Reported {
+    public static let report = Report<OutboxReviewEntry>([
+        Column("type", "type of the samples") { $0.kind },
+        Column("state", "their state") { $0.state.name },
+        Column("reason", "why they need a person") { $0.reason },
+        Column("count", "number of samples") { $0.count },
+    ])
 }
 
 extension OutboxState {

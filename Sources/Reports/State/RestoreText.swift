@@ -1,7 +1,6 @@
 public import HealthStore
 import ClarityScheduler
 import Platform
-public import JSON
 
 extension StateRestore.Report {
     /// Lines for people.
@@ -63,33 +62,70 @@ extension StateRestore.Report {
     }
 
     private var placeText: String { aside.map { ", in \($0)" } ?? "" }
+}
 
-    /// Returns an object with `restored`, `not_restored`, `passed_over`, `aside`, `resumed` and
-    /// `dry_run`. Health data adds `keeps_log`, `keeps_session`, `possibly_sent_samples` and
-    /// `samples_on_hold`; an interrupted restore that is finished first adds `pending` and
-    /// `not_taken`.
-    public func object(isRehearsal: Bool) -> JSON {
-        let restored = items.map { item -> JSON in
-            let object: JSON = [
-                "file": .string(item.file.name), "backup": .string(item.backup.name),
-                "as_of": .text(item.backup.manifest.madeAt), "fault": .text(item.fault),
-            ]
-            return object.withoutNulls
-        }
-        let lost = lost.map { file -> JSON in
-            ["file": .string(file.name), "fault": .string(file.fault)]
-        }
-        let object: JSON = [
-            "dry_run": .bool(isRehearsal), "resumed": .bool(isResumed),
-            "restored": .array(restored), "not_restored": .array(lost),
-            "passed_over": .array(passedOver.map { .string($0) }),
-            "pending": isResumed ? .array(pending.map { .string($0) }) : .null,
-            "not_taken": .text(untaken), "aside": .text(aside),
-            "keeps_log": health.map { .bool($0.keepsLog) } ?? .null,
-            "keeps_session": health.map { .bool($0.keepsSession) } ?? .null,
-            "possibly_sent_samples": .integer(optional: health?.possiblySent),
-            "samples_on_hold": .integer(optional: health?.onHold),
-        ]
-        return object.withoutNulls
+/// The result of `restore`.
+public struct RestoreResult: Reported {
+    let restore: StateRestore.Report
+    let isRehearsal: Bool
+
+    public init(_ restore: StateRestore.Report, isRehearsal: Bool) {
+        (self.restore, self.isRehearsal) = (restore, isRehearsal)
+    }
+
+    public static let report = Report<RestoreResult>(
+        [
+            Column("dry_run", "whether nothing was changed") { $0.isRehearsal },
+            Column("resumed", "whether an interrupted restore was finished") {
+                $0.restore.isResumed
+            },
+            Column("restored", "the restored files") { $0.restore.items.map(Restored.init) },
+            Column("not_restored", "damaged files that no backup has") {
+                $0.restore.lost.map { Lost(file: $0.name, fault: $0.fault) }
+            },
+            Column("passed_over", "backups that cannot be used, in words") {
+                $0.restore.passedOver
+            },
+            Column("pending", "files that an interrupted restore has left to do") {
+                $0.restore.isResumed ? $0.restore.pending : nil
+            },
+            Column("not_taken", "the backup that was not restored yet") {
+                $0.restore.untaken
+            },
+            Column("aside", "where the former files are") { $0.restore.aside },
+            Column("keeps_log", "whether the audit log continues") {
+                $0.restore.health?.keepsLog
+            },
+            Column("keeps_session", "whether the login stays") {
+                $0.restore.health?.keepsSession
+            },
+            Column("possibly_sent_samples", "number of samples that may have been sent since") {
+                $0.restore.health?.possiblySent
+            },
+            Column("samples_on_hold", "number of these that wait for a person") {
+                $0.restore.health?.onHold
+            },
+        ], omitsNulls: true)
+
+    struct Restored: Reported {
+        let item: StateRestore.Item
+
+        static let report = Report<Restored>(
+            [
+                Column("file", "name of the file") { $0.item.file.name },
+                Column("backup", "name of the backup") { $0.item.backup.name },
+                Column("as_of", "when the backup was made") { $0.item.backup.manifest.madeAt },
+                Column("fault", "what was wrong with the file") { $0.item.fault },
+            ], omitsNulls: true)
+    }
+
+    struct Lost: Reported {
+        let file: String
+        let fault: String
+
+        static let report = Report<Lost>([
+            Column("file", "name of the file") { $0.file },
+            Column("fault", "what is wrong with it") { $0.fault },
+        ])
     }
 }

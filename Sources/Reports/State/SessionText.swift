@@ -2,7 +2,6 @@ public import HealthStore
 public import HealthModel
 public import ClarityScheduler
 import Platform
-public import JSON
 
 // The session for people and for programs, without its tokens.
 
@@ -11,15 +10,15 @@ extension Session {
     public var sentence: String {
         "logged in as \(email) (\(userID)) until \(expiresAt)".forReport
     }
+}
 
-    /// An object with `email`, `user_id`, `backend` and `expires_at` (when the access token
-    /// expires).
-    public var object: JSON {
-        [
-            "email": .string(email), "user_id": .string(userID), "backend": .string(backend),
-            "expires_at": .text(expiresAt),
-        ]
-    }
+extension Session: Reported {
+    public static let report = Report<Session>([
+        Column("email", "address of the account") { $0.email },
+        Column("user_id", "id of the account") { $0.userID },
+        Column("backend", "address of the backend") { $0.backend },
+        Column("expires_at", "when the access token expires") { $0.expiresAt },
+    ])
 }
 
 /// The user who is logged in, and the state of the session.
@@ -64,21 +63,6 @@ public struct SessionStatus: Sendable {
         ]
     }
 
-    /// The session's object with `logged_in_at`, `renewed_at`, `renewal_refused_since`, `last_refusal`
-    /// (`at`, `reason`), `logins_left` and `next_login_at`. Values that are unknown or do not exist
-    /// are null.
-    public var object: JSON {
-        let refusal: JSON? = record?.refusal.map {
-            ["at": .text($0.at), "reason": .string($0.reason)]
-        }
-        return session.object.adding([
-            "logged_in_at": .text(record?.loggedInAt), "renewed_at": .text(record?.renewedAt),
-            "renewal_refused_since": .text(refusedSince),
-            "last_refusal": refusal ?? .null, "logins_left": .count(allowance.left),
-            "next_login_at": .text(allowance.nextAt),
-        ])
-    }
-
     private var sentence: String {
         let who = "\(session.email) (\(session.userID))"
         if let refusedSince {
@@ -106,4 +90,74 @@ public struct SessionStatus: Sendable {
         let left = "logins left: \(allowance.left) of \(LoginAllowance.limit)"
         return left + (allowance.nextAt.map { ", the next at \($0)" } ?? "")
     }
+}
+
+extension SessionStatus: Reported {
+    public static let report = Report<SessionStatus>(
+        Session.report.columns.map { $0.of { $0.session } } + [
+            Column("logged_in_at", "when the login was made") { $0.record?.loggedInAt },
+            Column("renewed_at", "when the access token was last renewed") {
+                $0.record?.renewedAt
+            },
+            Column(
+                "renewal_refused_since",
+                "since when the backend refuses to renew the session; jobs wait for a login"
+            ) { $0.refusedSince },
+            Column("last_refusal", "the last refusal of a login") { $0.record?.refusal },
+            Column("logins_left", "number of logins that are allowed now") {
+                $0.allowance.left
+            },
+            Column("next_login_at", "when one more is allowed") { $0.allowance.nextAt },
+        ])
+}
+
+extension SessionRecord.Refusal: Reported {
+    public static let report = Report<SessionRecord.Refusal>([
+        Column("at", "when it was refused") { $0.at },
+        Column("reason", "why") { $0.reason },
+    ])
+}
+
+/// The result of `auth register`.
+public struct RegisteredAccount: Reported {
+    let email: String
+    let needsVerification: Bool
+
+    public init(email: String, needsVerification: Bool) {
+        (self.email, self.needsVerification) = (email, needsVerification)
+    }
+
+    public static let report = Report<RegisteredAccount>([
+        Column("email", "address of the new account") { $0.email },
+        Column("needs_verification", "whether `auth verify` has to confirm the address") {
+            $0.needsVerification
+        },
+    ])
+}
+
+/// The result of `auth verify` and of `auth resend-code`.
+public enum ConfirmationResult {
+    /// The address was confirmed.
+    public static let confirmed = Report<String>([
+        Column("email", "the address that was confirmed") { $0 }
+    ])
+    /// Another code was mailed.
+    public static let mailed = Report<String>([
+        Column("email", "the address to which the code was mailed") { $0 }
+    ])
+}
+
+/// The result of `auth reset-password`.
+public struct PasswordReset: Reported {
+    let email: String
+    let isDone: Bool
+
+    public init(email: String, isDone: Bool) { (self.email, self.isDone) = (email, isDone) }
+
+    public static let report = Report<PasswordReset>([
+        Column("email", "address of the account") { $0.email },
+        Column("reset", "whether there is a new password; otherwise a code for it was mailed") {
+            $0.isDone
+        },
+    ])
 }

@@ -51,7 +51,7 @@ struct AuditLogCommand {
                 .configuration, "no health data is kept yet, so there is no audit log")
         }
         let proof = try usingHealthData { () throws(HealthStoreError) in try store.audit.verify() }
-        composition.console.results([proof.line], proof.object)
+        composition.console.results([proof.line], proof)
         return proof.broken == nil ? .done : .failed
     }
 

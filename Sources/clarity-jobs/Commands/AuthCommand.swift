@@ -118,7 +118,7 @@ struct AuthCommand {
             failure.lines += lines
             throw failure
         }
-        composition.console.results(status.lines, status.object)
+        composition.console.results(status.lines, status)
         return status.refusedSince == nil ? .done : .credential
     }
 

@@ -52,7 +52,7 @@ struct BackupCommand {
             throw CommandFailure(
                 .configuration, "nothing is kept in `\(state)` yet, so there is nothing to back up")
         }
-        composition.console.results(receipt.lines, receipt.object)
+        composition.console.results(receipt.lines, receipt)
         return .done
     }
 

@@ -59,7 +59,7 @@ struct ExportDataCommand {
                 bar.show(progress)
             }
         }
-        composition.console.results(receipt.lines, receipt.object)
+        composition.console.results(receipt.lines, receipt)
         composition.console.note(
             "clarity-jobs: what it wrote is not encrypted: keep it where only you can read it")
         return receipt.damaged.isEmpty ? .done : .failed

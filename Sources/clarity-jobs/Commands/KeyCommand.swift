@@ -41,7 +41,7 @@ struct KeyCommand {
             rotation.progress = { Console.fault("\($0) rows done") }
         }
         let report = try usingHealthData { () throws(HealthStoreError) in try rotation.run() }
-        composition.console.results(report.lines, report.object)
+        composition.console.results(report.lines, report)
         return .done
     }
 
@@ -61,7 +61,7 @@ struct KeyCommand {
                 .configuration,
                 "no health data is kept in `\(state)` yet, so there is no master key")
         }
-        composition.console.results(status.lines, status.object)
+        composition.console.results(status.lines, status)
         return .done
     }
 }

@@ -28,14 +28,14 @@ struct OutboxCommand {
         let file = try composition.jobFile()
         guard let store = try store(file) else {
             if console.form == .table { console.note("nothing is kept yet") }
-            console.results([], OutboxArithmetic().object)
+            console.results([], OutboxArithmetic())
             return .done
         }
         let sums = try usingHealthData { () throws(HealthStoreError) in
             try store.outbox.arithmetic()
         }
         let forecast = try forecast(store, file)
-        console.results(sums.lines + (forecast.map { [$0] } ?? []), sums.object)
+        console.results(sums.lines + (forecast.map { [$0] } ?? []), sums)
         return sums.isBalanced ? .done : .failed
     }
 
@@ -51,7 +51,7 @@ struct OutboxCommand {
         let packed = try usingStore { store throws(HealthStoreError) in
             try store.outbox.packedCount(selection)
         }
-        console.results(entries.map(\.object), lines: entries.map(\.line))
+        console.results(entries, lines: entries.map(\.line))
         if console.form == .table, total > Int64(entries.count) {
             console.note("\(total - Int64(entries.count)) more; see --limit")
         }
@@ -81,7 +81,7 @@ struct OutboxCommand {
         guard let sample = sample ?? nil else {
             throw CommandFailure(.failed, "the outbox has no sample \(id)")
         }
-        console.results(sample.lines, sample.object)
+        console.results(sample.lines, sample)
         return .done
     }
 
@@ -121,7 +121,8 @@ struct OutboxCommand {
                 try perform(action, on: selection, of: store)
             } ?? 0
         console.results(
-            [action.summary(count, isForgetting: selection.meansDiscarded)], action.object(count))
+            [action.summary(count, isForgetting: selection.meansDiscarded)],
+            action.report.object(count))
         return .done
     }
 

@@ -45,7 +45,8 @@ struct RestoreCommand {
         let isRehearsal = arguments.has("dry-run")
         let report = try usingBackups { try restore.run(backup, isRehearsal: isRehearsal) }
         composition.console.results(
-            report.lines(isRehearsal: isRehearsal), report.object(isRehearsal: isRehearsal))
+            report.lines(isRehearsal: isRehearsal),
+            RestoreResult(report, isRehearsal: isRehearsal))
         if report.untaken != nil { return .deferred }
         return report.lost.isEmpty ? .done : .disk
     }

@@ -1,6 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 import HealthStore
+import Platform
 import Reports
 
 // The results of the commands, as a table. `docs/json.md` is generated from it.
@@ -30,8 +31,8 @@ extension ResultSchema {
             CommandResult("retry", [RequestedRun].valueType),
             CommandResult("audit", .list(.object([ofAccount] + AuditRow.report.fields))),
             CommandResult(
-                "audit log", .either([.list(.object(auditLog)), .object(auditProof)]),
-                line: .either([.object(auditLog), .object(auditProof)])),
+                "audit log", .either([[AuditRecord].valueType, AuditProof.valueType]),
+                line: .either([AuditRecord.valueType, AuditProof.valueType])),
             CommandResult("doctor", .either([DoctorText.valueType, .object(backend)])),
             CommandResult("validate", [JobFileFinding].valueType),
         ]
@@ -48,7 +49,7 @@ extension ResultSchema {
             CommandResult("notices list", [ListedNotice].valueType),
             CommandResult("notify test", .list(.object(notifyTest))),
             CommandResult("import", .object(importing)),
-            ofEach("export-data", exportData),
+            ofEach("export-data", RecordExport.Receipt.report.fields),
             CommandResult("report", WrittenReport.valueType),
             CommandResult("sources", .list(.object(sources))),
             CommandResult("summary", .object(summary), line: .object(summaryLine)),
@@ -67,55 +68,34 @@ extension ResultSchema {
             CommandResult("profile", .object(profile)),
             CommandResult("archive list", .list(.object(archive))),
             CommandResult("archive show", .object(archiveShow)),
-            ofEach("outbox", outbox),
-            CommandResult("outbox list", .list(.object(outboxSample + [batchNumber]))),
-            CommandResult("outbox show", .object(outboxShow)),
-            CommandResult(
-                "outbox retry",
-                .object([
-                    Field(
-                        "retried", .integer, "number of samples that are sent or read again")
-                ])),
-            CommandResult(
-                "outbox discard",
-                .object([
-                    Field("discarded", .integer, "number of samples that were given up")
-                ])),
-            CommandResult("outbox erase", .object(outboxErase)),
+            ofEach("outbox", OutboxArithmetic.report.fields),
+            CommandResult("outbox list", [OutboxEntry].valueType),
+            CommandResult("outbox show", OutboxSample.valueType),
+            CommandResult("outbox retry", OutboxAction.retry.report.type),
+            CommandResult("outbox discard", OutboxAction.discard.report.type),
+            CommandResult("outbox erase", ErasureResult.valueType),
         ]
         let stateCommands = [
-            ofEach("auth login", login),
-            CommandResult("auth register", .object(register)),
-            CommandResult(
-                "auth verify",
-                .object([
-                    Field("email", .text, "the address that was confirmed")
-                ])),
-            CommandResult(
-                "auth resend-code",
-                .object([
-                    Field("email", .text, "the address to which the code was mailed")
-                ])),
-            CommandResult("auth reset-password", .object(resetPassword)),
-            CommandResult("auth status", .object(authStatus)),
-            CommandResult("auth logout", .object(logout)),
+            ofEach("auth login", Session.report.fields),
+            CommandResult("auth register", RegisteredAccount.valueType),
+            CommandResult("auth verify", ConfirmationResult.confirmed.type),
+            CommandResult("auth resend-code", ConfirmationResult.mailed.type),
+            CommandResult("auth reset-password", PasswordReset.valueType),
+            CommandResult("auth status", SessionStatus.valueType),
+            CommandResult("auth logout", LogoutResult.valueType),
             CommandResult("accounts list", [ListedAccount].valueType),
             CommandResult(
                 "accounts show", .either([ShownAccount.valueType, RemovedAccount.valueType])),
             CommandResult("accounts add", [AddedAccount].valueType),
             CommandResult("accounts remove", RemovedAccount.valueType),
-            CommandResult("key rotate", .object(keyRotate)),
-            CommandResult("key status", .object(keyStatus)),
+            CommandResult("key rotate", KeyRotationReport.valueType),
+            CommandResult("key status", KeyStatus.valueType),
             CommandResult("store copy", CopiedStore.valueType),
             CommandResult("store status", ServerStatus.valueType),
-            ofEach(
-                "backup",
-                backup + [
-                    Field(
-                        maybe: "key_place", .text, "where the key is that opens the backup")
-                ]),
-            CommandResult("backup list", .list(.either([.object(backup), .object(faultyBackup)]))),
-            CommandResult("restore", .object(restore)),
+            ofEach("backup", StateBackup.Receipt.report.fields),
+            CommandResult(
+                "backup list", .list(.either([Backup.valueType, FaultyBackup.valueType]))),
+            CommandResult("restore", RestoreResult.valueType),
         ]
         return runCommands + dataCommands + stateCommands
     }

@@ -3,22 +3,6 @@ import Reports
 // The results of the commands on sources, on what they push and on files of records.
 
 extension ResultSchema {
-    static var exportData: [Field] {
-        [
-            .init("path", .text, "the folder or file"),
-            .init("records", .integer, "number of records"),
-            .init(
-                "parts",
-                .list(
-                    .object([
-                        .init("type", .text, "the type of the records"),
-                        .init("name", .text, "name of its file or table"),
-                        .init("records", .integer, "number of its records"),
-                    ])), "what was written of each type"),
-            .init("damaged", .list(.text), "months with damaged records, in words"),
-        ]
-    }
-
     static var importing: [Field] {
         let numbers = [
             ("files", "number of files"),

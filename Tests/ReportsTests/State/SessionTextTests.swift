@@ -168,11 +168,11 @@ struct SessionTextTests {
                 "logged out; removed:", "   1 session", "  12 samples",
             ])
         #expect(
-            LogoutText.object(receipt).line == """
+            LogoutResult(receipt).object.line == """
                 {"logged_out":true,"removed":{"sessions":1,"profiles":0,"samples":12,"uploads":0,\
                 "metrics":0,"insights":0,"archived_versions":0,"sources":0,\
                 "segments_of_records":0,"analyses":0}}
                 """)
-        #expect(LogoutText.object(nil).line == #"{"logged_out":true,"removed":null}"#)
+        #expect(LogoutResult(nil).object.line == #"{"logged_out":true,"removed":null}"#)
     }
 }
