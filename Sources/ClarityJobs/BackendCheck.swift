@@ -3,20 +3,12 @@ public import Backend
 public import HealthStore
 public import ClarityScheduler
 import Platform
-public import JSON
+public import Reports
 import Synchronization
 
 /// What `doctor --backend` finds: whether the backend answers, who it is, and what it allows.
 public struct BackendCheck: Sendable {
-    /// One line of the report.
-    public struct Finding: Sendable {
-        public var subject: String
-        public var text: String
-        /// Whether jobs work in spite of it.
-        public var isGood = true
-    }
-
-    public private(set) var findings: [Finding] = []
+    public private(set) var findings: [BackendResult.Finding] = []
     /// The failure that matters most; `nil` if jobs can work.
     public private(set) var failure: Failure?
 
@@ -46,7 +38,7 @@ public struct BackendCheck: Sendable {
             }
             let isOther = ![dialect, "auto"].contains(options.dialect)
             findings.append(
-                Finding(
+                BackendResult.Finding(
                     subject: "dialect",
                     text: dialect + (isOther ? ", and the job file says \(options.dialect)" : ""),
                     isGood: !isOther))
@@ -64,7 +56,8 @@ public struct BackendCheck: Sendable {
             add("session", "logged in until \(session.expiresAt)")
         } else {
             findings.append(
-                Finding(subject: "session", text: "nobody is logged in", isGood: false))
+                BackendResult.Finding(
+                    subject: "session", text: "nobody is logged in", isGood: false))
         }
         await add("service") { () async throws(APIError) in try await client.serviceHealth() }
         // The other two want a session.
@@ -74,12 +67,13 @@ public struct BackendCheck: Sendable {
     }
 
     private mutating func add(_ subject: String, _ text: String) {
-        findings.append(Finding(subject: subject, text: text))
+        findings.append(BackendResult.Finding(subject: subject, text: text))
     }
 
     private mutating func add(_ subject: String, _ error: APIError) {
         let ruling = error.ruling
-        findings.append(Finding(subject: subject, text: ruling.sentence, isGood: false))
+        findings.append(
+            BackendResult.Finding(subject: subject, text: ruling.sentence, isGood: false))
         failure = failure ?? Failure(ruling.category, ruling.sentence)
     }
 
@@ -92,7 +86,7 @@ public struct BackendCheck: Sendable {
             let health = try await ask()
             let version = health.version.map { ", version \($0)" } ?? ""
             findings.append(
-                Finding(
+                BackendResult.Finding(
                     subject: subject,
                     text: (health.isHealthy ? "says it is healthy" : "says it is not healthy")
                         + version,
@@ -105,7 +99,7 @@ public struct BackendCheck: Sendable {
             add(subject, "the session must be renewed first; the next job does that")
         } catch {
             findings.append(
-                Finding(subject: subject, text: error.ruling.sentence, isGood: false))
+                BackendResult.Finding(subject: subject, text: error.ruling.sentence, isGood: false))
         }
     }
 
@@ -120,7 +114,8 @@ public struct BackendCheck: Sendable {
             ? "agrees with the backend's to the second"
             : "this machine is \(size.text) \(skew < .zero ? "behind" : "ahead of") the backend"
         findings.append(
-            Finding(subject: "clock", text: text, isGood: size < BackendCheck.largestSkew))
+            BackendResult.Finding(
+                subject: "clock", text: text, isGood: size < BackendCheck.largestSkew))
     }
 
     private static func words(_ rules: UploadEndpoint) -> String {
@@ -137,18 +132,9 @@ public struct BackendCheck: Sendable {
         findings.map { "\($0.subject): \($0.text)".forReport }
     }
 
-    /// An object with `ok` and `findings`: `subject`, `text` and `good`.
-    public var object: JSON {
-        [
-            "ok": .bool(failure == nil),
-            "findings": .array(
-                findings.map {
-                    [
-                        "subject": .string($0.subject), "text": .string($0.text.forReport),
-                        "good": .bool($0.isGood),
-                    ]
-                }),
-        ]
+    /// The check for programs.
+    public var result: BackendResult {
+        BackendResult(isUsable: failure == nil, findings: findings)
     }
 }
 

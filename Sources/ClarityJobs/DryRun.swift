@@ -1,7 +1,7 @@
 import Backend
 import HealthStore
 public import ClarityScheduler
-public import JSON
+public import Reports
 import Synchronization
 
 /// Runs a worker with a copy of the store and a transport that sends nothing.
@@ -12,12 +12,12 @@ import Synchronization
 public enum DryRun {
     /// Shows what the order would do, one block of lines at a time.
     ///
-    /// - Parameter report: called at the end with what was shown, as an object; not called if the
+    /// - Parameter report: called at the end with what was shown; not called if the
     ///   store cannot be opened.
     /// - Returns: how the work would have ended, as far as that is known without the backend.
     public static func run(
         _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
-        show: @escaping @Sendable (String) -> Void, report: (JSON) -> Void = { _ in }
+        show: @escaping @Sendable (String) -> Void, report: (DryRunResult) -> Void = { _ in }
     ) async -> Outcome {
         let shown = Mutex<[String]>([])
         let summary = Summary()
@@ -32,7 +32,7 @@ public enum DryRun {
                 try NotifyAttempt.rehearse(
                     order, store, environment: environment, clock: clock, show: showing)
                 show("nothing was sent, and nothing was changed")
-                report(summary.object(order, requests: 0, shown.withLock { $0 }))
+                report(summary.result(order, requests: 0, shown.withLock { $0 }))
                 return .success
             }
             let rehearsal = RehearsalTransport(user: try store.sessions.load(), show: showing)
@@ -44,7 +44,7 @@ public enum DryRun {
                 order, store, rehearsal, environment: environment, clock: clock,
                 report: { summary.take($0) }, isEnding: { false }, isRehearsal: true)
             let outcome = await work(context)
-            report(summary.object(order, requests: rehearsal.requests, shown.withLock { $0 }))
+            report(summary.result(order, requests: rehearsal.requests, shown.withLock { $0 }))
             show(
                 summary.text(
                     order, requests: rehearsal.requests,
@@ -70,17 +70,11 @@ private final class Summary: Sendable {
         }
     }
 
-    /// Returns an object with `job`, `shown`, `requests`, `counts` and `notes`.
-    func object(_ order: AttemptOrder, requests: Int, _ shown: [String]) -> JSON {
+    func result(_ order: AttemptOrder, requests: Int, _ shown: [String]) -> DryRunResult {
         reports.withLock { reports in
-            let counts = reports.tally.names.map { name in
-                JSON.Member(name: name, value: .integer(reports.tally[name]))
-            }
-            return [
-                "job": .string(order.job.rawValue),
-                "shown": .array(shown.map { .string($0) }), "requests": .count(requests),
-                "counts": .object(counts), "notes": .array(reports.notes.map { .string($0) }),
-            ]
+            DryRunResult(
+                job: order.job, shown: shown, requests: requests, counts: reports.tally,
+                notes: reports.notes)
         }
     }
 

@@ -42,6 +42,13 @@ public struct Report<Row>: Sendable {
         return .object(members)
     }
 
+    /// Returns the report with these of its columns, in this order.
+    public func with(_ names: [String]) -> Report {
+        Report(
+            names.compactMap { name in columns.first { $0.name == name } }, name: self.name,
+            omitsNulls: omitsNulls, tableOrder: tableOrder)
+    }
+
     /// Returns the report without some of its columns.
     public func without(_ names: Set<String>) -> Report {
         Report(
@@ -65,6 +72,7 @@ public struct Column<Row>: Sendable {
     fileprivate var isState = false
     fileprivate var isNumber = false
     fileprivate var csvName: String?
+    private var csvCell: (@Sendable (Row) -> String)?
 
     /// Declares a field; its JSON type is that of the value.
     public init<Value: ReportValue>(
@@ -106,6 +114,7 @@ public struct Column<Row>: Sendable {
         cell = { column.cell(row($0)) }
         (heading, csvName) = (column.heading, column.csvName)
         (isState, isNumber) = (column.isState, column.isNumber)
+        if let cell = column.csvCell { csvCell = { cell(row($0)) } }
     }
 
     /// Returns the column for rows that contain a row of this report.
@@ -131,10 +140,14 @@ public struct Column<Row>: Sendable {
 
     /// Writes the column in CSV.
     ///
-    /// - Parameter name: the heading, if it is not the name of the field.
-    public func csv(_ name: String? = nil) -> Column {
+    /// - Parameters:
+    ///   - name: the heading, if it is not the name of the field.
+    ///   - cell: the text, if it is not the value's own, or nothing for none.
+    public func csv(
+        _ name: String? = nil, _ cell: (@Sendable (Row) -> String)? = nil
+    ) -> Column {
         var column = self
-        column.csvName = name ?? self.name
+        (column.csvName, column.csvCell) = (name ?? self.name, cell)
         return column
     }
 
@@ -151,6 +164,12 @@ public struct Column<Row>: Sendable {
     }
 
     fileprivate func text(_ row: Row) -> String { cell(row) }
+
+    fileprivate func csvText(_ row: Row) -> String {
+        if let csvCell { return csvCell(row) }
+        let value = value(row)
+        return value == .null ? "" : value.text ?? value.line
+    }
 }
 
 // MARK: - Tables and CSV
@@ -189,13 +208,8 @@ extension Report {
     public func csv(_ rows: some Sequence<Row>) -> [[String]] {
         let columns = columns.filter { $0.csvName != nil }
         return [columns.compactMap(\.csvName)]
-            + rows.map { row in columns.map { $0.value(row).csv } }
+            + rows.map { row in columns.map { $0.csvText(row) } }
     }
-}
-
-extension JSON {
-    /// The value as a field of CSV; empty for null.
-    fileprivate var csv: String { self == .null ? "" : text ?? line }
 }
 
 // MARK: - JSON Schema

@@ -141,11 +141,3 @@ extension CaseIterable where Self: RawRepresentable<String> {
         allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
     }
 }
-
-// Until every result is declared by a report.
-extension Field {
-    /// Declares a field that may be null or left out.
-    public init(maybe name: String, _ type: ValueType, _ summary: String) {
-        self.init(name, type, summary, isOptional: true)
-    }
-}

@@ -3,6 +3,7 @@ import ClarityScheduler
 import Platform
 import Backend
 import ClarityJobs
+import Reports
 import JSON
 
 /// Shows whether the backend answers, what it allows, and who is logged in. Changes nothing: it
@@ -29,7 +30,7 @@ enum BackendMode {
                     in: try flags.value("state"), environment: keyEnvironment())
                     ? try AuthMode.limitsFolder(flags) : flags["limits-folder"],
                 clock: SystemClock())
-            flags.format.print(check.object) { check.lines }
+            flags.format.print(check.result.object) { check.lines }
             return check.failure.map { ExitStatus(of: $0.category) } ?? .done
         } catch let error as Flags.Missing {
             return Program.usageError("`--\(error.name)` is missing")

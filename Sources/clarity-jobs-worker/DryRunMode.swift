@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Platform
 import ClarityJobs
+import Reports
 import JSON
 @preconcurrency import Glibc
 
@@ -17,7 +18,7 @@ enum DryRunMode {
             clock: FixedClock(order.scheduledFor),
             show: { if flags.format == .table { show([$0], order) } },
             // For people, everything was shown on the way.
-            report: { object in flags.format.print(object) { [] } })
+            report: { result in flags.format.print(result.object) { [] } })
         return ExitStatus(outcome)
     }
 }

@@ -2,6 +2,7 @@ import ClarityScheduler
 import Platform
 import Backend
 import ClarityJobs
+import Reports
 import Glibc
 import JSON
 
@@ -15,7 +16,7 @@ enum NotifyTestMode {
         // A program that does not read its message must not end this one.
         signal(SIGPIPE, SIG_IGN)
         do {
-            var objects: [JSON] = []
+            var results: [NotifyTestResult] = []
             let failure = try await NotifyAttempt.test(
                 order, only: flags["target"], environment: environment(for: order),
                 clock: SystemClock(),
@@ -24,16 +25,13 @@ enum NotifyTestMode {
                 switch flags.format {
                 case .table: show(["\(target): \(fault ?? "sent")".printable])
                 case .json, .ndjson:
-                    objects.append([
-                        "target": .string(target), "sent": .bool(fault == nil),
-                        "fault": .text(fault?.printable),
-                    ])
+                    results.append(NotifyTestResult(target: target, fault: fault))
                 }
             }
             switch flags.format {
             case .table: break
-            case .json: print(JSON.array(objects).page)
-            case .ndjson: objects.forEach { print($0.line) }
+            case .json: print(results.json.page)
+            case .ndjson: results.forEach { print($0.object.line) }
             }
             return failure.map { ExitStatus(of: $0.category) } ?? .done
         } catch {

@@ -3,6 +3,8 @@ import ClarityScheduler
 import Import
 import Platform
 import ClarityJobs
+import JSON
+import Reports
 @preconcurrency import Glibc
 
 /// Shows the status of a job file's sources; they are in the order on the standard input.
@@ -22,11 +24,11 @@ enum SourcesMode {
             let statuses = try SourceStatus.all(
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
+            let results = statuses.map { SourceResult($0.facts) }
             switch flags.format {
             case .table: show(SourceStatus.lines(statuses), order)
-            case .json: print(SourceStatus.json(statuses, isPage: true))
-            case .ndjson:
-                if !statuses.isEmpty { print(SourceStatus.json(statuses, isPage: false)) }
+            case .json: print(results.json.page)
+            case .ndjson: results.forEach { print($0.object.line) }
             }
             return .done
         } catch {
@@ -75,10 +77,9 @@ enum ImportMode {
 
     private static func tell(_ account: ImportAccount, _ flags: Flags) -> ExitStatus {
         let isWhole = flags.has("report")
-        switch flags.format {
-        case .table:
-            show([account.summary] + (isWhole ? account.reportLines : []))
-        case .json, .ndjson: print(account.json(isWhole: isWhole, isPage: flags.format == .json))
+        let report = isWhole ? ImportResult.report : ImportResult.withoutNames
+        flags.format.print(report.object(ImportResult(account.facts))) {
+            [account.summary] + (isWhole ? account.reportLines : [])
         }
         guard let complaint = account.complaint else { return .done }
         account.faults.forEach(printError)

@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 // Where the state is, and how commands get at it.
 

@@ -2,7 +2,7 @@ import HealthStore
 import HealthModel
 import ClarityScheduler
 import Platform
-import JSON
+public import JSON
 
 // The result of an import, for people and for programs. Both contain the names of sources only on
 // request, because those are for the person at the terminal.
@@ -105,12 +105,13 @@ extension ImportAccount {
         return lines
     }
 
-    /// Returns the result as a JSON object.
-    ///
-    /// - Parameter isWhole: whether to include the names of sources, which are personal, and the
-    ///   elements and attachments.
-    public func json(isWhole: Bool, isPage: Bool) -> String {
-        let facts: KeyValuePairs<String, JSON> = [
+    /// The values of the result by their names. `by_source` has the names of sources, which are
+    /// personal.
+    public var facts: [String: JSON] {
+        let broken: JSON? = report.brokeAt.map {
+            ["byte_offset": .integer($0.byteOffset), "reason": .string($0.reason)]
+        }
+        return [
             "name": .string(name), "kind": .string(kind.rawValue), "time_zone": .string(timeZone),
             "files": .count(files), "files_unchanged": .count(unchanged),
             "files_unread": .count(unread), "unchanged_since": .text(unchangedSince),
@@ -135,18 +136,9 @@ extension ImportAccount {
             "unmapped": object(report.unmapped), "refused": object(report.refused),
             "made_refused": object(madeRefused),
             "elements_refused": object(report.elementsRefused), "malformations": malformations,
-        ]
-        let personal: KeyValuePairs<String, JSON> = [
             "by_source": object(report.bySource), "elements": object(report.elements),
-            "attachments": object(report.attachments),
+            "attachments": object(report.attachments), "broke_at": broken ?? .null,
         ]
-        let broken: JSON? = report.brokeAt.map {
-            ["byte_offset": .integer($0.byteOffset), "reason": .string($0.reason)]
-        }
-        let members =
-            Array(facts) + (isWhole ? Array(personal) : []) + [("broke_at", broken ?? .null)]
-        let json = JSON.object(members.map { JSON.Member(name: $0.key, value: $0.value) })
-        return isPage ? json.page : json.line
     }
 
     private var malformations: JSON {

@@ -1,7 +1,7 @@
 public import HealthStore
 public import ClarityScheduler
 import Platform
-import JSON
+public import JSON
 
 /// The status of one source of the job file.
 public struct SourceStatus: Hashable, Sendable {
@@ -149,23 +149,13 @@ extension SourceStatus {
         return lines.map(\.forReport)
     }
 
-    /// The status as an object.
-    var json: JSON {
+    /// The values of the status by their names.
+    public var facts: [String: JSON] {
         [
             "kind": .string(kind), "path": .string(path), "state": .string(state.rawValue),
             "problem": .text(problem), "read_at": .text(readAt), "files": .count(files),
             "rejected": rejected.map { .count($0) } ?? .null, "time_zone": .text(timeZone),
-            "counts": .object(
-                counts.sorted { $0.key < $1.key }.map {
-                    JSON.Member(name: $0.key, value: .integer($0.value))
-                }),
+            "counts": .counts(counts),
         ]
-    }
-
-    /// Returns all of them as a list, or as one line each.
-    public static func json(_ statuses: [SourceStatus], isPage: Bool) -> String {
-        isPage
-            ? JSON.array(statuses.map(\.json)).page
-            : statuses.map(\.json.line).joined(separator: "\n")
     }
 }

@@ -28,18 +28,10 @@ extension SheetReader {
             ofWeeksEndingIn:
                 CivilDay(daysSince1970: first)...CivilDay(daysSince1970: last),
             limit: SheetReader.analysisLimit)
-        var sheet = sheet(found)
-        sheet.lines = style.table(
-            ["NUMBER", "LAST DAY", "STATE", "KNOWN", "RESULT"], found.entries.map(\.cells),
-            right: [0, 3])
-        if found.entries.isEmpty {
-            let isAny = since == nil && until == nil
-            sheet.lines = [
-                isAny ? "no week has been analysed yet" : "no analysed week ends in this time"
-            ]
-        }
-        sheet.page = .array(sheet.records)
-        return sheet
+        let isAny = since == nil && until == nil
+        return sheet(
+            found,
+            absence: isAny ? "no week has been analysed yet" : "no analysed week ends in this time")
     }
 
     /// Returns the analysis with this number; `nil` if there is none.
@@ -50,28 +42,28 @@ extension SheetReader {
                     daysSince1970: .init(Int32.min))...CivilDay(
                     daysSince1970: .init(Int32.max)),
             number: number, limit: 1)
-        var sheet = sheet(found)
-        guard let entry = found.entries.first else { return found.damaged.isEmpty ? nil : sheet }
+        var sheet = sheet(found, absence: "")
+        guard let entry = found.entries.first else {
+            sheet.lines = []
+            sheet.page = .null
+            return found.damaged.isEmpty ? nil : sheet
+        }
         sheet.lines = entry.lines(style)
-        sheet.page = entry.json.adding(["answer": entry.answer])
+        sheet.page = entry.object
         sheet.records = [sheet.page]
         return sheet
     }
 
-    /// Returns a sheet for programs, with a row of cells for each number of a result.
-    private func sheet(_ found: AnalysisEntries) -> Sheet {
+    /// Returns a list, in which CSV has a row for each number of a result.
+    private func sheet(_ found: AnalysisEntries, absence: String) -> Sheet {
         var sheet = Sheet()
+        sheet.list(
+            found.entries, AnalysisEntry.report.without(["answer"]), style, absence: absence)
         sheet.damaged = found.damaged
         sheet.counts = ["analyses": Int64(found.entries.count)]
-        sheet.records = found.entries.map(\.json)
-        sheet.cells = [
-            ["number", "first_day", "last_day", "state", "known_minutes", "name", "value"]
-        ]
-        for entry in found.entries {
-            let head = [
-                "\(entry.analysis.id)", "\(entry.firstDay)", "\(entry.analysis.lastDay)",
-                entry.analysis.state.rawValue, "\(entry.analysis.knownMinutes)",
-            ]
+        let heads = sheet.cells
+        sheet.cells = [heads[0] + ["name", "value"]]
+        for (entry, head) in zip(found.entries, heads.dropFirst()) {
             let numbers = entry.numbers.map { [$0.name, $0.value.line] }
             for number in numbers.isEmpty ? [["", ""]] : numbers {
                 sheet.cells.append(head + number)
@@ -79,6 +71,40 @@ extension SheetReader {
         }
         return sheet
     }
+}
+
+extension AnalysisEntry: Reported {
+    public static let report = Report<AnalysisEntry>(
+        [
+            Column("number", "number of the analysis") { $0.analysis.id }
+                .shown("NUMBER", isNumber: true).csv(),
+            Column("first_day", "first day of the week") { $0.firstDay }.csv(),
+            Column("last_day", "last day of the week") { $0.analysis.lastDay }
+                .shown("LAST DAY").csv(),
+            Column("form", "what was sent: \(AnalysisForm.listed)") {
+                $0.analysis.form.rawValue
+            },
+            Column("state", AnalysisState.listed) { $0.analysis.state.rawValue }
+                .shown("STATE").csv(),
+            Column("known_minutes", "number of minutes of the week that are known") {
+                $0.analysis.knownMinutes
+            }.shown("KNOWN", isNumber: true) { $0.knownText }.csv(),
+            Column("made_at", "when it was queued") { $0.madeAt },
+            Column("accepted_at", "when the backend accepted it") { $0.analysis.acceptedAt },
+            Column("finished_at", "when it ended") { $0.finishedAt },
+            Column("reason", "why it ended without a result") { $0.reason },
+            Column("insight", "id of the insight about it") { $0.insightID },
+            Column("numbers", "the numbers of the result by name", as: { .map(.number) }) {
+                .object($0.numbers)
+            }.shown("RESULT") { $0.resultText },
+            Column("embedding", "the movement as a point in the model's space") {
+                $0.result?.embedding ?? []
+            },
+            Column(
+                "answer",
+                "the backend's whole answer; only with a number, and if it was stored"
+            ) { $0.answer }.optional(),
+        ], name: "analysis")
 }
 
 extension AnalysisEntry {
@@ -106,12 +132,9 @@ extension AnalysisEntry {
         return "\(fixedText(percent, decimals: 0)) %"
     }
 
-    fileprivate var cells: [String] {
-        let numbers = shownNumbers.map { $0.joined(separator: " ") }.joined(separator: ", ")
-        return [
-            "\(analysis.id)", "\(analysis.lastDay)", analysis.state.rawValue, knownText,
-            result == nil ? DisplayText.line(reason ?? "") : numbers,
-        ]
+    private var resultText: String {
+        guard result != nil else { return DisplayText.line(reason ?? "") }
+        return shownNumbers.map { $0.joined(separator: " ") }.joined(separator: ", ")
     }
 
     /// The whole answer as the backend sent it; null if it was too large to be stored.
@@ -121,19 +144,6 @@ extension AnalysisEntry {
         } catch {
             return .null
         }
-    }
-
-    fileprivate var json: JSON {
-        [
-            "number": .integer(analysis.id), "first_day": .string("\(firstDay)"),
-            "last_day": .string("\(analysis.lastDay)"), "form": .string(analysis.form.rawValue),
-            "state": .string(analysis.state.rawValue),
-            "known_minutes": .count(analysis.knownMinutes), "made_at": .text(madeAt),
-            "accepted_at": .text(analysis.acceptedAt), "finished_at": .text(finishedAt),
-            "reason": .text(reason), "insight": .text(insightID),
-            "numbers": .object(numbers),
-            "embedding": .array((result?.embedding ?? []).map { .number($0) }),
-        ]
     }
 
     /// Returns the analysis as lines for people.

@@ -1,6 +1,6 @@
 package import HealthStore
 import ClarityScheduler
-package import JSON
+import JSON
 
 /// A stored insight: an entry of the history or the full text.
 package struct InsightText {
@@ -35,18 +35,6 @@ package struct InsightText {
 
     var confidenceText: String { confidence.map { fixedText($0, decimals: 2) } ?? "" }
 
-    package var json: JSON {
-        [
-            "id": .string(id), "generated_at": .text(madeAt),
-            "confidence_score": confidence.map { roundedJSON($0) } ?? .null,
-            "narrative": .string(narrative),
-            "key_insights": .array(keyPoints.map { .string($0) }),
-            "recommendations": .array(recommendations.map { .string($0) }),
-            "key_insights_count": .count(keyPointCount ?? keyPoints.count),
-            "recommendations_count": .count(recommendationCount ?? recommendations.count),
-        ]
-    }
-
     /// Returns the insight as lines for people, without the time of its sync.
     package func lines(_ style: PageStyle) -> [String] {
         var heading = "insight \(DisplayText.line(id)), made \(madeAt)"
@@ -72,5 +60,43 @@ package struct InsightText {
             + texts.flatMap {
                 DisplayText.wrapped($0, width: style.width, first: "- ", indent: 2)
             }
+    }
+}
+
+/// An insight, and when it was fetched.
+package struct StoredInsight: PrivateValue {
+    let insight: InsightText
+    let syncedAt: Instant?
+    // In a list for people only.
+    var name = ""
+    var firstLine = ""
+}
+
+extension StoredInsight: Reported {
+    package static let report = Report<StoredInsight>(
+        [
+            Column("id", "id of the insight") { $0.insight.id }
+                .shown("ID") { $0.name }.csv(),
+            Column("generated_at", "when the backend made it") { $0.insight.madeAt }
+                .shown("MADE") { minute(of: $0.insight.madeAt) }.csv(),
+            Column("confidence_score", "confidence from 0 to 1") {
+                $0.insight.confidence.map(RoundedNumber.init)
+            }.shown("CONFIDENCE", isNumber: true) { $0.insight.confidenceText }.csv(),
+            Column("narrative", "its text") { $0.insight.narrative }
+                .shown("NARRATIVE") { $0.firstLine }.csv(),
+            Column("key_insights", "its key points") { $0.insight.keyPoints },
+            Column("recommendations", "its recommendations") { $0.insight.recommendations },
+            Column("key_insights_count", "number of key points at the backend") {
+                $0.insight.keyPointCount ?? $0.insight.keyPoints.count
+            },
+            Column("recommendations_count", "number of recommendations at the backend") {
+                $0.insight.recommendationCount ?? $0.insight.recommendations.count
+            },
+            Column("synced_at", "when it was fetched") { $0.syncedAt }.csv(),
+        ], name: "insight")
+
+    /// Returns an instant as `2026-11-21 16:26Z`.
+    private static func minute(of instant: Instant) -> String {
+        "\(instant)".prefix(16).split(separator: "T").joined(separator: " ") + "Z"
     }
 }

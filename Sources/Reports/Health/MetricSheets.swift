@@ -19,50 +19,33 @@ extension SheetReader {
             CivilDay(daysSince1970: days.day(at: instant.secondsSince1970).number).description
         }
         var sheet = Sheet()
-        var rows: [[String]] = []
-        sheet.cells = [["type", "count", "from", "to", "synced_at", "read_at"]]
-        for stock in stocks {
-            let name = DisplayText.cut(DisplayText.line(stock.name), to: 40)
-            let measures = stock.group?.measures.map(\.rawValue) ?? []
-            rows.append([
-                name, "\(stock.count)", day(stock.first), day(stock.last),
-                measures.count > 1 ? measures.joined(separator: ", ") : "",
-            ])
-            sheet.records.append([
-                "type": .string(name), "count": .integer(stock.count),
-                "first_at": .text(stock.first), "last_at": .text(stock.last),
-                "measures": .array(measures.map { .string($0) }),
-                "synced_at": .text(freshness.synced), "read_at": .text(freshness.read),
-            ])
-            sheet.cells.append([
-                name, "\(stock.count)", "\(stock.first)", "\(stock.last)",
-                freshness.synced?.description ?? "", freshness.read?.description ?? "",
-            ])
-            sheet.counts[name] = stock.count
+        let rows = stocks.map { stock in
+            MetricStockRow(
+                stock: stock, firstDay: day(stock.first), lastDay: day(stock.last),
+                syncedAt: freshness.synced, readAt: freshness.read)
         }
-        sheet.lines = stockTable(rows)
-        if rows.isEmpty { sheet.lines.append("no metrics are kept yet") }
+        for row in rows { sheet.counts[row.name] = row.stock.count }
+        let report = MetricStockRow.report
+        sheet.list(rows, report, style, absence: "no metrics are kept yet")
+        if !rows.isEmpty { sheet.lines = stockTable(report.table(rows)) }
         sheet.lines += lines(of: freshness)
-        sheet.page = .array(sheet.records)
         return sheet
     }
 
     /// Returns the table of types. Names of measures that do not fit continue on the next line.
-    private func stockTable(_ rows: [[String]]) -> [String] {
-        let heading = ["TYPE", "COUNT", "FROM", "TO", "WITH"]
-        let others = PageStyle.widths(([heading] + rows).map { Array($0.dropLast()) })
+    private func stockTable(_ table: Table) -> [String] {
+        let others = PageStyle.widths(([table.heading] + table.rows).map { $0.dropLast() })
         let room = style.width - others.reduce(0) { $0 + $1 + 2 }
-        guard room >= SheetReader.leastNameRoom else {
-            return style.table(heading, rows, right: [1])
-        }
-        let wrapped = rows.flatMap { row -> [[String]] in
+        guard room >= SheetReader.leastNameRoom else { return style.table(table) }
+        var wrapped = table
+        wrapped.rows = table.rows.flatMap { row -> [[String]] in
             let names = DisplayText.wrapped(row.last ?? "", width: room)
             return names.enumerated().map { number, names in
                 let start = number == 0 ? Array(row.dropLast()) : ["", "", "", ""]
                 return start + [names]
             }
         }
-        return style.table(heading, wrapped, right: [1])
+        return style.table(wrapped)
     }
 
     /// Returns the days of a group or of one measure.
@@ -80,21 +63,29 @@ extension SheetReader {
         var sheet = Sheet()
         let ofMeasures = try figures(of: selection.group, in: first...last, &sheet)
         let freshness = try freshness()
-        write(ofMeasures, selection, first...last, &sheet)
+        let measures = selection.measures.compactMap { measure in
+            ofMeasures[measure].flatMap { $0.isEmpty ? nil : MeasureDays(measure, $0) }
+        }
+        for measure in measures {
+            if !sheet.lines.isEmpty { sheet.lines.append("") }
+            sheet.lines += block(measure, first...last)
+        }
+        let days = measures.flatMap(\.days)
+        sheet.records = days.map(MetricRow.line.object)
+        sheet.cells = MetricRow.line.csv(days)
         if sheet.lines.isEmpty {
             let day = last == today ? "today" : "that day"
             let span = first == last ? day : "in these \(last - first + 1) days"
             sheet.lines.append("no \(selection.group.rawValue) is known of \(span)")
         }
         sheet.lines += lines(of: freshness)
-        sheet.page = [
-            "type": .string(selection.group.rawValue),
-            "since": .string(CivilDay(daysSince1970: first).description),
-            "until": .string(CivilDay(daysSince1970: last).description),
-            "time_zone": .string(zone.identifier), "synced_at": .text(freshness.synced),
-            "read_at": .text(freshness.read), "damaged": .count(sheet.damaged.count),
-            "measures": sheet.page,
-        ]
+        sheet.page =
+            MetricsResult(
+                type: selection.group.rawValue, since: CivilDay(daysSince1970: first),
+                until: CivilDay(daysSince1970: last), timeZone: zone.identifier,
+                syncedAt: freshness.synced, readAt: freshness.read,
+                damaged: sheet.damaged.count, measures: measures
+            ).object
         return sheet
     }
 
@@ -109,87 +100,131 @@ extension SheetReader {
         return figures.figures().mapValues { $0.filter { days.contains($0.day) } }
     }
 
-    /// Writes each measure that has values: a block of lines, an object, and rows.
-    private func write(
-        _ figures: [Measure: [DayFigure]], _ selection: MetricSelection, _ span: ClosedRange<Int>,
-        _ sheet: inout Sheet
-    ) {
-        var objects: [JSON] = []
-        sheet.cells = [["measure", "unit", "day", "count", "min", "mean", "max", "total"]]
-        for measure in selection.measures {
-            guard let days = figures[measure], !days.isEmpty else { continue }
-            if !sheet.lines.isEmpty { sheet.lines.append("") }
-            sheet.lines += block(measure, days, span)
-            var rows: [JSON] = []
-            for figure in days {
-                let row = MetricRow(measure: measure, figure: figure)
-                rows.append(row.json)
-                sheet.records.append(row.record)
-                sheet.cells.append(row.cells)
-            }
-            objects.append([
-                "measure": .string(measure.rawValue), "unit": .string(measure.unit),
-                "days": .array(rows),
-            ])
-        }
-        sheet.page = .array(objects)
-    }
-
     /// Returns a measure for people: a heading, a row of bars with one bar a day, and a line a day.
-    private func block(
-        _ measure: Measure, _ days: [DayFigure], _ span: ClosedRange<Int>
-    ) -> [String] {
-        let known = Dictionary(days.map { ($0.day, $0) }, uniquingKeysWith: { first, _ in first })
+    private func block(_ days: MeasureDays, _ span: ClosedRange<Int>) -> [String] {
+        let measure = days.measure
+        let known = Dictionary(
+            days.days.map { ($0.figure.day, $0.figure) }, uniquingKeysWith: { first, _ in first })
         let bars = Sparkline.text(
             span.suffix(style.width).map { known[$0]?.value(of: measure) }, width: style.width)
-        let rows = days.map { MetricRow(measure: measure, figure: $0).shown }
-        let heading =
-            measure.summing == .mean
-            ? ["DAY", "COUNT", "MIN", "MEAN", "MAX"] : ["DAY", "COUNT", "TOTAL"]
         return [
             style.heading("\(measure.rawValue) in \(measure.unit), days of \(zone.identifier)"),
             bars,
-        ] + style.table(heading, rows, right: [1, 2, 3, 4])
+        ] + style.table(MetricRow.report(of: measure.summing).table(days.days))
     }
 }
 
-/// One day of a measure, in each output form.
-private struct MetricRow {
+/// What there is of a type of metrics.
+package struct MetricStockRow: Reported {
+    let stock: MetricStock
+    let firstDay: String
+    let lastDay: String
+    let syncedAt: Instant?
+    let readAt: Instant?
+
+    /// The backend may have given any name.
+    var name: String { DisplayText.cut(DisplayText.line(stock.name), to: 40) }
+    private var measures: [String] { stock.group?.measures.map(\.rawValue) ?? [] }
+
+    package static let report = Report<MetricStockRow>([
+        Column("type", "the type") { $0.name }.shown("TYPE").csv(),
+        Column("count", "number of stored metrics") { $0.stock.count }
+            .shown("COUNT", isNumber: true).csv(),
+        Column("first_at", "time of the first one") { $0.stock.first }
+            .shown("FROM") { $0.firstDay }.csv("from"),
+        Column("last_at", "time of the last one") { $0.stock.last }
+            .shown("TO") { $0.lastDay }.csv("to"),
+        Column("measures", "the measures of the type") { $0.measures }
+            .shown("WITH") {
+                $0.measures.count > 1 ? $0.measures.joined(separator: ", ") : ""
+            },
+        Column("synced_at", "when metrics were last fetched") { $0.syncedAt }.csv(),
+        Column("read_at", "when the sources were last read") { $0.readAt }.csv(),
+    ])
+}
+
+/// The days of a group of measures.
+package struct MetricsResult: Reported, PrivateValue {
+    let type: String
+    let since: CivilDay
+    let until: CivilDay
+    let timeZone: String
+    let syncedAt: Instant?
+    let readAt: Instant?
+    let damaged: Int
+    let measures: [MeasureDays]
+
+    package static let report = Report<MetricsResult>([
+        Column("type", "the type") { $0.type },
+        Column("since", "the first day") { $0.since },
+        Column("until", "the last day") { $0.until },
+        Column("time_zone", "the time zone of days") { $0.timeZone },
+        Column("synced_at", "when metrics were last fetched") { $0.syncedAt },
+        Column("read_at", "when the sources were last read") { $0.readAt },
+        Column("damaged", "number of damaged rows that are left out") { $0.damaged },
+        Column("measures", "the measures of the type") { $0.measures },
+    ])
+}
+
+/// The days of a measure that have values.
+package struct MeasureDays: Reported, PrivateValue {
+    let measure: Measure
+    let days: [MetricRow]
+
+    init(_ measure: Measure, _ days: [DayFigure]) {
+        self.measure = measure
+        self.days = days.map { MetricRow(measure: measure, figure: $0) }
+    }
+
+    package static let report = Report<MeasureDays>([
+        Column("measure", "the measure") { $0.measure.rawValue },
+        Column("unit", "its unit") { $0.measure.unit },
+        Column("days", "the days that have values") { $0.days },
+    ])
+}
+
+/// One day of a measure. Its numbers are a mean between extremes, or a sum.
+package struct MetricRow: Reported, PrivateValue {
     let measure: Measure
     let figure: DayFigure
 
-    private var day: String { CivilDay(daysSince1970: figure.day).description }
+    package static let report = Report(day + means + totals, omitsNulls: true)
 
-    /// The numbers that stand for the day, with their names.
-    private var numbers: [(name: String, number: Double)] {
-        measure.summing == .mean
-            ? [("min", figure.least), ("mean", figure.mean), ("max", figure.most)]
-            : [("total", figure.sum)]
+    /// Returns the columns of the measures whose values are combined in this way.
+    static func report(of summing: Measure.Summing) -> Report<MetricRow> {
+        Report(day + (summing == .mean ? means : totals))
     }
 
-    var shown: [String] {
-        [day, "\(figure.count)"]
-            + numbers.map { fixedText($0.number, decimals: measure.decimals) }
-    }
+    private static let day: [Column<MetricRow>] = [
+        Column("day", "the day") { CivilDay(daysSince1970: $0.figure.day) }.shown("DAY").csv(),
+        Column("count", "number of values") { $0.figure.count }
+            .shown("COUNT", isNumber: true).csv(),
+    ]
+    private static let means = [
+        number("min", "least value, where a day has a mean", of: .mean) { $0.least },
+        number("mean", "mean of the values", of: .mean) { $0.mean },
+        number("max", "greatest value, where a day has a mean", of: .mean) { $0.most },
+    ]
+    private static let totals = [
+        number("total", "sum, where a day has a sum", of: .total) { $0.sum }
+    ]
 
-    /// The values with their names.
-    var json: JSON {
-        let head: JSON = ["day": .string(day), "count": .count(figure.count)]
-        return head.adding(
-            .object(numbers.map { JSON.Member(name: $0.name, value: roundedJSON($0.number)) }))
-    }
+    /// The day with its measure.
+    package static let line = Report<MetricRow>(
+        [
+            Column("measure", "the measure") { $0.measure.rawValue }.csv(),
+            Column("unit", "its unit") { $0.measure.unit }.csv(),
+        ] + report.columns, omitsNulls: true)
 
-    /// The values with their measure and unit.
-    var record: JSON {
-        let head: JSON = ["measure": .string(measure.rawValue), "unit": .string(measure.unit)]
-        return head.adding(json)
-    }
-
-    var cells: [String] {
-        let cells = ["min", "mean", "max", "total"].map { name in
-            numbers.first { $0.name == name }.map { roundedJSON($0.number).line } ?? ""
-        }
-        return [measure.rawValue, measure.unit, day, "\(figure.count)"] + cells
+    private static func number(
+        _ name: String, _ summary: String, of summing: Measure.Summing,
+        _ value: @escaping @Sendable (DayFigure) -> Double
+    ) -> Column<MetricRow> {
+        Column(name, summary) { row in
+            row.measure.summing == summing ? RoundedNumber(value(row.figure)) : nil
+        }.shown(name.uppercased(), isNumber: true) { row in
+            fixedText(value(row.figure), decimals: row.measure.decimals)
+        }.csv()
     }
 }
 

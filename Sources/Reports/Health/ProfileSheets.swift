@@ -14,7 +14,7 @@ extension SheetReader {
         var sheet = Sheet()
         sheet.counts = ["profile": 1]
         let json = SheetReader.parsed(bytes)
-        sheet.page = json.adding(["synced_at": .text(syncedAt)])
+        sheet.page = json.adding(SheetReader.profileReport.object(syncedAt))
         sheet.records = [sheet.page]
         sheet.cells = [["field", "value"]]
         var rows: [[String]] = []
@@ -43,19 +43,7 @@ extension SheetReader {
             type: type, since: since, limit: SheetReader.archiveLimit)
         var sheet = Sheet()
         sheet.counts = ["versions": Int64(versions.count)]
-        sheet.cells = [["number", "table", "type", "id", "version_of", "archived_at"]]
-        for version in versions {
-            sheet.cells.append([
-                "\(version.number)", version.table.rawValue, version.type, version.id,
-                "\(version.timestamp)", "\(version.archivedAt)",
-            ])
-            sheet.records.append(version.json)
-        }
-        sheet.lines = style.table(
-            ["NUMBER", "TABLE", "TYPE", "ID", "VERSION OF", "ARCHIVED"],
-            sheet.cells.dropFirst().map { $0.map(DisplayText.line) }, right: [0])
-        if versions.isEmpty { sheet.lines = ["no version is archived"] }
-        sheet.page = .array(sheet.records)
+        sheet.list(versions, ArchivedVersion.report, style, absence: "no version is archived")
         return sheet
     }
 
@@ -70,13 +58,10 @@ extension SheetReader {
                 + "\(version.timestamp), archived \(version.archivedAt)"
         ]
         sheet.lines += content.page.split(separator: "\n").map(String.init)
-        sheet.page = version.json.adding(["content": content])
+        let archived = ArchivedContent(version: version, content: content)
+        sheet.page = archived.object
         sheet.records = [sheet.page]
-        sheet.cells = [["number", "type", "id", "version_of", "archived_at", "content"]]
-        sheet.cells.append([
-            "\(version.number)", version.type, version.id, "\(version.timestamp)",
-            "\(version.archivedAt)", content.line,
-        ])
+        sheet.cells = ArchivedContent.report.without(["table"]).csv([archived])
         return sheet
     }
 
@@ -90,11 +75,36 @@ extension SheetReader {
     }
 }
 
-extension ArchivedVersion {
-    fileprivate var json: JSON {
-        [
-            "number": .integer(number), "table": .string(table.rawValue), "type": .string(type),
-            "id": .string(id), "version_of": .text(timestamp), "archived_at": .text(archivedAt),
-        ]
-    }
+extension SheetReader {
+    /// What a profile has besides the backend's own fields.
+    package static let profileReport = Report<Instant>([
+        Column("synced_at", "when it was fetched; all other fields are the backend's") { $0 }
+    ])
+}
+
+extension ArchivedVersion: Reported {
+    public static let report = Report<ArchivedVersion>([
+        Column("number", "number of the version") { $0.number }
+            .shown("NUMBER", isNumber: true).csv(),
+        Column("table", "`metrics` or `insights`") { $0.table.rawValue }.shown("TABLE").csv(),
+        Column("type", "the type") { $0.type }
+            .shown("TYPE") { DisplayText.line($0.type) }.csv(),
+        Column("id", "id of the entry") { $0.id }.shown("ID") { DisplayText.line($0.id) }.csv(),
+        Column("version_of", "time of the entry") { $0.timestamp }
+            .shown("VERSION OF") { "\($0.timestamp)" }.csv(),
+        Column("archived_at", "when a newer version replaced it") { $0.archivedAt }
+            .shown("ARCHIVED") { "\($0.archivedAt)" }.csv(),
+    ])
+}
+
+/// An archived version with its content.
+package struct ArchivedContent: Reported, PrivateValue {
+    let version: ArchivedVersion
+    let content: JSON
+
+    package static let report = Report<ArchivedContent>(
+        ArchivedVersion.report.columns.map { $0.of { $0.version } } + [
+            Column("content", "the entry as the backend sent it") { $0.content }
+                .csv { $0.content.line }
+        ])
 }

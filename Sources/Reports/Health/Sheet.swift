@@ -28,6 +28,16 @@ public struct Sheet: Sendable, PrivateValue {
     /// The rows that cannot be decrypted.
     public internal(set) var damaged: [SealingError] = []
 
+    /// Makes a list in each form: a table, or the line `absence` if there are no rows.
+    mutating func list<Row>(
+        _ rows: [Row], _ report: Report<Row>, _ style: PageStyle, absence: String
+    ) {
+        records = rows.map(report.object)
+        page = .array(records)
+        cells = report.csv(rows)
+        lines = rows.isEmpty ? [absence] : style.table(report.table(rows))
+    }
+
     /// Returns the text in a form, with its line ends. The lines of `table` do not report damaged
     /// rows: that report belongs on the error output.
     public func text(_ form: SheetForm) -> String {
@@ -110,6 +120,11 @@ public struct PageStyle: Sendable {
             return DisplayText.cut(DisplayText.trimmed(line), to: width)
         }
         return [self.heading(lines[0])] + lines.dropFirst()
+    }
+
+    /// Returns a table in the same way.
+    func table(_ table: Table) -> [String] {
+        self.table(table.heading, table.rows, right: table.numbers)
     }
 
     /// Returns the width of each column, which is that of its widest cell.

@@ -1,7 +1,6 @@
 public import HealthStore
 import HealthModel
 import ClarityScheduler
-import JSON
 
 // A day on one screen.
 
@@ -10,7 +9,7 @@ extension SheetReader {
     private static var restingDays: Int { 14 }
 
     /// The last known value of a measure.
-    private struct Item {
+    fileprivate struct Item {
         let label: String
         let measure: Measure
         var figure: DayFigure?
@@ -90,42 +89,18 @@ extension SheetReader {
         var days = LocalDays(zone: zone)
         let today = days.day(at: now.secondsSince1970).number
         let todayText = CivilDay(daysSince1970: today).description
-        var rows: [[String]] = []
-        sheet.cells = [["name", "value", "unit", "day", "as_of", "state"]]
-        for item in items where item.figure != nil || SheetReader.leading.contains(item.measure) {
-            let state =
-                item.figure == nil
-                ? "missing" : AsOf.isStale(item.asOf, at: now) ? "stale" : "fresh"
-            let day = item.figure.map { CivilDay(daysSince1970: $0.day).description }
-            let value = item.figure.map { $0.value(of: item.measure) }
-            let age =
-                item.figure == nil
-                ? "missing"
-                : AsOf.text(item.word, item.asOf, at: now)
-            rows.append([
-                item.label, value.map { SheetReader.shown($0, item) } ?? "-",
-                day.map { $0 == todayText ? "today" : $0 } ?? "", age,
-            ])
-            let object: JSON = [
-                "name": .string(item.measure.rawValue), "title": .string(item.measure.title),
-                "record_type": .text(item.measure.recordType),
-                "value": value.map { roundedJSON($0) } ?? .null,
-                "unit": .string(item.measure.unit), "day": .text(day), "as_of": .text(item.asOf),
-                "state": .string(state),
-            ]
-            sheet.records.append(object)
-            sheet.cells.append([
-                item.measure.rawValue, value.map { roundedJSON($0).line } ?? "", item.measure.unit,
-                day ?? "", item.asOf?.description ?? "", state,
-            ])
-        }
+        let rows = items.filter {
+            $0.figure != nil || SheetReader.leading.contains($0.measure)
+        }.map { SummaryItem(item: $0, today: today, now: now) }
+        sheet.records = rows.map(\.object)
+        sheet.cells = SummaryItem.report.csv(rows)
         let end = Instant(secondsSince1970: days.day(today).end)
         let insights = try store.cache.rows(of: .insights, limit: 1, before: end)
         sheet.damaged += insights.damaged
         let insight = insights.first.map { InsightText($0.row) }
         if insight != nil { sheet.counts["insights"] = 1 }
         sheet.lines = [style.heading("\(todayText), days of \(zone.identifier)"), ""]
-        sheet.lines += style.table(["", "", "", ""], rows, right: [1]).dropFirst()
+        sheet.lines += style.table(SummaryItem.report.table(rows)).dropFirst()
         sheet.lines.append("")
         let synced = try store.cache.pullRecord(of: .insights).endedAt
         if let insight {
@@ -135,42 +110,108 @@ extension SheetReader {
         } else {
             sheet.lines.append("latest insight: " + style.warning("missing"))
         }
-        sheet.page = [
-            "day": .string(todayText), "time_zone": .string(zone.identifier),
-            "synced_at": .text(freshness.synced), "read_at": .text(freshness.read),
-            "items": .array(sheet.records),
-            "insight": insight?.json.adding(["synced_at": .text(synced)]) ?? .null,
-        ]
-        if let insight {
-            sheet.records.append([
-                "name": "insight", "id": .string(insight.id), "as_of": .text(synced),
-                "narrative": .string(insight.narrative),
-            ])
+        let stored = insight.map { StoredInsight(insight: $0, syncedAt: synced) }
+        sheet.page =
+            DaySummary(
+                day: CivilDay(daysSince1970: today), timeZone: zone.identifier,
+                syncedAt: freshness.synced, readAt: freshness.read, items: rows, insight: stored
+            ).object
+        if let stored {
+            sheet.records.append(SummaryInsight(stored: stored).object)
             sheet.cells.append([
-                "insight", insight.narrative, "", "", synced?.description ?? "",
+                "insight", stored.insight.narrative, "", "", synced?.description ?? "",
                 AsOf.isStale(synced, at: now) ? "stale" : "fresh",
             ])
         }
     }
+}
 
+extension SheetReader.Item {
     /// Returns a value with its unit, as a person would say it.
-    private static func shown(_ value: Double, _ item: Item) -> String {
-        let number = fixedText(value, decimals: item.measure.decimals)
-        switch item.measure {
+    fileprivate func shown(_ value: Double) -> String {
+        let number = fixedText(value, decimals: measure.decimals)
+        switch measure {
         // A backend may send any number; a larger one is not a night.
         case .totalSleep where value.magnitude < 1e9:
             let minutes = Int(value.rounded())
             return "\(minutes / 60) h \(minutes % 60) min"
         case .heartRate, .heartRateVariability:
-            guard let figure = item.figure, figure.count > 1 else {
-                return "\(number) \(item.measure.unit)"
+            guard let figure = figure, figure.count > 1 else {
+                return "\(number) \(measure.unit)"
             }
-            let decimals = item.measure.decimals
-            return "\(number) \(item.measure.unit) "
+            let decimals = measure.decimals
+            return "\(number) \(measure.unit) "
                 + "(\(fixedText(figure.least, decimals: decimals)) to "
                 + "\(fixedText(figure.most, decimals: decimals)))"
         case .steps: return number
-        default: return "\(number) \(item.measure.unit)"
+        default: return "\(number) \(measure.unit)"
         }
     }
+}
+
+/// A measure on the screen of a day.
+package struct SummaryItem: Reported, PrivateValue {
+    fileprivate let item: SheetReader.Item
+    /// The day of the summary, in days since 1970-01-01.
+    fileprivate let today: Int
+    fileprivate let now: Instant
+
+    private var value: Double? { item.figure.map { $0.value(of: item.measure) } }
+    private var day: CivilDay? { item.figure.map { CivilDay(daysSince1970: $0.day) } }
+
+    package static let report = Report<SummaryItem>([
+        Column("name", "name of the measure") { $0.item.measure.rawValue }
+            .shown("") { $0.item.label }.csv(),
+        Column("title", "its name for people") { $0.item.measure.title },
+        Column("record_type", "the type of the records that have it") {
+            $0.item.measure.recordType
+        },
+        Column("value", "the value") { $0.value.map(RoundedNumber.init) }
+            .shown("", isNumber: true) { row in row.value.map(row.item.shown) ?? "-" }.csv(),
+        Column("unit", "its unit") { $0.item.measure.unit }.csv(),
+        Column("day", "the day of the value") { $0.day }
+            .shown("") { row in
+                row.item.figure?.day == row.today ? "today" : row.day?.description ?? ""
+            }.csv(),
+        Column("as_of", "when the value was fetched or read") { $0.item.asOf }
+            .shown("") { row in
+                row.item.figure == nil
+                    ? "missing" : AsOf.text(row.item.word, row.item.asOf, at: row.now)
+            }.csv(),
+        Column("state", "`fresh`, `stale` or `missing`") { row in
+            guard row.item.figure != nil else { return "missing" }
+            return AsOf.isStale(row.item.asOf, at: row.now) ? "stale" : "fresh"
+        }.csv(),
+    ])
+}
+
+/// The latest insight, as a line beside those of the measures.
+package struct SummaryInsight: Reported, PrivateValue {
+    let stored: StoredInsight
+
+    package static let report = Report<SummaryInsight>([
+        Column("name", "`insight`") { _ in "insight" },
+        Column("id", "id of the insight") { $0.stored.insight.id },
+        Column("as_of", "when it was fetched") { $0.stored.syncedAt },
+        Column("narrative", "text of the insight") { $0.stored.insight.narrative },
+    ])
+}
+
+/// The result of `summary`.
+package struct DaySummary: Reported, PrivateValue {
+    let day: CivilDay
+    let timeZone: String
+    let syncedAt: Instant?
+    let readAt: Instant?
+    let items: [SummaryItem]
+    let insight: StoredInsight?
+
+    package static let report = Report<DaySummary>([
+        Column("day", "the day") { $0.day },
+        Column("time_zone", "the time zone of days") { $0.timeZone },
+        Column("synced_at", "when metrics were last fetched") { $0.syncedAt },
+        Column("read_at", "when the sources were last read") { $0.readAt },
+        Column("items", "the measures") { $0.items },
+        Column("insight", "the latest insight") { $0.insight },
+    ])
 }

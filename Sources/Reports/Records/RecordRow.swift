@@ -57,12 +57,6 @@ struct RecordRow {
         return rows
     }
 
-    /// The numbers that stand for the records, with their names.
-    private var numbers: [(name: String, number: Double)] {
-        guard let mean else { return [] }
-        return [("min", sum.least), ("mean", mean), ("max", sum.most), ("sum", sum.sum)]
-    }
-
     /// When it is: an instant of the zone, a date, or a month such as `2026-11`.
     func time(_ period: RecordPeriod, _ zone: Zone) -> String {
         switch period {
@@ -71,51 +65,72 @@ struct RecordRow {
         case .month: String(CivilDay(daysSince1970: Int(at)).description.prefix(7))
         }
     }
+}
 
-    func json(_ period: RecordPeriod, _ zone: Zone) -> JSON {
-        var members: [JSON.Member] = []
-        func add(_ name: String, _ value: JSON?) {
-            if let value { members.append(JSON.Member(name: name, value: value)) }
-        }
-        add("type", .string(type.name))
-        switch period {
-        case .raw:
-            add("start", .text(Instant(secondsSince1970: at)))
-            add("end", .text(Instant(secondsSince1970: end)))
-            add("value", value.map { .string($0) })
-            add("unit", sum.unit.map { .string($0) })
-            add("source", source.map { .string($0) })
-            add("metadata", metadata)
-        case .hour, .day, .month:
-            add(
-                period.rawValue,
-                period == .hour
-                    ? .text(Instant(secondsSince1970: at)) : .string(time(period, zone)))
-            add("unit", sum.unit.map { .string($0) })
-            add("value", sum.word.map { .string($0) })
-            add("count", .integer(sum.count))
-            for number in numbers { add(number.name, roundedJSON(number.number)) }
-            add("minutes", roundedJSON(Double(sum.seconds) / 60))
-        }
-        return .object(members)
+/// A record, or what the records of a period add up to, for programs.
+package struct RecordEntry: PrivateValue {
+    let row: RecordRow
+    let period: RecordPeriod
+
+    private var isRaw: Bool { period == .raw }
+
+    private func number(_ value: Double) -> RoundedNumber? {
+        isRaw || row.mean == nil ? nil : RoundedNumber(value)
     }
+}
 
-    /// The names of the cells of CSV.
-    static func names(_ period: RecordPeriod) -> [String] {
-        period == .raw
-            ? ["type", "start", "end", "value", "unit", "source", "metadata"]
-            : [
-                "type", period.rawValue, "unit", "value", "count", "min", "mean", "max", "sum",
-                "minutes",
-            ]
-    }
+extension RecordEntry: Reported {
+    /// The columns of all periods.
+    package static let report = Report(columns.map { $0.csv() }, omitsNulls: true)
 
-    func cells(_ period: RecordPeriod, _ zone: Zone) -> [String] {
-        let json = json(period, zone)
-        return RecordRow.names(period).map { name in
-            let member = json[name]
-            return member?.text ?? member?.line ?? ""
+    private static let columns: [Column<RecordEntry>] = [
+        Column("type", "the type") { $0.row.type.name },
+        Column("start", "when the record starts; only with raw") {
+            $0.isRaw ? Instant(secondsSince1970: $0.row.at) : nil
+        },
+        Column("end", "when it ends; only with raw") {
+            $0.isRaw ? Instant(secondsSince1970: $0.row.end) : nil
+        },
+        Column("source", "its source; only with raw") { $0.row.source },
+        Column(
+            "metadata", "its metadata; only with raw", as: { .map(.text) }, isOptional: true
+        ) { $0.row.metadata ?? .null },
+        Column("hour", "when the hour starts") {
+            $0.period == .hour ? Instant(secondsSince1970: $0.row.at) : nil
+        },
+        Column("day", "the day") {
+            $0.period == .day ? CivilDay(daysSince1970: Int($0.row.at)) : nil
+        },
+        Column("month", "the month, such as 2026-11") {
+            $0.period == .month ? $0.row.time(.month, .utc) : nil
+        },
+        Column("unit", "the unit of the numbers") { $0.row.sum.unit },
+        Column(
+            "value",
+            "the value: as it was written with raw, otherwise the word that the records share"
+        ) { $0.isRaw ? $0.row.value : $0.row.sum.word },
+        Column("count", "number of records; not with raw") {
+            $0.isRaw ? nil : $0.row.sum.count
+        },
+        Column("min", "the least number") { $0.number($0.row.sum.least) },
+        Column("mean", "the mean of the numbers") { $0.number($0.row.mean ?? 0) },
+        Column("max", "the greatest number") { $0.number($0.row.sum.most) },
+        Column("sum", "the sum of the numbers, of all sources") {
+            $0.number($0.row.sum.sum)
+        },
+        Column("minutes", "how long the records took; not with raw") {
+            $0.isRaw ? nil : RoundedNumber(Double($0.row.sum.seconds) / 60)
+        },
+    ]
+
+    /// Returns the report of a period: what no row of it has is not in CSV, and the JSON of a record
+    /// has the value before its unit.
+    static func report(by period: RecordPeriod) -> Report<RecordEntry> {
+        let others = Set(RecordPeriod.allCases.map(\.rawValue)).subtracting([period.rawValue])
+        guard period == .raw else {
+            return report.without(others.union(["start", "end", "source", "metadata"]))
         }
+        return report.with(["type", "start", "end", "value", "unit", "source", "metadata"])
     }
 }
 

@@ -14,37 +14,17 @@ extension SheetReader {
     public func recordTypes() throws(HealthStoreError) -> Sheet {
         let found = try store.archive.stocks(in: zone)
         var sheet = Sheet()
-        var rows: [[String]] = []
         var local = LocalDays(zone: zone)
         func day(_ seconds: Int64) -> String {
             CivilDay(daysSince1970: local.day(at: seconds).number).description
         }
-        sheet.cells = [["type", "records", "first_at", "last_at", "units"]]
-        for stock in found.stocks {
-            let first = Instant(secondsSince1970: stock.first)
-            let last = Instant(secondsSince1970: stock.last)
-            let units = stock.units.joined(separator: ", ")
-            let facts = RecordFacts(type: stock.type.name)
-            rows.append([
-                DisplayText.line(stock.type.shortName), "\(stock.records)", day(stock.first),
-                day(stock.last), DisplayText.line(units),
-            ])
-            sheet.records.append([
-                "type": .string(stock.type.name), "records": .integer(stock.records),
-                "first_at": .text(first), "last_at": .text(last),
-                "units": .array(stock.units.map { .string($0) }), "title": .string(facts.title),
-                "is_sum": .bool(facts.isSum), "measure": .text(facts.measure?.rawValue),
-            ])
-            sheet.cells.append([
-                stock.type.name, "\(stock.records)", "\(first)", "\(last)", units,
-            ])
+        let rows = found.stocks.map { stock in
+            RecordStock(stock: stock, firstDay: day(stock.first), lastDay: day(stock.last))
         }
         sheet.counts = ["types of records": Int64(rows.count)]
-        sheet.lines = style.table(["TYPE", "RECORDS", "FROM", "TO", "UNIT"], rows, right: [1])
-        if rows.isEmpty {
-            sheet.lines = ["no records are kept yet; an export or a push brings them"]
-        }
-        sheet.page = .array(sheet.records)
+        sheet.list(
+            rows, RecordStock.report, style,
+            absence: "no records are kept yet; an export or a push brings them")
         sheet.add(damaged: found.damaged)
         return sheet
     }
@@ -83,18 +63,16 @@ extension SheetReader {
             let added = rows.reduce(0) { $0 + $1.sum.count } - count
             if added > 0 { sheet.counts["records of \(type.shortName)"] = added }
         }
-        sheet.cells = [RecordRow.names(period)]
-        for row in rows {
-            sheet.records.append(row.json(period, zone))
-            sheet.cells.append(row.cells(period, zone))
-        }
-        sheet.page = [
-            "types": .array(types.map { .string($0.name) }), "by": .string(period.rawValue),
-            "since": .string(CivilDay(daysSince1970: first).description),
-            "until": .string(CivilDay(daysSince1970: last).description),
-            "time_zone": .string(zone.identifier), "damaged": .count(sheet.damaged.count),
-            "rows": .array(sheet.records),
-        ]
+        let report = RecordEntry.report(by: period)
+        let entries = rows.lazy.map { RecordEntry(row: $0, period: period) }
+        sheet.records = entries.map(report.object)
+        sheet.cells = report.csv(entries)
+        sheet.page =
+            RecordsResult(
+                types: types.map(\.name), period: period, since: CivilDay(daysSince1970: first),
+                until: CivilDay(daysSince1970: last), timeZone: zone.identifier,
+                damaged: sheet.damaged.count, rows: sheet.records
+            ).object
         if form == .table { sheet.lines = lines(rows, by: period) }
         return sheet
     }
@@ -171,4 +149,57 @@ extension Sheet {
     fileprivate mutating func add(damaged months: [TypeMonth]) {
         damaged += months.map { SealingError(table: "segments", row: "\($0)") }
     }
+}
+
+/// What there is of a type of records.
+package struct RecordStock: Reported {
+    let stock: Archive.Stock
+    let firstDay: String
+    let lastDay: String
+
+    private var units: String { stock.units.joined(separator: ", ") }
+    private var facts: RecordFacts { RecordFacts(type: stock.type.name) }
+
+    package static let report = Report<RecordStock>([
+        Column("type", "the type, as its source names it") { $0.stock.type.name }
+            .shown("TYPE") { DisplayText.line($0.stock.type.shortName) }.csv(),
+        Column("records", "number of records") { $0.stock.records }
+            .shown("RECORDS", isNumber: true).csv(),
+        Column("first_at", "when the first one starts") {
+            Instant(secondsSince1970: $0.stock.first)
+        }.shown("FROM") { $0.firstDay }.csv(),
+        Column("last_at", "when the last one starts") {
+            Instant(secondsSince1970: $0.stock.last)
+        }.shown("TO") { $0.lastDay }.csv(),
+        Column("units", "their units") { $0.stock.units }
+            .shown("UNIT") { DisplayText.line($0.units) }.csv { $0.units },
+        Column("title", "the name of the type for people") { $0.facts.title },
+        Column("is_sum", "whether the values are added up") { $0.facts.isSum },
+        Column("measure", "the measure whose days count a watch and a phone once") {
+            $0.facts.measure?.rawValue
+        },
+    ])
+}
+
+/// The result of `records` for some types.
+package struct RecordsResult: Reported, PrivateValue {
+    let types: [String]
+    let period: RecordPeriod
+    let since: CivilDay
+    let until: CivilDay
+    let timeZone: String
+    let damaged: Int
+    let rows: [JSON]
+
+    package static let report = Report<RecordsResult>([
+        Column("types", "the types") { $0.types },
+        Column("by", "what a row stands for: raw, hour, day or month") { $0.period.rawValue },
+        Column("since", "the first day") { $0.since },
+        Column("until", "the last day") { $0.until },
+        Column("time_zone", "the time zone that days follow") { $0.timeZone },
+        Column("damaged", "number of months with damaged records, which are left out") {
+            $0.damaged
+        },
+        Column("rows", "the rows", as: { .list(RecordEntry.valueType) }) { .array($0.rows) },
+    ])
 }

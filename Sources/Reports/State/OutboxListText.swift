@@ -26,7 +26,7 @@ extension OutboxEntry: Reported {
             Column("end", "end of the sample") { $0.end },
             Column("state", "its state") { $0.state.name },
             Column("failures", "number of failed sends") { $0.failures },
-            Column("hold", "the rule that keeps it back") { $0.hold?.rawValue },
+            Column("hold", "the rule that keeps it back") { $0.hold },
             Column("reason", "why it is in this state") { $0.reason },
             Column("batch", "number of its batch") { $0.batch },
             Column("possible_sends", "number of sends without an answer") { $0.possibleSends },

@@ -26,7 +26,7 @@ struct HistoryCommand {
         }
         if runs.isEmpty, let job { try composition.demandKnown(job, file, history) }
         composition.console.results(
-            runs.map { RunRow(run: $0, waitingOn: waits[$0.id] ?? []) })
+            runs.map { ListedRun(run: $0, waitingOn: waits[$0.id] ?? []) })
         return .done
     }
 
@@ -106,7 +106,7 @@ struct HistoryShowCommand {
         }
         let console = composition.console
         guard console.form == .table else {
-            console.results([], RunStory(run: run, attempts: attempts, spans: spans))
+            console.results([], ShownRun(run: run, attempts: attempts, spans: spans))
             return .done
         }
         show(run)

@@ -92,7 +92,7 @@ struct ExplainedOccurrence: Reported {
         },
         Column("down_since", "since when no scheduler ran") { $0.past.gap?.lowerBound },
         Column("down_until", "until when no scheduler ran") { $0.past.gap?.upperBound },
-        Column("run", "the run of the occurrence") { $0.past.run.map { RunRow(run: $0) } },
+        Column("run", "the run of the occurrence") { $0.past.run.map { ListedRun(run: $0) } },
         Column("deferrals", "what that run waited for") { $0.past.deferrals },
     ])
 }

@@ -74,7 +74,7 @@ struct RunCommand {
             answer.ledger.openRuns(of: job).compactMap { answer.ledger.open[$0] }.last
         }
         composition.console.results(
-            runs.map { RunRow(run: $0) },
+            runs.map { ListedRun(run: $0) },
             lines: composition.console.isQuiet
                 ? []
                 : runs.map {

@@ -48,7 +48,7 @@ final class RunReporter: Sendable {
     /// Writes the runs as JSON if requested; for table output they were written line by line.
     func summarize() {
         guard console.form != .table else { return }
-        console.results(runs.withLock { $0.map { RunRow(run: $0) } })
+        console.results(runs.withLock { $0.map { ListedRun(run: $0) } })
     }
 
     /// Writes why something that is due waits.

@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 // `simulate --accounts N`: what so many accounts come to on this machine.
 extension SimulateCommand {

@@ -213,6 +213,12 @@ struct Console: Sendable {
 
     /// Results that consist of parts.
     final class PartedList: Sendable {
+        /// What each object has in front, if the part is of an account.
+        static let account = Report<String>([
+            Column("account", "id of the account, if the command is for several") { $0 }
+                .optional()
+        ])
+
         private let list: Mutex<ListOutput>
 
         fileprivate init(_ list: ListOutput) { self.list = Mutex(list) }
@@ -237,8 +243,7 @@ struct Console: Sendable {
         }
 
         func add(_ object: JSON) {
-            let name: JSON = name.map { ["account": .string($0)] } ?? [:]
-            list.add(name.adding(object))
+            list.add(name.map { PartedList.account.object($0).adding(object) } ?? object)
         }
     }
 

@@ -2,13 +2,13 @@ public import ClarityScheduler
 public import Reports
 
 /// A run, and what holds it back now.
-struct RunRow {
+struct ListedRun {
     let run: Run
     var waitingOn: [Deferral] = []
 }
 
-extension RunRow: Reported {
-    static let report = Report<RunRow>(
+extension ListedRun: Reported {
+    static let report = Report<ListedRun>(
         [
             Column("run", "number of the run") { $0.run.id.rawValue }.shown("RUN"),
             Column("job", "id of the job") { $0.run.job.rawValue }.shown("JOB"),
@@ -41,17 +41,17 @@ extension RunRow: Reported {
 }
 
 /// A run with its attempts and everything that it waited for.
-struct RunStory {
+struct ShownRun {
     let run: Run
     let attempts: [Attempt]
     let spans: [DeferralSpan]
 }
 
-extension RunStory: Reported {
-    static let report = Report<RunStory>(
-        RunRow.report.columns.map { column in
+extension ShownRun: Reported {
+    static let report = Report<ShownRun>(
+        ListedRun.report.columns.map { column in
             column.of { story in
-                RunRow(
+                ListedRun(
                     run: story.run,
                     waitingOn: story.spans.filter { $0.until == nil }.map(\.deferral))
             }

@@ -10,8 +10,8 @@ extension ResultSchema {
     /// The results of all commands that have one; the others print a text or a stream of their own.
     static var commands: [CommandResult] {
         let runCommands = [
-            CommandResult("run", [RunRow].valueType),
-            CommandResult("dry-run", .either([.object(dryRun), PlannedCommand.valueType])),
+            CommandResult("run", [ListedRun].valueType),
+            CommandResult("dry-run", .either([DryRunResult.valueType, PlannedCommand.valueType])),
             CommandResult(
                 "status", .either([StatusResult.valueType, AccountsResult.valueType]),
                 line: .either(StatusResult.lineTypes + [AccountStatus.valueType])),
@@ -21,19 +21,20 @@ extension ResultSchema {
                 "explain", .either([ExplanationText.valueType, ExplainedOccurrence.valueType])),
             CommandResult(
                 "simulate", .either([SimulationText.valueType, SimulatedAccountsText.valueType])),
-            CommandResult("history", [RunRow].valueType),
+            CommandResult("history", [ListedRun].valueType),
             CommandResult("history missed", [MissedOccurrences].valueType),
-            CommandResult("history show", RunStory.valueType),
+            CommandResult("history show", ShownRun.valueType),
             CommandResult("pause", [PausedJob].valueType),
             CommandResult("resume", [PausedJob].valueType),
             CommandResult("backfill", Backfill.valueType),
             CommandResult("cancel", [RequestedRun].valueType),
             CommandResult("retry", [RequestedRun].valueType),
-            CommandResult("audit", .list(.object([ofAccount] + AuditRow.report.fields))),
+            CommandResult(
+                "audit", .list(.object(Console.PartedList.account.fields + AuditRow.report.fields))),
             CommandResult(
                 "audit log", .either([[AuditRecord].valueType, AuditProof.valueType]),
                 line: .either([AuditRecord.valueType, AuditProof.valueType])),
-            CommandResult("doctor", .either([DoctorText.valueType, .object(backend)])),
+            CommandResult("doctor", .either([DoctorText.valueType, BackendResult.valueType])),
             CommandResult("validate", [JobFileFinding].valueType),
         ]
         let dataCommands = [
@@ -47,27 +48,29 @@ extension ResultSchema {
                 "serve sessions end",
                 EndedSessions.valueType),
             CommandResult("notices list", [ListedNotice].valueType),
-            CommandResult("notify test", .list(.object(notifyTest))),
-            CommandResult("import", .object(importing)),
+            CommandResult("notify test", [NotifyTestResult].valueType),
+            CommandResult("import", ImportResult.valueType),
             ofEach("export-data", RecordExport.Receipt.report.fields),
             CommandResult("report", WrittenReport.valueType),
-            CommandResult("sources", .list(.object(sources))),
-            CommandResult("summary", .object(summary), line: .object(summaryLine)),
+            CommandResult("sources", [SourceResult].valueType),
             CommandResult(
-                "metrics", .either([.list(.object(stocks)), .object(metrics)]),
-                line: .either([.object(stocks), .object(metricsLine)])),
+                "summary", DaySummary.valueType,
+                line: .either([SummaryItem.valueType, SummaryInsight.valueType])),
             CommandResult(
-                "records", .either([.list(.object(recordTypes)), .object(records)]),
-                line: .either([.object(recordTypes), .object(recordRow)])),
+                "metrics", .either([[MetricStockRow].valueType, MetricsResult.valueType]),
+                line: .either([MetricStockRow.valueType, MetricRow.line.type])),
             CommandResult(
-                "insights", .either([.list(.shared("insight")), .shared("insight")]),
-                line: .shared("insight")),
+                "records", .either([[RecordStock].valueType, RecordsResult.valueType]),
+                line: .either([RecordStock.valueType, RecordEntry.valueType])),
             CommandResult(
-                "analyses", .either([.list(.shared("analysis")), .shared("analysis")]),
-                line: .shared("analysis")),
-            CommandResult("profile", .object(profile)),
-            CommandResult("archive list", .list(.object(archive))),
-            CommandResult("archive show", .object(archiveShow)),
+                "insights", .either([[StoredInsight].valueType, StoredInsight.valueType]),
+                line: StoredInsight.valueType),
+            CommandResult(
+                "analyses", .either([[AnalysisEntry].valueType, AnalysisEntry.valueType]),
+                line: AnalysisEntry.valueType),
+            CommandResult("profile", SheetReader.profileReport.type),
+            CommandResult("archive list", [ArchivedVersion].valueType),
+            CommandResult("archive show", ArchivedContent.valueType),
             ofEach("outbox", OutboxArithmetic.report.fields),
             CommandResult("outbox list", [OutboxEntry].valueType),
             CommandResult("outbox show", OutboxSample.valueType),
@@ -100,24 +103,22 @@ extension ResultSchema {
         return runCommands + dataCommands + stateCommands
     }
 
-    private static var ofAccount: Field {
-        Field(maybe: "account", .text, "id of the account, if the command is for several")
-    }
-
     /// Declares the result of a command that may be for several accounts, and then has a list.
     private static func ofEach(_ command: String, _ fields: [Field]) -> CommandResult {
         CommandResult(
-            command, .either([.object(fields), .list(.object([ofAccount] + fields))]),
-            line: .object([ofAccount] + fields))
+            command,
+            .either([.object(fields), .list(.object(Console.PartedList.account.fields + fields))]),
+            line: .object(Console.PartedList.account.fields + fields))
     }
 
     /// The objects that occur in several results.
     static var shared: [(String, [Field])] {
         [
-            ("run", RunRow.report.fields), ("attempt", Attempt.report.fields),
+            ("run", ListedRun.report.fields), ("attempt", Attempt.report.fields),
             ("deferral", Deferral.report.fields),
             ("deferral_span", DeferralSpan.report.fields), ("pause", Pause.report.fields),
-            ("insight", insight), ("analysis", analysis),
+            ("insight", StoredInsight.report.fields),
+            ("analysis", AnalysisEntry.report.fields),
         ]
     }
 }

@@ -1,5 +1,6 @@
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// A job file that has no name yet: it disappears with this process unless it is published.
 struct JobFileDraft: ~Copyable {
