@@ -144,6 +144,13 @@ export function measure(value, unit) {
         text ? h("span", {class: "unit"}, ` ${text}`) : null);
 }
 
+/** Minutes as hours and minutes where there is no room for units: `7 h 12`. */
+export const shortLength = (minutes) =>
+    `${number(Math.floor(minutes / 60))} h ${number(Math.round(minutes) % 60)}`;
+
+/** A size in memory. */
+export const mebibytes = (bytes) => `${number(bytes / 1_048_576)} MiB`;
+
 /** A length of time in its two largest units. */
 export function span(milliseconds) {
     const seconds = Math.round(milliseconds / 1000);

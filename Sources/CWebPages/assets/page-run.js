@@ -2,7 +2,7 @@
 import {actionButton} from "./actions.js";
 import {get} from "./api.js";
 import {behind, facts, h, table} from "./dom.js";
-import {dayTime, moment, number, span, words} from "./format.js";
+import {dayTime, mebibytes, moment, number, span, words} from "./format.js";
 import {
     commandText,
     localTimes,
@@ -99,7 +99,6 @@ function waits(run) {
 
 function attempt(one) {
     const length = Date.parse(one.finished_at ?? "") - Date.parse(one.started_at);
-    const memory = one.peak_memory_bytes / 1_048_576;
     return h("div", {class: "panel attempt"},
         h("h3", null, `Attempt ${one.attempt} `, stateMark(one.result)),
         facts([
@@ -107,7 +106,7 @@ function attempt(one) {
             ["Took", Number.isNaN(length) ? null : span(length)],
             ["Why", one.reason],
             ["Stopped because of", one.stop_reason],
-            ["Peak memory", memory > 0 ? `${number(memory)} MiB` : null],
+            ["Peak memory", one.peak_memory_bytes > 0 ? mebibytes(one.peak_memory_bytes) : null],
         ]),
         one.output ? behindOutput(one) : null);
 }

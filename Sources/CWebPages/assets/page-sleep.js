@@ -10,6 +10,7 @@ import {
     dayOf,
     measure,
     number,
+    shortLength,
     startOfDay,
     zoneOffset
 } from "./format.js";
@@ -79,9 +80,6 @@ function figures(nights, metrics) {
             `half the nights within ${number(usual.end.within, 0)} min of it`),
         figure("Nights", number(nights.length), "that are recorded"));
 }
-
-const shortLength = (minutes) =>
-    `${number(Math.floor(minutes / 60))} h ${number(Math.round(minutes) % 60)}`;
 
 /** Each night on the same clock, so that the eye sees when sleep begins and ends. */
 function bars(nights) {
