@@ -75,9 +75,7 @@ extension HostConditions.Settings {
                 if case .storageFree(_, let path) = constraint { path } else { nil }
             }
         ).sorted()
-        sourcePaths = file.settings.filter {
-            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path")
-        }.values.sorted()
+        sourcePaths = file.sections.sourcePaths
         pressure =
             constraints.compactMap { constraint -> Int? in
                 if case .pressureBelow(let percent) = constraint { percent } else { nil }

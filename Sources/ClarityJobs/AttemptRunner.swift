@@ -1,7 +1,7 @@
 public import Backend
 import Synchronization
 import Platform
-public import HealthStore
+import HealthStore
 public import ClarityScheduler
 
 /// Runs an attempt from its order to its outcome.
@@ -37,7 +37,8 @@ public enum AttemptRunner {
     ) async -> Outcome {
         do {
             let store = try HealthStore(
-                stateDirectory: JobOptions(order).stateDirectory(), environment: environment,
+                stateDirectory: SectionValues(order.options).state.directory,
+                environment: environment,
                 actor: AuditActor(order), clock: clock)
             guard order.kind != .notify else {
                 return try await NotifyAttempt(
@@ -73,14 +74,15 @@ extension WorkContext {
     ) throws(Failure) {
         // Measured in a dry run too, because the metered budget depends on what is sent.
         let transport = MeasuredTransport(transport, report: isRehearsal ? nil : report)
-        let backend = try BackendOptions(order.options, prefix: "backend.")
+        let sections = SectionValues(order.options)
+        let backend = try sections.neededBackend
         let startedAt = clock.elapsed
         // A dry run sends nothing, so it waits for nothing.
         let limited =
             isRehearsal
             ? transport
             : backend.limited(
-                transport, in: try JobOptions(order).limitsFolder(), clock: clock,
+                transport, in: try sections.state.limitsFolder, clock: clock,
                 deadline: startedAt + order.timeout - order.warning)
         let client = try backend.client(
             store, limited, clock: clock, environment: isRehearsal ? [:] : environment)
@@ -88,52 +90,6 @@ extension WorkContext {
             order: order, store: store, client: client, transport: transport, clock: clock,
             zones: SourceZones(environment: environment), startedAt: startedAt,
             report: report, isEnding: isEnding, isRehearsal: isRehearsal)
-    }
-}
-
-extension BackendOptions {
-    /// Returns the backend's dialect, or that it is to be detected.
-    public func dialectChoice() throws(Failure) -> DialectChoice {
-        guard dialect != "auto" else { return .auto }
-        guard let dialect = Dialect.named(dialect) else {
-            throw Failure(.configuration, "`backend.dialect` is not a known dialect")
-        }
-        return .fixed(dialect)
-    }
-
-    /// Returns a transport that keeps the limits of the backend, together with all others that have
-    /// the same folder; `transport` itself if there are no limits.
-    ///
-    /// - Parameter deadline: the value of `clock.elapsed` until which a request may wait.
-    public func limited(
-        _ transport: any HTTPTransport, in folder: String, clock: any WallClock,
-        deadline: Duration? = nil
-    ) -> any HTTPTransport {
-        guard requestsPerSecond != nil || connections != nil else { return transport }
-        return LimitedTransport(
-            transport,
-            SharedLimits(requestsPerSecond: requestsPerSecond, connections: connections),
-            backend: url, folder: folder, clock: clock, deadline: deadline)
-    }
-
-    /// Returns a client of the backend that keeps its session in a store.
-    ///
-    /// - Parameter environment: as in `StoredSessions`.
-    public func client(
-        _ store: HealthStore, _ transport: any HTTPTransport, clock: any WallClock,
-        environment: [String: String] = [:]
-    ) throws(Failure) -> APIClient {
-        let sessions = StoredSessions(store, backend: url, environment: environment)
-        return APIClient(
-            base: url, dialect: try dialectChoice(), memory: sessions, transport: transport,
-            sessions: sessions, clock: clock, retryWait: retryWait)
-    }
-
-    /// Returns which servers to trust as the backend.
-    ///
-    /// - Throws: `TransportError.refused` for pins that are not at least two.
-    public func trust() throws(TransportError) -> CurlTransport.Trust {
-        try CurlTransport.Trust(authorities: authorities, pinLines: pins)
     }
 }
 
@@ -145,7 +101,7 @@ extension AttemptOrder {
         // The targets of notices are many servers, each with a certificate that the system trusts.
         if kind == .notify { return CurlTransport.Trust() }
         guard kind == .auditUpload else {
-            return try BackendOptions(options, prefix: "backend.").trust()
+            return try SectionValues(options).neededBackend.trust()
         }
         // The receiver of the audit log is another server, with trust settings of its own.
         let receiver = try AuditUploadOptions(options)

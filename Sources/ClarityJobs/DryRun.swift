@@ -27,7 +27,7 @@ public enum DryRun {
         }
         do {
             let store = try HealthStore.rehearsal(
-                of: JobOptions(order).stateDirectory(), environment: environment, clock: clock)
+                of: SectionValues(order.options).state.directory, environment: environment, clock: clock)
             guard order.kind != .notify else {
                 try NotifyAttempt.rehearse(
                     order, store, environment: environment, clock: clock, show: showing)
@@ -48,7 +48,7 @@ public enum DryRun {
             show(
                 summary.text(
                     order, requests: rehearsal.requests,
-                    isRemoval: order.kind == JobKind("cleanup")))
+                    isRemoval: order.kind == .cleanup))
             return outcome
         } catch {
             return ClarityJobs.outcome(of: error)

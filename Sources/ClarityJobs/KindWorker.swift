@@ -167,6 +167,9 @@ struct WorkContext: Sendable {
     /// Whether this is a dry run: nothing is sent, and the store is a private copy.
     var isRehearsal = false
 
+    /// The sections that the order carries.
+    var sections: SectionValues { SectionValues(order.options) }
+
     /// Ends the work at a point where it can be resumed.
     ///
     /// - Throws: `WorkStopped` once the work was warned that its time ends.
@@ -180,7 +183,7 @@ struct WorkContext: Sendable {
     func reportFacts() {
         guard kindWorker(for: order.kind)?.changesHealthData == true else { return }
         do {
-            let goals = try FreshnessGoal.all(order.options)
+            let goals = try sections.freshness
             for fact in try store.accountFacts(for: goals, now: clock.now).reported {
                 report(.fact(fact))
             }

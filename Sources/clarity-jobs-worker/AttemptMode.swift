@@ -9,15 +9,19 @@ import Synchronization
 /// descriptor 4. Descriptor 5 is the lock of the scheduler's lease, which must not outlive this
 /// process in a child.
 enum AttemptMode {
-    private static let orderNumber: Int32 = 3
+    private static let orderNumber = OrderInput.descriptor
     private static let reportNumber: Int32 = 4
     private static let lockNumber: Int32 = 5
 
     static func run() async -> ExitStatus {
-        guard
-            let order = OrderInput.read(
-                from: orderNumber, named: "descriptor 3", endsWithInput: false)
-        else { return .faultyInput }
+        guard let order = OrderInput.read(isOfScheduler: true) else { return .faultyInput }
+        let environment: [String: String]
+        do throws(Failure) {
+            environment = try keyAndSecrets(for: order)
+        } catch {
+            // The attempt itself reports what does not fit.
+            environment = keyEnvironment()
+        }
         guard DetachedThread.start({ endWithScheduler() }) == 0,
             let reports = ReportWriter(descriptor: reportNumber)
         else {
@@ -26,7 +30,7 @@ enum AttemptMode {
         }
         let attempt = Task {
             await AttemptRunner.run(
-                order, environment: environment(for: order), clock: SystemClock(),
+                order, environment: environment, clock: SystemClock(),
                 transport: {
                     try CurlTransport(version: programVersion, trust: order.trust())
                 },

@@ -9,26 +9,27 @@ import JSON
 
 /// Logs in and logs out, and everything that an account needs for that.
 enum AuthMode {
-    /// The flags of the modes that talk to the backend for a person.
-    static let names = [
-        "email", "password", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait",
-        "max-requests-per-second", "max-connections", "limits-folder",
-        "data", "output", "first-name", "last-name", "name", "code",
-    ]
-
     static func run(_ arguments: [String]) async -> ExitStatus {
-        guard let action = arguments.first,
+        let names = [
+            "email", "password", "data", "output", "first-name", "last-name", "name", "code",
+        ]
+        // The order comes later: without an action, nobody has to give one.
+        let actions = [
+            "login", "register", "verify", "resend-code", "reset-password", "logout",
+        ]
+        guard let action = arguments.first, actions.contains(action),
             let flags = Flags(
                 Array(arguments.dropFirst()), values: names, switches: ["accept-terms", "of-table"])
         else { return Program.usageError("expected an action of `auth`") }
+        guard let order = OrderInput.read() else { return .faultyInput }
         do {
             switch action {
-            case "login": return try await login(flags)
-            case "register": return try await register(flags)
-            case "verify": return try await verify(flags)
-            case "resend-code": return try await resendCode(flags)
-            case "reset-password": return try await resetPassword(flags)
-            case "logout": return try await Logout(flags).run()
+            case "login": return try await login(flags, order)
+            case "register": return try await register(flags, order)
+            case "verify": return try await verify(flags, order)
+            case "resend-code": return try await resendCode(flags, order)
+            case "reset-password": return try await resetPassword(flags, order)
+            case "logout": return try await Logout(flags, order).run()
             default: return Program.usageError("unknown action `auth \(action)`")
             }
         } catch let error as Flags.Missing {
@@ -58,16 +59,17 @@ enum AuthMode {
         }
     }
 
-    private static func login(_ flags: Flags) async throws -> ExitStatus {
+    private static func login(
+        _ flags: Flags, _ order: AttemptOrder
+    ) async throws -> ExitStatus {
         let email = try flags.value("email")
-        _ = try flags.value("state")
-        let backend = try backend(flags)
+        let backend = try order.sections.neededBackend
         _ = try backend.dialectChoice()
         _ = try trust(backend)
         // Asks before the store is opened: a person may take their time, and may log out meanwhile.
         let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
         let password = try entry.password(of: email)
-        let client = try client(flags, store(flags))
+        let client = try client(order, store(order))
         let session: Session
         do throws(APIError) {
             session = try await client.login(email: email, password: password)
@@ -108,11 +110,13 @@ enum AuthMode {
     }
 
     /// Creates an account; whoever has to confirm the address is told so.
-    private static func register(_ flags: Flags) async throws -> ExitStatus {
+    private static func register(
+        _ flags: Flags, _ order: AttemptOrder
+    ) async throws -> ExitStatus {
         let email = try flags.value("email")
         let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
         let password = try entry.newPassword(of: email)
-        let result = try await client(flags, store(flags)).register(
+        let result = try await client(order, store(order)).register(
             Registration(
                 email: email, password: password, firstName: flags["first-name"],
                 lastName: flags["last-name"], displayName: flags["name"],
@@ -131,10 +135,12 @@ enum AuthMode {
     }
 
     /// Confirms the address with the code from the mail.
-    private static func verify(_ flags: Flags) async throws -> ExitStatus {
+    private static func verify(
+        _ flags: Flags, _ order: AttemptOrder
+    ) async throws -> ExitStatus {
         let email = try flags.value("email")
         let code = try flags["code"].map { Secret($0) } ?? PasswordEntry.code(of: email)
-        try await client(flags, store(flags)).verifyEmail(email, code: code)
+        try await client(order, store(order)).verifyEmail(email, code: code)
         flags.format.print(ConfirmationResult.confirmed.object(email)) {
             ["confirmed \(email)".printable]
         }
@@ -142,9 +148,11 @@ enum AuthMode {
     }
 
     /// Has another code mailed, for `verify`.
-    private static func resendCode(_ flags: Flags) async throws -> ExitStatus {
+    private static func resendCode(
+        _ flags: Flags, _ order: AttemptOrder
+    ) async throws -> ExitStatus {
         let email = try flags.value("email")
-        try await client(flags, store(flags)).resendVerification(to: email)
+        try await client(order, store(order)).resendVerification(to: email)
         flags.format.print(ConfirmationResult.mailed.object(email)) {
             [
                 "the backend has mailed another code to \(email)".printable,
@@ -156,10 +164,12 @@ enum AuthMode {
 
     /// Has a code mailed, and sets a new password with it. Without a person to ask for the code,
     /// this takes two calls.
-    private static func resetPassword(_ flags: Flags) async throws -> ExitStatus {
+    private static func resetPassword(
+        _ flags: Flags, _ order: AttemptOrder
+    ) async throws -> ExitStatus {
         let email = try flags.value("email")
         let entry = flags["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
-        let client = try client(flags, store(flags))
+        let client = try client(order, store(order))
         let code: Secret
         if let given = flags["code"] {
             code = Secret(given)
@@ -190,14 +200,16 @@ enum AuthMode {
         return .done
     }
 
-    static func store(_ flags: Flags) throws -> HealthStore {
-        try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment())
+    static func store(_ order: AttemptOrder) throws -> HealthStore {
+        try HealthStore(
+            stateDirectory: order.sections.state.directory,
+            environment: keyEnvironment(for: order))
     }
 
     /// Creates a client that has no password to log in again with: here a person does that, or
     /// wants to be logged out.
-    static func client(_ flags: Flags, _ store: HealthStore) throws -> APIClient {
-        let backend = try backend(flags)
+    static func client(_ order: AttemptOrder, _ store: HealthStore) throws -> APIClient {
+        let backend = try order.sections.neededBackend
         let transport: CurlTransport
         do throws(TransportError) {
             transport = try CurlTransport(version: programVersion, trust: backend.trust())
@@ -207,26 +219,8 @@ enum AuthMode {
             throw Failure(.internalFault, "libcurl cannot start")
         }
         let limited = backend.limited(
-            transport, in: try limitsFolder(flags), clock: SystemClock())
+            transport, in: try order.sections.state.limitsFolder, clock: SystemClock())
         return try backend.client(store, limited, clock: SystemClock())
-    }
-
-    /// Returns the section `backend` of the job file, which the flags carry.
-    static func backend(_ flags: Flags) throws -> BackendOptions {
-        var values = ["url": try flags.value("backend")]
-        let names = [
-            "dialect", "ca-bundle", "pins", "retry-wait", "max-requests-per-second",
-            "max-connections",
-        ]
-        for name in names {
-            values[name.replacing("-", with: "_")] = flags[name]
-        }
-        return try BackendOptions(values)
-    }
-
-    /// Returns the folder of the backend's limits, as `JobOptions.limitsFolder` does for an order.
-    static func limitsFolder(_ flags: Flags) throws -> String {
-        try flags["limits-folder"] ?? "\(flags.value("state"))/backend"
     }
 
     private static func trust(_ backend: BackendOptions) throws -> CurlTransport.Trust {

@@ -10,30 +10,25 @@ import JSON
 /// works on a copy of the health data.
 enum BackendMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
-        let names = [
-            "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait", "output",
-            "max-requests-per-second", "max-connections", "limits-folder",
-        ]
-        guard let flags = Flags(arguments, values: names) else {
-            return Program.usageError("expected `backend` with a backend")
+        guard let flags = Flags(arguments, values: ["output"]) else {
+            return Program.usageError("expected `backend` with an order")
         }
+        guard let order = OrderInput.read() else { return .faultyInput }
         do {
-            let backend = try AuthMode.backend(flags)
+            let sections = order.sections
+            let backend = try sections.neededBackend
+            let environment = try keyEnvironment(for: order)
+            let state = try sections.state.directory
             let check = try await BackendCheck(
-                backend,
-                try HealthStore.rehearsal(
-                    of: flags.value("state"), environment: keyEnvironment()),
+                backend, try HealthStore.rehearsal(of: state, environment: environment),
                 try CurlTransport(version: programVersion, trust: backend.trust()),
                 // Before anything was stored there is nobody to share the limits with, and a check
                 // must not create the state directory.
-                limits: HealthStore.exists(
-                    in: try flags.value("state"), environment: keyEnvironment())
-                    ? try AuthMode.limitsFolder(flags) : flags["limits-folder"],
+                limits: HealthStore.exists(in: state, environment: environment)
+                    ? try sections.state.limitsFolder : try sections.state.sharedLimitsFolder,
                 clock: SystemClock())
             flags.format.print(check.result.object) { check.lines }
             return check.failure.map { ExitStatus(of: $0.category) } ?? .done
-        } catch let error as Flags.Missing {
-            return Program.usageError("`--\(error.name)` is missing")
         } catch {
             return ExitStatus(of: error)
         }

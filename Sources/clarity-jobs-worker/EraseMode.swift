@@ -8,27 +8,27 @@ import ClarityJobs
 /// Deletes at the backend what was uploaded, once a person agrees.
 enum EraseMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
-        guard let flags = Flags(arguments, values: AuthMode.names + ["samples"], switches: ["yes"])
-        else { return Program.usageError("expected `erase` with a backend") }
+        guard let flags = Flags(arguments, values: ["samples", "output"], switches: ["yes"])
+        else { return Program.usageError("expected `erase` with an order") }
+        guard let order = OrderInput.read() else { return .faultyInput }
         do {
-            return try await run(flags)
-        } catch let error as Flags.Missing {
-            return Program.usageError("`--\(error.name)` is missing")
+            return try await run(flags, order)
         } catch {
             return ExitStatus(of: error)
         }
     }
 
-    private static func run(_ flags: Flags) async throws -> ExitStatus {
-        let state = try flags.value("state")
-        guard HealthStore.exists(in: state, environment: keyEnvironment()) else {
+    private static func run(_ flags: Flags, _ order: AttemptOrder) async throws -> ExitStatus {
+        let state = try order.sections.state.directory
+        let environment = try keyEnvironment(for: order)
+        guard HealthStore.exists(in: state, environment: environment) else {
             throw APIError.notLoggedIn
         }
         let store = try HealthStore(
-            stateDirectory: state, environment: keyEnvironment(),
+            stateDirectory: state, environment: environment,
             actor: AuditActor(program: "outbox erase"))
         let erasure = UploadErasure(
-            store, try AuthMode.client(flags, store), clock: SystemClock())
+            store, try AuthMode.client(order, store), clock: SystemClock())
         let ids = flags["samples"]?.split(separator: ",").compactMap { Int64($0) } ?? []
         let plan = try await erasure.plan(ids)
         guard !plan.uploads.isEmpty else {

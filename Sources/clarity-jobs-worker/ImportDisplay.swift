@@ -23,14 +23,13 @@ final class ImportDisplay: Sendable {
     }
 
     /// Shows the progress if it is time to.
-    func show(_ progress: ImportProgress, of order: AttemptOrder) {
+    func show(_ progress: ImportProgress, of path: String) {
         guard !isQuiet else { return }
         state.withLock { state in
             if let width = state.line?.width {
                 let bar = state.text.bar(progress, at: clock.elapsed, width: width)
                 if let bar { state.line?.draw(bar) }
             } else {
-                let path = order.options["sources.0.path"] ?? ""
                 let name = path.split(separator: "/").last.map(String.init) ?? path
                 if let line = state.text.line(progress, name: name) { printError(line) }
             }

@@ -14,16 +14,18 @@ import JSON
 /// may no longer write to the store (`HealthStore.wipe`).
 struct Logout {
     private let flags: Flags
+    private let order: AttemptOrder
 
-    init(_ flags: Flags) { self.flags = flags }
+    init(_ flags: Flags, _ order: AttemptOrder) { (self.flags, self.order) = (flags, order) }
 
     func run() async throws -> ExitStatus {
         // A logout without a store creates none.
-        guard HealthStore.exists(in: try flags.value("state"), environment: keyEnvironment()) else {
+        let state = try order.sections.state.directory
+        guard HealthStore.exists(in: state, environment: try keyEnvironment(for: order)) else {
             throw APIError.notLoggedIn
         }
-        let store = try AuthMode.store(flags)
-        let client = try AuthMode.client(flags, store)
+        let store = try AuthMode.store(order)
+        let client = try AuthMode.client(order, store)
         guard let data = flags["data"], data != "keep" else {
             try await client.logout()
             flags.format.print(LogoutResult(nil).object) { ["logged out"] }
@@ -58,7 +60,7 @@ struct Logout {
     /// - Parameter store: an open store, which keeps restores from making a new draft.
     private func removeCopies(_ store: HealthStore) throws {
         defer { withExtendedLifetime(store) {} }
-        let state = try flags.value("state")
+        let state = try order.sections.state.directory
         do throws(BackupError) {
             try BackupFolder(ofState: state).removeAll()
             try Replacement(in: state).removeDraft()

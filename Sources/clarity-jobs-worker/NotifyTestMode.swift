@@ -6,7 +6,7 @@ import Reports
 import Glibc
 import JSON
 
-/// Sends a test message to the targets of an order, which comes on the standard input.
+/// Sends a test message to the targets of an order, which comes on descriptor 3.
 enum NotifyTestMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
         guard let flags = Flags(arguments, values: ["output", "target"]) else {
@@ -18,7 +18,7 @@ enum NotifyTestMode {
         do {
             var results: [NotifyTestResult] = []
             let failure = try await NotifyAttempt.test(
-                order, only: flags["target"], environment: environment(for: order),
+                order, only: flags["target"], environment: try keyAndSecrets(for: order),
                 clock: SystemClock(),
                 transport: try CurlTransport(version: programVersion, trust: order.trust())
             ) { target, fault in

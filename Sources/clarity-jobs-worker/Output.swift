@@ -15,23 +15,22 @@ func complain(_ message: String) {
 
 /// Writes lines to the error output.
 func printError(_ text: String) {
-    fputs("\(fitted(text.printableLines, to: STDERR_FILENO, order: nil))\n", stderr)
+    fputs("\(fitted(text.printableLines, to: STDERR_FILENO, nil))\n", stderr)
 }
 
 /// Writes lines for people to the standard output.
 ///
-/// - Parameter order: the order, which may name the zone of the account's days.
-func show(_ lines: [String], _ order: AttemptOrder? = nil) {
-    lines.forEach { print(fitted($0, to: STDOUT_FILENO, order: order)) }
+/// - Parameter zone: the zone of the account's days, if somebody names it.
+func show(_ lines: [String], inZone zone: String? = nil) {
+    lines.forEach { print(fitted($0, to: STDOUT_FILENO, zone)) }
 }
 
 /// Returns lines as they fit a terminal; as they are if the descriptor is none.
-private func fitted(_ text: String, to descriptor: Int32, order: AttemptOrder?) -> String {
+private func fitted(_ text: String, to descriptor: Int32, _ zone: String?) -> String {
     guard let width = TerminalLine.columns(of: descriptor) else { return text }
     var style = PageStyle(width: width, isPlain: true)
     style.times = NearTimes(
-        zoneNamed: order?.options.first { $0.key.hasSuffix("time_zone") }?.value,
-        environment: keyEnvironment(), now: SystemClock().now)
+        zoneNamed: zone, environment: keyEnvironment(), now: SystemClock().now)
     return text.split(separator: "\n", omittingEmptySubsequences: false)
         .flatMap { style.fitted(String($0)) }.joined(separator: "\n")
 }
@@ -53,10 +52,21 @@ func keyEnvironment(named: String? = nil) -> [String: String] {
     return environment
 }
 
+/// Returns the variables of the key that an order names.
+///
+/// - Throws: `Failure` for an order that does not fit.
+func keyEnvironment(for order: AttemptOrder) throws(Failure) -> [String: String] {
+    keyEnvironment(named: try order.sections.key.variable)
+}
+
 /// Returns the variables for an order: those of the key, and those with the secrets of its targets.
-func environment(for order: AttemptOrder) -> [String: String] {
-    var environment = keyEnvironment(named: order.options["key.variable"])
-    for name in order.options.noticeSecretNames { environment[name] = Environment.value(name) }
+///
+/// - Throws: `Failure` for an order that does not fit.
+func keyAndSecrets(for order: AttemptOrder) throws(Failure) -> [String: String] {
+    var environment = try keyEnvironment(for: order)
+    for name in try order.sections.targets.compactMap(\.secretName) {
+        environment[name] = Environment.value(name)
+    }
     return environment
 }
 

@@ -7,22 +7,22 @@ import Platform
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
-               clarity-jobs-worker dry-run [--output FORM] < ORDER
-               clarity-jobs-worker auth login --email E --password stdin|ask BACKEND --state DIR
-               clarity-jobs-worker auth logout --data keep|remove|ask BACKEND --state DIR [--output FORM]
+               clarity-jobs-worker dry-run [--output FORM]
+               clarity-jobs-worker auth login --email E --password stdin|ask
+               clarity-jobs-worker auth logout --data keep|remove|ask [--output FORM]
                clarity-jobs-worker auth register --email E --password stdin|ask [--accept-terms]
-                   [--first-name N] [--last-name N] [--name N] BACKEND --state DIR
-               clarity-jobs-worker auth verify --email E [--code C] BACKEND --state DIR
-               clarity-jobs-worker erase [--samples IDS] [--yes] BACKEND --state DIR [--output FORM]
-               clarity-jobs-worker backend [--output FORM] BACKEND --state DIR
-               clarity-jobs-worker import [--report] [--change-time-zone] [--quiet]
-                   [--output table|json|ndjson] < ORDER
-               clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
-               clarity-jobs-worker notify-test [--target TARGET] [--output FORM] < ORDER
+                   [--first-name N] [--last-name N] [--name N]
+               clarity-jobs-worker auth verify --email E [--code C]
+               clarity-jobs-worker auth resend-code --email E
+               clarity-jobs-worker auth reset-password --email E --password stdin|ask [--code C]
+               clarity-jobs-worker erase [--samples IDS] [--yes] [--output FORM]
+               clarity-jobs-worker backend [--output FORM]
+               clarity-jobs-worker import [--report] [--change-time-zone] [--quiet] [--output FORM]
+               clarity-jobs-worker sources [--output FORM]
+               clarity-jobs-worker notify-test [--target TARGET] [--output FORM]
                clarity-jobs-worker probe URL
                clarity-jobs-worker version
-        where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
-        and FORM is table, json or ndjson
+        where FORM is table, json or ndjson; all but the last two read an order on descriptor 3
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that accepts signals

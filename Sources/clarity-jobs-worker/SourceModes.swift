@@ -7,7 +7,7 @@ import JSON
 import Reports
 @preconcurrency import Glibc
 
-/// Shows the status of a job file's sources; they are in the order on the standard input.
+/// Shows the status of a job file's sources; they are in the order.
 enum SourcesMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         guard let flags = Flags(arguments, values: ["output"]) else {
@@ -15,8 +15,8 @@ enum SourcesMode {
         }
         guard let order = OrderInput.read() else { return .faultyInput }
         do {
-            let environment = keyEnvironment(named: order.options["key.variable"])
-            let state = order.options["state.directory"] ?? ""
+            let environment = try keyEnvironment(for: order)
+            let state = try order.sections.state.directory
             // A query creates nothing.
             let store =
                 HealthStore.exists(in: state, environment: environment)
@@ -26,7 +26,7 @@ enum SourcesMode {
                 zones: SourceZones(environment: environment))
             let results = statuses.map { SourceResult($0.facts) }
             switch flags.format {
-            case .table: show(SourceStatus.lines(statuses), order)
+            case .table: show(SourceStatus.lines(statuses), inZone: try order.sections.sourceZone)
             case .json: print(results.json.page)
             case .ndjson: results.forEach { print($0.object.line) }
             }
@@ -37,7 +37,7 @@ enum SourcesMode {
     }
 }
 
-/// Imports a file or folder into the outbox; the order on the standard input says what and where.
+/// Imports a file or folder into the outbox; the order says what and where.
 enum ImportMode {
     /// A signal ended the import.
     private struct Interrupted: Error {}
@@ -50,17 +50,18 @@ enum ImportMode {
         guard let order = OrderInput.read() else { return .faultyInput }
         let display = ImportDisplay(isQuiet: flags.has("quiet"), clock: SystemClock())
         do {
-            let environment = keyEnvironment(named: order.options["key.variable"])
+            let environment = try keyEnvironment(for: order)
             let store = try HealthStore(
-                stateDirectory: order.options["state.directory"] ?? "", environment: environment,
+                stateDirectory: order.sections.state.directory, environment: environment,
                 actor: AuditActor(program: "import"), clock: SystemClock())
+            let path = try order.sections.read(ImportOptions.self)?.path ?? ""
             let account = try FileImport(
                 order, store: store, clock: SystemClock(),
                 zones: SourceZones(environment: environment), isReport: flags.has("report"),
                 changesZone: flags.has("change-time-zone")
             ).run { progress in
                 if StopSignal.received != nil { throw Interrupted() }
-                display.show(progress, of: order)
+                display.show(progress, of: path)
             }
             display.end()
             return tell(account, flags)

@@ -69,9 +69,9 @@ struct Composition {
         if let ownFile { return ownFile }
         let file = try wholeJobFile()
         guard let name = arguments["account"] else { return file.expanded }
-        let view = view(of: try account(named: name, in: file), in: file)
+        let view = file.view(of: try account(named: name, in: file))
         console.showTimes(
-            inZone: SourceCommands.timeZone(in: view), environment: environment, clock: clock)
+            inZone: try sourceZone(view), environment: environment, clock: clock)
         return view
     }
 
@@ -81,13 +81,6 @@ struct Composition {
 
     /// The account of `--account`, if the option has an account's id.
     var namedAccount: AccountID? { arguments["account"].flatMap { AccountID($0) } }
-
-    /// Returns what a command for one account sees of the job file.
-    func view(of account: AccountDeclaration, in file: JobFile) -> JobFile {
-        var view = file.view(of: account)
-        view.settings["backend.limits_folder"] = limitsFolder(file)
-        return view
-    }
 
     /// Returns the job file for what plans the jobs of all accounts, or those of `--account` alone.
     func jobFileToRun(
@@ -108,14 +101,11 @@ struct Composition {
     ) throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         try requireReadable(path)
+        let file: JobFile
         do throws(JobFileFaults) {
             let runsNothing = Composition.runningNothing.contains(arguments.path)
             let reader = runsNothing ? jobFileReader : runnersReader
-            let file = try reader.read(fileAt: path, remembering: memory)
-            // People see times in the zone of the account's days.
-            console.showTimes(
-                inZone: SourceCommands.timeZone(in: file), environment: environment, clock: clock)
-            return file
+            file = try reader.read(fileAt: path, remembering: memory)
         } catch  where pagesViewer == "wearer" {
             // The fault may be in another account's file.
             throw CommandFailure(
@@ -125,6 +115,10 @@ struct Composition {
         } catch {
             throw failure(error)
         }
+        // People see times in the zone of the account's days.
+        console.showTimes(
+            inZone: try sourceZone(file), environment: environment, clock: clock)
+        return file
     }
 
     /// Returns the account that a word on the command line names.
@@ -141,9 +135,15 @@ struct Composition {
         throw CommandFailure(.usage, "no account `\(name)` in the job file\(suggestion)")
     }
 
-    /// Returns the URL of the backend's API; a job file with only commands need not have one.
-    func backendURL(_ file: JobFile) throws(CommandFailure) -> String {
-        if let url = file.settings["backend.url"] { return url }
+    /// Returns the time zone that the sources of a job file name.
+    func sourceZone(_ file: JobFile) throws(CommandFailure) -> String? {
+        try readingSections { () throws(Failure) in try file.sections.sourceZone }
+    }
+
+    /// Returns the backend; a job file with only commands need not have one.
+    func backend(_ file: JobFile) throws(CommandFailure) -> BackendOptions {
+        let backend = try readingSections { () throws(Failure) in try file.sections.backend }
+        if let backend { return backend }
         throw CommandFailure(
             .configuration, "the job file has no `backend`",
             "help: name it as `backend: { url: https://... }`")
@@ -257,7 +257,9 @@ struct Composition {
     }
 
     /// Returns the name of the environment variable with the master key, if the job file names one.
-    func keyVariable(_ file: JobFile) -> String? { file.settings["key.variable"] }
+    func keyVariable(_ file: JobFile) throws(CommandFailure) -> String? {
+        try readingSections { () throws(Failure) in try file.sections.key.variable }
+    }
 
     /// The variable that tells a program the name of the key's variable. An attempt finds it in its
     /// order.
@@ -265,10 +267,12 @@ struct Composition {
 
     /// Replaces this process with another program of this package, which reports as `clarity-jobs`.
     ///
-    /// - Parameter file: the job file, for a program that may need the master key.
+    /// - Parameters:
+    ///   - file: the job file, for a program that may need the master key.
+    ///   - order: the order that the program finds on descriptor 3.
     /// - Throws: `CommandFailure` if the program cannot be started.
     func exec(
-        _ name: String, _ words: [String], for file: JobFile?
+        _ name: String, _ words: [String], for file: JobFile?, with order: AttemptOrder? = nil
     ) throws(CommandFailure) -> Never {
         let path = try companion(name)
         if let file, let account = file.account {
@@ -281,6 +285,7 @@ struct Composition {
         var vector: [UnsafeMutablePointer<CChar>?] =
             (["clarity-jobs"] + words).map { strdup($0) }
         vector.append(nil)
+        if let order { try OrderHandover(order).give() }
         execv(path, vector)
         let problem = SystemError().reason
         throw CommandFailure(.internalFault, "cannot start `\(path)`: \(problem)")

@@ -19,16 +19,23 @@ extension Composition {
 
     private func groups(_ file: JobFile) -> [JobGroup] {
         let state = statePath(file)
-        let common = [
-            "state.directory": StateDirectory.dataFolder(
-                ofAccount: JobGroup.accountMark, in: state),
-            "backend.limits_folder": limitsFolder(file),
-        ]
+        let whole = Composition.sections(StateOptions(directory: state)).options
+        let common = Composition.sections(
+            StateOptions(
+                directory: StateDirectory.dataFolder(ofAccount: JobGroup.accountMark, in: state),
+                limitsFolder: limitsFolder(file))
+        ).options
         return file.groups.map { group in
             var group = group
-            group.common = group.account == nil ? ["state.directory": state] : common
+            group.common = group.account == nil ? whole : common
             return group
         }
+    }
+
+    private static func sections(_ state: StateOptions) -> SectionValues {
+        var sections = SectionValues()
+        sections.set(state)
+        return sections
     }
 
     func planner(
@@ -101,7 +108,7 @@ extension Composition {
         var settings = HostConditions.Settings(file)
         let state = statePath(file)
         let paths = file.groups.reduce(into: [AccountID: [String]]()) { paths, group in
-            if let account = group.account { paths[account] = group.sourcePaths }
+            if let account = group.account { paths[account] = group.sections.sourcePaths }
         }
         settings.ofAccount = { account in
             (
@@ -151,7 +158,7 @@ extension Composition {
     /// counts.
     func sourceWatch(_ file: JobFile) -> FileWatch {
         // A path is either a file that may come and go, or a folder whose files are read.
-        FileWatch(paths: [], folders: Set(file.groups.flatMap(\.sourcePaths)).sorted())
+        FileWatch(paths: [], folders: Set(file.groups.flatMap(\.sections.sourcePaths)).sorted())
     }
 
     /// Returns the current state of the sources if a job waits for one of them to change.

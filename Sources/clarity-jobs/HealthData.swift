@@ -44,7 +44,7 @@ extension Composition {
     func keyedEnvironment(_ file: JobFile) throws(CommandFailure) -> [String: String] {
         if let account = file.account { return try accountEnvironment(of: account, file) }
         var environment = environment(of: file)
-        if let variable = keyVariable(file) { environment[Composition.keyPointer] = variable }
+        if let variable = try keyVariable(file) { environment[Composition.keyPointer] = variable }
         return environment
     }
 }
@@ -56,11 +56,13 @@ extension Composition {
     func accountEnvironment(
         of account: AccountDeclaration, _ file: JobFile
     ) throws(CommandFailure) -> [String: String] {
+        let names = try readingSections { () throws(Failure) in
+            try KeyNames(account.sections)
+        }
         do throws(MasterKeyError) {
             return try AccountEnvironment(environment, secretVariables: file.secretVariables)
                 .variables(
-                    for: account.id, keyVariable: account.settings["key.variable"],
-                    secrets: account.settings.noticeSecretNames
+                    for: account.id, keyVariable: names.key, secrets: names.secrets
                 ).merging(ServerAccount.variables(for: account.id, at: file.server)) { $1 }
         } catch {
             throw CommandFailure(.configuration, error.description)
@@ -82,17 +84,39 @@ extension Composition {
         return { order throws(Failure) in
             let file = inForce()
             guard let account = order.job.account else { return composition.environment(of: file) }
+            let names = try KeyNames(SectionValues(order.options))
             do throws(MasterKeyError) {
                 return try AccountEnvironment(
                     composition.environment, secretVariables: file.secretVariables
                 ).variables(
-                    for: account, keyVariable: order.options["key.variable"],
-                    secrets: order.options.noticeSecretNames
+                    for: account, keyVariable: names.key, secrets: names.secrets
                 ).merging(ServerAccount.variables(for: account, at: file.server)) { $1 }
             } catch {
                 throw Failure(.configuration, error.description)
             }
         }
+    }
+}
+
+/// The names under which a worker finds its secrets.
+private struct KeyNames {
+    var key: String?
+    var secrets: [String]
+
+    init(_ sections: SectionValues) throws(Failure) {
+        key = try sections.key.variable
+        secrets = try sections.targets.compactMap(\.secretName)
+    }
+}
+
+/// Reads sections of a job file, which has been checked.
+func readingSections<Result>(
+    _ body: () throws(Failure) -> Result
+) throws(CommandFailure) -> Result {
+    do throws(Failure) {
+        return try body()
+    } catch {
+        throw CommandFailure(error)
     }
 }
 

@@ -1,4 +1,5 @@
 import ClarityHost
+import HealthStore
 import ClarityScheduler
 import Platform
 import Synchronization
@@ -26,7 +27,7 @@ struct TerminationSignals: Sendable {
     /// nothing: its manager does.
     func sayInterrupted(_ jobs: [Job], _ console: Console) {
         guard received == .interrupted else { return }
-        let sends = jobs.contains { $0.kind.rawValue == "bulk-upload" }
+        let sends = jobs.contains { $0.kind == .bulkUpload }
         console.note(
             "clarity-jobs: interrupted; "
                 + (sends

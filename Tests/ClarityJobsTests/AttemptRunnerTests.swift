@@ -70,7 +70,7 @@ import Testing
         }
         try bench.logIn()
         let options = [
-            "backend.max_requests_per_second": "0.1", "backend.limits_folder": folder.path,
+            "backend.max_requests_per_second": "0.1", "state.limits_folder": folder.path,
         ]
 
         let first = await bench.attempt("insight-history", options)

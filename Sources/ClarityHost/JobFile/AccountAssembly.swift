@@ -2,7 +2,7 @@ import ClarityScheduler
 import Platform
 import Database
 
-/// Builds accounts from drafts: gives each its settings and jobs, and checks what accounts must not
+/// Builds accounts from drafts: gives each its sections and jobs, and checks what accounts must not
 /// share.
 ///
 /// Accounts that change nothing about the jobs share those of the file; the jobs of the others are
@@ -11,8 +11,10 @@ struct AccountAssembly {
     let root: YAMLNode
     let catalogue: JobCatalogue
     let defaults: DefaultsDraft
-    /// The sections of the file, flattened.
-    let settings: [String: String]
+    /// The sections of the file.
+    let sections: SectionValues
+    /// Those of them that all accounts have in common.
+    let sharedSections: SectionValues
     /// The server on which each account has a role.
     let server: ServerAddress?
     let checks: KnownChecks
@@ -34,19 +36,13 @@ struct AccountAssembly {
         self.root = root
         self.catalogue = catalogue
         self.defaults = defaults
-        settings = draft.settings
+        sections = draft.sections
+        var shared = draft.sections
+        for section in catalogue.sections where section.isOfAccount { shared[section.key] = nil }
+        sharedSections = shared
         server = draft.store.server
         self.checks = checks
         self.kinds = kinds
-    }
-
-    /// The keys of the sections that an account may have.
-    private var ownSections: [String] { catalogue.sections.filter(\.isOfAccount).map(\.key) }
-
-    /// The settings that all accounts have in common.
-    var sharedSettings: [String: String] {
-        let own = ownSections
-        return settings.filter { key, _ in !own.contains { key.hasPrefix("\($0).") } }
     }
 
     // MARK: Accounts
@@ -57,30 +53,21 @@ struct AccountAssembly {
     ) -> AccountDeclaration? {
         let draft = account.draft
         guard let id = draft.id?.value else { return nil }
-        var settings: [String: String] = [:]
-        for section in ownSections {
-            if let own = draft.sections[section] {
-                settings.merge(own) { _, new in new }
-            } else {
-                settings.merge(self.settings.filter { $0.key.hasPrefix("\(section).") }) { $1 }
+        var sections = SectionValues()
+        for section in catalogue.sections where section.isOfAccount {
+            sections[section.key] = draft.sections[section.key] ?? self.sections[section.key]
+        }
+        sections.noteSources(catalogue) { entry, key in
+            guard let path = entry[key] else { return }
+            entry[OptionDeclaration.sourceRoot] = AccountAssembly.shared(path)
+            entry[key] = path.replacing(AccountDeclaration.placeholder, with: id.rawValue)
+            if let zone = draft.timeZone?.value, entry[OptionDeclaration.sourceZone] == nil {
+                entry[OptionDeclaration.sourceZone] = zone.identifier
             }
         }
-        for (key, value) in settings where key.hasSuffix(".path") {
-            if key.hasPrefix("sources.") {
-                settings["\(key.dropLast("path".count))beneath"] = AccountAssembly.shared(value)
-            }
-            settings[key] = value.replacing(AccountDeclaration.placeholder, with: id.rawValue)
-        }
-        if let zone = draft.timeZone?.value {
-            for (key, _) in settings where key.hasPrefix("sources.") && key.hasSuffix(".kind") {
-                let zoneKey = "\(key.dropLast(".kind".count)).time_zone"
-                settings[zoneKey] = settings[zoneKey] ?? zone.identifier
-            }
-        }
-        if let login = draft.login?.value { settings["account.login"] = login }
-        let jobs = jobs(of: account, settings, &decoding)
+        let jobs = jobs(of: account, sections, &decoding)
         return AccountDeclaration(
-            id: id, login: draft.login?.value, isEnabled: draft.isEnabled, settings: settings,
+            id: id, login: draft.login?.value, isEnabled: draft.isEnabled, sections: sections,
             jobs: jobs.all, disabled: jobs.disabled)
     }
 
@@ -127,14 +114,13 @@ struct AccountAssembly {
                             + "\(shown(other.rawValue)): the backend would get both under one name")
                 }
             }
-            for (key, path) in account.settings.sorted(by: { $0.key < $1.key })
-            where key.hasPrefix("sources.") && key.hasSuffix(".path") {
+            for path in account.sections.sourcePaths {
                 guard let other = readers.updateValue(account.id, forKey: path),
                     other != account.id
                 else { continue }
-                let isOwn = listed?.draft.sections["sources"] != nil
+                let isOwn = listed?.draft.sections[sourceSection] != nil
                 decoding.report(
-                    (isOwn ? listed?.node["sources"] : root["sources"])?.position ?? place,
+                    (isOwn ? listed?.node[sourceSection] : root[sourceSection])?.position ?? place,
                     "accounts \(shown(other.rawValue)) and \(shown(account.id.rawValue)) would "
                         + "read the same source \(shown(path))",
                     help: "write `\(AccountDeclaration.placeholder)` where their paths differ, or "
@@ -144,22 +130,30 @@ struct AccountAssembly {
         }
     }
 
+    /// The key of the section with sources.
+    private var sourceSection: String {
+        catalogue.sections.first { section in
+            guard case .list(let kinds) = section.content else { return false }
+            return kinds.values.joined().contains { $0.type == .source }
+        }?.key ?? ""
+    }
+
     // MARK: Jobs
 
     /// The jobs of an account that changes nothing.
     mutating func commonJobs(_ decoding: inout Decoding) -> Jobs {
-        jobs("", defaults, settings, root["jobs"], &decoding)
+        jobs("", defaults, sections, root["jobs"], &decoding)
     }
 
     private mutating func jobs(
-        of account: AccountDraft.Listed, _ settings: [String: String], _ decoding: inout Decoding
+        of account: AccountDraft.Listed, _ sections: SectionValues, _ decoding: inout Decoding
     ) -> Jobs {
         let draft = account.draft
         var defaults = defaults
         if let zone = draft.timeZone { defaults.timeZone = zone }
         let changes = [draft.constraints, draft.jobs].map { $0.map(AccountAssembly.text) ?? "" }
         let implied = catalogue.sections.filter { section in
-            section.impliedJob != nil && settings.keys.contains { $0.hasPrefix("\(section.key).") }
+            section.impliedJob != nil && sections[section.key] != nil
         }
         let key =
             ([draft.timeZone?.value?.identifier ?? ""] + changes + implied.map(\.key))
@@ -171,13 +165,13 @@ struct AccountAssembly {
         if !changes.allSatisfy(\.isEmpty) {
             list = list.map { changed($0, by: account, &decoding) }
         }
-        let jobs = jobs(key, defaults, settings, list, &decoding)
+        let jobs = jobs(key, defaults, sections, list, &decoding)
         if decoding.faults.count > faults { variants[key] = nil }
         return jobs
     }
 
     private mutating func jobs(
-        _ key: String, _ defaults: DefaultsDraft, _ settings: [String: String], _ list: YAMLNode?,
+        _ key: String, _ defaults: DefaultsDraft, _ sections: SectionValues, _ list: YAMLNode?,
         _ decoding: inout Decoding
     ) -> Jobs {
         guard let list, case .sequence = list.content else { return Jobs() }
@@ -186,14 +180,15 @@ struct AccountAssembly {
             .decode(list, .value(key: "jobs", of: .file), &decoding) ?? []
         let listed = fields.compactMap(\.value)
         if !key.isEmpty { JobGraph(listed).check(&decoding) }
+        let shared = sharedSections.options
         let assembly = JobAssembly(
-            defaults: defaults, settings: sharedSettings, checks: checks, kinds: kinds,
+            defaults: defaults, sections: shared, checks: checks, kinds: kinds,
             isForAccounts: true)
         var jobs = Jobs(
             all: listed.compactMap { assembly.job($0, &decoding) },
             disabled: Set(
                 listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }))
-        jobs.all = ImpliedJobs(catalogue, settings).added(to: jobs.all, options: sharedSettings)
+        jobs.all = ImpliedJobs(catalogue, sections).added(to: jobs.all, options: shared)
         variants[key] = jobs
         return jobs
     }

@@ -8,9 +8,9 @@ public struct AccountDeclaration: Hashable, Sendable {
     public var login: String?
     /// Whether the account's jobs are planned.
     public var isEnabled: Bool
-    /// The sections that an account may have, flattened: its own, or the file's with `{account}`
-    /// replaced in paths.
-    public var settings: [String: String]
+    /// The sections that an account may have: its own, or the file's with `{account}` replaced in
+    /// paths.
+    public var sections: SectionValues
     /// The jobs as declared, without the account in their ids. Accounts that change no job share
     /// one array.
     public var jobs: [Job]
@@ -24,7 +24,7 @@ public struct AccountDeclaration: Hashable, Sendable {
 extension AccountDeclaration {
     /// Creates an account of which nothing is known but its id.
     public init(id: AccountID) {
-        self.init(id: id, login: nil, isEnabled: true, settings: [:], jobs: [], disabled: [])
+        self.init(id: id, login: nil, isEnabled: true, sections: SectionValues(), jobs: [], disabled: [])
     }
 }
 
@@ -37,10 +37,10 @@ extension JobFile {
             return [
                 JobGroup(
                     account: account.id, jobs: account.isEnabled ? jobs : [],
-                    options: account.settings, host: host)
+                    sections: account.sections, host: host)
             ]
         }
-        guard let accounts else { return [JobGroup(jobs: enabledJobs)] }
+        guard let accounts else { return [JobGroup(jobs: enabledJobs, sections: sections)] }
         // Accounts that share their jobs also share the enabled ones.
         var shared: (all: [Job], disabled: Set<JobID>, enabled: [Job])?
         return accounts.filter(\.isEnabled).map { account in
@@ -51,7 +51,7 @@ extension JobFile {
                 )
             }
             return JobGroup(
-                account: account.id, jobs: shared?.enabled ?? [], options: account.settings,
+                account: account.id, jobs: shared?.enabled ?? [], sections: account.sections,
                 host: host)
         }
     }
@@ -78,11 +78,11 @@ extension JobFile {
     /// Returns the file as one account sees it: with its jobs, named `account/job`, and settings.
     public func view(of account: AccountDeclaration) -> JobFile {
         var file = self
-        file.settings.merge(account.settings) { _, own in own }
+        file.sections.merge(account.sections)
         file.account = account
         file.accounts = nil
         let group = JobGroup(
-            account: account.id, jobs: account.jobs, options: account.settings, host: host)
+            account: account.id, jobs: account.jobs, sections: account.sections, host: host)
         file.jobs = group.wholeJobs
         file.disabled = Set(
             account.isEnabled

@@ -7,8 +7,8 @@ struct AccountDraft: Sendable {
     var login: Field<String>?
     var isEnabled = true
     var timeZone: Field<Zone>?
-    /// The account's own sections, flattened, by their keys.
-    var sections: [String: [String: String]] = [:]
+    /// The account's own sections.
+    var sections = SectionValues()
     /// What replaces the constraints of each job, and keys of single jobs. They are read together
     /// with the jobs that they change.
     var constraints: YAMLNode?

@@ -235,7 +235,7 @@ extension JobAssembly {
     /// Whether the job's kind connects to an address that is not on this machine.
     private func needsNetwork(_ draft: JobDraft) -> Bool {
         guard let key = draft.kind?.value.flatMap({ kinds[$0]?.addressKey }),
-            let address = draft.options[key] ?? settings[key],
+            let address = draft.options[key] ?? sections[key],
             case .success(let parsed) = WebAddress.parse(address)
         else { return false }
         return !parsed.isLoopback

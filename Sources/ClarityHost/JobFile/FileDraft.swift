@@ -11,8 +11,7 @@ struct FileDraft: Sendable {
     var checks: Field<[NamedField<String, CheckDraft>]>?
     var jobs: Field<[Field<JobDraft.Listed>]>?
     var accounts: Field<AccountsDraft>?
-    /// The sections of the catalogue, flattened.
-    var settings: [String: String] = [:]
+    var sections = SectionValues()
 
     /// Returns the schema of job files with the kinds and sections of `catalogue`.
     ///
@@ -21,15 +20,13 @@ struct FileDraft: Sendable {
         _ catalogue: JobCatalogue, needsSections: Bool = true
     ) -> MappingSchema<FileDraft> {
         var empty = FileDraft()
-        for section in catalogue.sections {
+        for section in catalogue.sections where !section.isRequired {
             guard case .mapping(let options) = section.content else { continue }
-            for option in options {
-                empty.settings["\(section.key).\(option.key)"] = option.defaultValue
-            }
+            empty.sections[section.key] = .mapping(OptionsDraft.schema(options).empty.values)
         }
         let sections = catalogue.sections.map { section in
             Key<FileDraft>(
-                section.key, set: { $0.settings.merge($1) { _, new in new } }, .section(section),
+                section.key, set: { $0.sections[section.key] = $1 }, .section(section),
                 isRequired: section.isRequired && needsSections, section.summary)
         }
         let own: [Key<FileDraft>] = [
@@ -179,7 +176,7 @@ extension ValueSchema where Value == String {
     static func option(_ type: OptionDeclaration.ValueType) -> ValueSchema {
         switch type {
         case .text: .text
-        case .line: .line
+        case .line, .secretName: .line
         case .variableName: .variableName
         case .texts:
             ValueSchema<[Field<String>]>.list(of: .line).map { fields in
@@ -203,29 +200,22 @@ extension ValueSchema where Value == String {
         case .window: ValueSchema<Window>.window.map(\.description)
         case .timeZone: ValueSchema<Zone>.timeZone.map(\.identifier)
         case .dateOrInstant: .dateOrInstant
-        case .path: .path
+        case .path, .source: .path
         case .url: .url
         }
     }
 }
 
-extension ValueSchema where Value == [String: String] {
-    /// Reads a section; the value is flattened: `backend.url`, `sources.0.path`.
+extension ValueSchema where Value == SectionValues.Content {
+    /// Reads a section.
     static func section(_ section: SectionDeclaration) -> ValueSchema {
         switch section.content {
         case .mapping(let options):
             let schema = OptionsDraft.schema(options)
-            return ValueSchema<OptionsDraft>.mapping(schema).map { draft in
-                draft.values.prefixingKeys(with: section.key)
-            }
+            return ValueSchema<OptionsDraft>.mapping(schema).map { .mapping($0.values) }
         case .list(let kinds):
             return ValueSchema<[Field<OptionsDraft>]>.sectionList(kinds).map { fields in
-                var all: [String: String] = [:]
-                for (index, field) in fields.enumerated() {
-                    let values = field.value?.values ?? [:]
-                    all.merge(values.prefixingKeys(with: "\(section.key).\(index)")) { a, _ in a }
-                }
-                return all
+                .list(fields.map { $0.value?.values ?? [:] })
             }
         }
     }
@@ -282,8 +272,50 @@ extension [Field<OptionsDraft>] {
     }
 }
 
-extension [String: String] {
-    fileprivate func prefixingKeys(with prefix: String) -> [String: String] {
-        [String: String](uniqueKeysWithValues: map { ("\(prefix).\($0.key)", $0.value) })
+// What the engine itself finds in the sections of a catalogue.
+
+extension SectionDeclaration {
+    /// Returns the mappings of the section, each with the options that it may have.
+    private func mappings(
+        in sections: SectionValues
+    ) -> [(options: [OptionDeclaration], values: [String: String])] {
+        switch (content, sections[key]) {
+        case (.mapping(let options), .mapping(let values)?): [(options, values)]
+        case (.list(let kinds), .list(let entries)?):
+            entries.map { (kinds[$0["kind"] ?? ""] ?? [], $0) }
+        default: []
+        }
+    }
+
+    /// Returns the variables of the section that have secrets.
+    func secretVariables(in sections: SectionValues) -> [String] {
+        mappings(in: sections).flatMap { options, values in
+            options.filter { [.variableName, .secretName].contains($0.type) }
+                .compactMap { values[$0.key] }
+        }
+    }
+}
+
+extension SectionValues {
+    /// Calls `change` with each entry that has a source and the source's key, and notes the paths.
+    mutating func noteSources(
+        _ catalogue: JobCatalogue,
+        changing change: (inout [String: String], _ key: String) -> Void = { _, _ in }
+    ) {
+        sourcePaths = []
+        for section in catalogue.sections {
+            guard case .list(let kinds) = section.content,
+                case .list(var entries)? = self[section.key]
+            else { continue }
+            for index in entries.indices {
+                let options = kinds[entries[index]["kind"] ?? ""] ?? []
+                for option in options where option.type == .source {
+                    change(&entries[index], option.key)
+                    if let path = entries[index][option.key] { sourcePaths.append(path) }
+                }
+            }
+            self[section.key] = .list(entries)
+        }
+        sourcePaths.sort()
     }
 }

@@ -3,17 +3,13 @@ import Platform
 
 /// The jobs that sections of a job file imply.
 struct ImpliedJobs {
-    private let settings: [String: String]
     /// The sections of the file that imply a job, each with the kind of the job.
     private let kinds: [(section: String, kind: JobKind)]
 
-    /// Finds them by the flattened sections of a file.
-    init(_ catalogue: JobCatalogue, _ settings: [String: String]) {
-        self.settings = settings
+    /// Finds them by the sections that a file has.
+    init(_ catalogue: JobCatalogue, _ sections: SectionValues) {
         kinds = catalogue.sections.compactMap { section in
-            guard let kind = section.impliedJob,
-                settings.keys.contains(where: { $0.hasPrefix("\(section.key).") })
-            else { return nil }
+            guard let kind = section.impliedJob, sections[section.key] != nil else { return nil }
             return (section.key, kind)
         }
     }

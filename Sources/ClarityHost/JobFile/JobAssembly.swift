@@ -5,7 +5,8 @@ import Platform
 /// involve several keys.
 struct JobAssembly {
     let defaults: DefaultsDraft
-    let settings: [String: String]
+    /// The file's sections, as the options of every job have them.
+    let sections: [String: String]
     let checks: KnownChecks
     /// The catalogue's declaration of each kind.
     let kinds: [JobKind: JobKindDeclaration]
@@ -50,7 +51,7 @@ struct JobAssembly {
             emits: kinds[kind]?.events ?? [],
             then: (draft.then?.value?.succeeded?.value ?? []).compactMap(\.value),
             thenFailed: (draft.then?.value?.failed?.value ?? []).compactMap(\.value))
-        job.options = settings.merging(draft.options) { _, own in own }
+        job.options = sections.merging(draft.options) { _, own in own }
         if let warning = draft.warning, job.warning >= job.timeout {
             decoding.report(
                 warning.position,

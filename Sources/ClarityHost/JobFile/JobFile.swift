@@ -11,9 +11,8 @@ public struct JobFile: Hashable, Sendable {
     public var jobs: [Job]
     /// The jobs with `enabled: false`: listed but never planned.
     public var disabled: Set<JobID>
-    /// The catalogue's sections, flattened: `backend.url`, `sources.0.path`. The options of each
-    /// job also contain them.
-    public var settings: [String: String]
+    /// The catalogue's sections. The options of each job also contain them.
+    public var sections: SectionValues
     /// The state directory; `nil` if the file does not set it.
     public var stateDirectory: String?
     /// The database with the history and the health data; `nil` if they are files in the state

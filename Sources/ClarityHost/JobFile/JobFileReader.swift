@@ -138,17 +138,20 @@ public struct JobFileReader: Sendable {
             of: .value(key: "constraints", of: .value(key: "defaults", of: .file)), &decoding)
         let listed = (draft.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
-        let implied = ImpliedJobs(catalogue, draft.settings)
+        let implied = ImpliedJobs(catalogue, draft.sections)
         implied.report(takenIn: listed, &decoding)
         var accounts: [AccountDeclaration]?
-        var settings = draft.settings
+        var sections = draft.sections
         var assembly = AccountAssembly(root, catalogue, draft, defaults, checks, kinds)
         if let field = draft.accounts {
-            settings = assembly.sharedSettings
+            sections = assembly.sharedSections
             accounts = declarations(field, &assembly, memory, &decoding)
+        } else {
+            sections.noteSources(catalogue)
         }
+        let options = sections.options
         let jobs = JobAssembly(
-            defaults: defaults, settings: settings, checks: checks, kinds: kinds,
+            defaults: defaults, sections: options, checks: checks, kinds: kinds,
             isForAccounts: accounts != nil)
         let assembled = listed.map { (entry: $0, job: jobs.job($0, &decoding)) }
         if let now = decoding.context.now {
@@ -157,8 +160,8 @@ public struct JobFileReader: Sendable {
         }
         let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
         var file = JobFile(
-            jobs: implied.added(to: assembled.compactMap(\.job), options: settings),
-            disabled: Set(disabled), settings: settings,
+            jobs: implied.added(to: assembled.compactMap(\.job), options: options),
+            disabled: Set(disabled), sections: sections,
             stateDirectory: draft.store.directory,
             maxParallel: defaults.maxParallel,
             retention: draft.store.retention,
@@ -167,23 +170,13 @@ public struct JobFileReader: Sendable {
         file.server = draft.store.server
         file.accounts = accounts
         if case .folder(let folder)? = draft.accounts?.value { file.accountsFolder = folder }
-        file.secretVariables = secretVariables(of: draft.settings)
-        for account in accounts ?? [] {
-            file.secretVariables.formUnion(secretVariables(of: account.settings))
+        for sections in [draft.sections] + (accounts ?? []).map(\.sections) {
+            for section in catalogue.sections {
+                file.secretVariables.formUnion(section.secretVariables(in: sections))
+            }
         }
         file.host = decoding.context.host
         return file
-    }
-
-    /// Returns the variables with the master key and with the secrets of notices.
-    private func secretVariables(of settings: [String: String]) -> Set<String> {
-        var names = Set([settings["key.variable"]].compactMap(\.self))
-        var index = 0
-        while settings["notify.\(index).kind"] != nil {
-            if let name = settings["notify.\(index).secret"] { names.insert(name) }
-            index += 1
-        }
-        return names
     }
 
     /// Returns the accounts of a file, in its order or by id.

@@ -208,7 +208,7 @@ struct InsightMaking {
     /// Returns the days of the analysis' week, and the number of stored samples of each kind.
     private func telling(of analysis: StoredAnalysis) throws -> String {
         let zone = try context.zones.dayZone(
-            of: context.store, named: JobOptions(context.order).namedZones.first)
+            of: context.store, named: context.sections.sourceZone)
         let last = analysis.lastDay.daysSince1970
         let samples = try context.store.analyses.sampleCounts(
             from: CivilDay(daysSince1970: last - 6).start(in: zone),

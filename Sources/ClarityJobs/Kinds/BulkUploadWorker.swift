@@ -13,7 +13,7 @@ struct BulkUploadWorker: KindWorker {
     func run(_ options: BulkUploadOptions, _ context: WorkContext) async throws -> Outcome {
         let limits = UploadLimits(
             meteredBudget: options.meteredBudget, largeUpload: Int64(options.largeUpload))
-        var settings = JobOptions(context.order, zones: context.zones)
+        var settings = try SourceSettings(context.order, zones: context.zones)
         try settings.settleZone(context.store)
         var reading = SourceImport(context)
         let broken = try reading.run(try settings.sources(now: context.clock.now))

@@ -134,8 +134,8 @@ struct CleanupWorker: KindWorker {
     ) throws {
         counts.add(0, to: "files_removed")
         var unreadable = 0
-        let options = JobOptions(context.order, zones: context.zones)
-        for origin in try options.sourceEntries() where origin.kind == .spool {
+        let settings = try SourceSettings(context.order, zones: context.zones)
+        for origin in try settings.sourceEntries() where origin.kind == .spool {
             do {
                 let remains = try SpoolRemains(origin.place)
                 var rest = try remains.files(before: cutoff)[...]

@@ -3,20 +3,10 @@ import HealthModel
 import ClarityScheduler
 import Platform
 
-/// An entry of `notify:`: whom to tell, how, and when not to.
-struct NoticeTarget: Sendable {
-    enum Way: Sendable {
-        case ntfy(NtfyTarget)
-        case webhook(WebhookTarget)
-        case mail(MailTarget)
-        case command(CommandTarget)
-        case healthchecks(HealthchecksTarget)
-    }
+/// A target of notices.
+typealias NoticeTarget = TargetOptions
 
-    var name: String
-    var way: Way
-    var rules: NoticeRules
-
+extension TargetOptions {
     /// The most bytes of a message.
     ///
     /// - ntfy refuses more than 4,096, or makes an attachment of them
@@ -37,41 +27,19 @@ struct NoticeTarget: Sendable {
         case .command: .max
         }
     }
+}
 
-    /// The variable or credential with the target's secret; `nil` if it needs none.
-    var secretName: String? {
-        switch way {
-        case .ntfy(let target): target.secret
-        case .webhook(let target): target.secret
-        case .healthchecks(let target): target.secret
-        case .mail, .command: nil
-        }
-    }
-
-    /// Returns the targets that an order carries, in the order of the job file.
+extension AttemptOrder {
+    /// Returns the targets of notices, in the order of the job file.
     ///
     /// - Throws: `Failure` for a target with a fault, or two targets of one name.
-    static func all(in options: [String: String]) throws(Failure) -> [NoticeTarget] {
-        var targets: [NoticeTarget] = []
-        while let kind = options["notify.\(targets.count).kind"] {
-            let prefix = "notify.\(targets.count)."
-            let rules = try NoticeRules(options, prefix: prefix)
-            let way: Way =
-                switch kind {
-                case "ntfy": .ntfy(try NtfyTarget(options, prefix: prefix))
-                case "webhook": .webhook(try WebhookTarget(options, prefix: prefix))
-                case "mail": .mail(try MailTarget(options, prefix: prefix))
-                case "command": .command(try CommandTarget(options, prefix: prefix))
-                case "healthchecks": .healthchecks(try HealthchecksTarget(options, prefix: prefix))
-                default: throw Failure(.configuration, "`\(prefix)kind` is no kind of a target")
-                }
-            let target = NoticeTarget(name: rules.name ?? kind, way: way, rules: rules)
-            guard !targets.contains(where: { $0.name == target.name }) else {
-                throw Failure(
-                    .configuration,
-                    "two targets of `notify` are called `\(target.name)`; give each a `name`")
-            }
-            targets.append(target)
+    func targets() throws(Failure) -> [NoticeTarget] {
+        let targets = try SectionValues(options).targets
+        for (index, target) in targets.enumerated()
+        where targets[..<index].contains(where: { $0.name == target.name }) {
+            throw Failure(
+                .configuration,
+                "two targets of `notify` are called `\(target.name)`; give each a `name`")
         }
         return targets
     }

@@ -21,7 +21,7 @@ public struct NotifyAttempt {
         _ order: AttemptOrder, _ store: HealthStore, _ transport: any HTTPTransport,
         environment: [String: String], clock: any WallClock,
         report: @escaping @Sendable (AttemptReport) -> Void
-    ) {
+    ) throws(Failure) {
         self.order = order
         self.store = store
         self.environment = environment
@@ -29,11 +29,11 @@ public struct NotifyAttempt {
         self.report = report
         sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
-            hidden: order.secretVariables(environment))
+            hidden: try order.secretVariables(environment))
     }
 
     func run() async throws -> Outcome {
-        let targets = try NoticeTarget.all(in: order.options)
+        let targets = try order.targets()
         var failures: [Failure] = []
         for target in targets {
             await note(&failures) { () async throws(NoticeSendError) in
@@ -101,7 +101,7 @@ public struct NotifyAttempt {
                         : "\(held) samples wait for your decision; see `clarity-jobs outbox`"))
         }
         let isLoggedIn = try store.sessions.isUsable(at: clock.now)
-        for goal in try FreshnessGoal.all(order.options) {
+        for goal in try SectionValues(order.options).freshness {
             let ruling = FreshnessRuling(
                 on: goal, try store.freshness(of: goal, now: clock.now), jobs: [],
                 isLoggedIn: isLoggedIn, now: clock.now)
@@ -146,9 +146,9 @@ extension NotifyAttempt {
         _ order: AttemptOrder, _ store: HealthStore, environment: [String: String],
         clock: any WallClock, show: (String) -> Void
     ) throws {
-        let attempt = NotifyAttempt(
+        let attempt = try NotifyAttempt(
             order, store, NoTransport(), environment: environment, clock: clock, report: { _ in })
-        let targets = try NoticeTarget.all(in: order.options)
+        let targets = try order.targets()
         _ = try store.notices.update(
             try attempt.active(), targets: targets.map { ($0.name, $0.rules.wanted) },
             at: clock.now)
@@ -174,7 +174,7 @@ extension NotifyAttempt {
         clock: any WallClock, transport: any HTTPTransport,
         show: (_ target: String, _ fault: String?) -> Void
     ) async throws -> Failure? {
-        let targets = try NoticeTarget.all(in: order.options).filter {
+        let targets = try order.targets().filter {
             name == nil || $0.name == name
         }
         guard !targets.isEmpty else {
@@ -184,7 +184,7 @@ extension NotifyAttempt {
         }
         let sender = NoticeSender(
             transport: transport, secrets: NoticeSecrets(environment: environment), clock: clock,
-            hidden: order.secretVariables(environment))
+            hidden: try order.secretVariables(environment))
         let notices = Notice.active(in: order.options)
         var first: Failure?
         for target in targets {
@@ -214,10 +214,13 @@ private struct NoTransport: HTTPTransport {
 extension AttemptOrder {
     /// The variables that no program of a target may see: secrets of targets, the master key, the
     /// account's password and where the health data is.
-    fileprivate func secretVariables(_ environment: [String: String]) -> Set<String> {
+    fileprivate func secretVariables(
+        _ environment: [String: String]
+    ) throws(Failure) -> Set<String> {
         let pointer = "CLARITY_JOBS_KEY_VARIABLE"
-        let keys = [options["key.variable"], environment[pointer]].compactMap(\.self)
-        return Set(options.noticeSecretNames + keys)
+        let sections = SectionValues(options)
+        let names = try [sections.key.variable, environment[pointer]] + sections.targets.map(\.secretName)
+        return Set(names.compactMap(\.self))
             .union([
                 "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", pointer, AccountEnvironment.password,
                 AccountEnvironment.wraps, ServerAccount.variable,

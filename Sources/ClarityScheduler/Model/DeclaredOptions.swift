@@ -15,51 +15,93 @@ extension DeclaredOptions {
     /// The declarations of all options.
     public static var declarations: [OptionDeclaration] {
         var options = Self()
-        var fields = OptionFields(values: nil, prefix: "")
-        options.declare(in: &fields)
-        return fields.declarations
+        return OptionFields.declarations { options.declare(in: &$0) }
     }
 
     /// Reads options as a job and its orders carry them.
     ///
-    /// - Parameter prefix: what comes before each key, such as `backend.`.
+    /// - Parameter prefix: what stands before each key in messages, such as `backend.`.
     /// - Throws: `Failure` for a value that does not fit its declaration. The job file reader passes
     ///   on no such value, but anybody may start a worker.
     public init(_ values: [String: String], prefix: String = "") throws(Failure) {
         self.init()
-        var fields = OptionFields(values: values, prefix: prefix)
-        declare(in: &fields)
-        if let fault = fields.fault { throw fault }
+        try OptionFields.read(values, prefix: prefix) { declare(in: &$0) }
+    }
+
+    /// The values as a job and its orders carry them.
+    public var texts: [String: String] {
+        var options = self
+        return OptionFields.texts { options.declare(in: &$0) }
     }
 }
 
-/// Collects the declarations of options, or reads their values into the fields.
+/// Collects the declarations of options, reads their values into the fields, or writes the fields.
 public struct OptionFields {
-    fileprivate private(set) var declarations: [OptionDeclaration] = []
+    private enum Purpose {
+        case declaring
+        case reading([String: String])
+        case writing
+    }
+
+    private var declarations: [OptionDeclaration] = []
     /// The first value that does not fit.
-    fileprivate private(set) var fault: Failure?
-    /// The values to read; `nil` to collect the declarations.
-    private let values: [String: String]?
+    private var fault: Failure?
+    private var texts: [String: String] = [:]
+    private let purpose: Purpose
     private let prefix: String
 
-    fileprivate init(values: [String: String]?, prefix: String) {
-        self.values = values
+    private init(_ purpose: Purpose, prefix: String = "") {
+        self.purpose = purpose
         self.prefix = prefix
+    }
+
+    static func declarations(_ declare: (inout OptionFields) -> Void) -> [OptionDeclaration] {
+        var fields = OptionFields(.declaring)
+        declare(&fields)
+        return fields.declarations
+    }
+
+    static func read(
+        _ values: [String: String], prefix: String, _ declare: (inout OptionFields) -> Void
+    ) throws(Failure) {
+        var fields = OptionFields(.reading(values), prefix: prefix)
+        declare(&fields)
+        if let fault = fields.fault { throw fault }
+    }
+
+    static func texts(_ declare: (inout OptionFields) -> Void) -> [String: String] {
+        var fields = OptionFields(.writing)
+        declare(&fields)
+        return fields.texts
     }
 
     /// Declares an option whose default value is that of its field.
     public mutating func add<Value: OptionValue>(
         _ key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value, _ summary: String
     ) {
-        let defaultValue = values == nil ? field.optionText : nil
-        if let value: Value = take(key, type, default: defaultValue, summary) { field = value }
+        switch purpose {
+        case .declaring:
+            declarations.append(
+                OptionDeclaration(key, type, default: field.optionText, summary: summary))
+        case .reading(let values):
+            if let value: Value = value(of: key, type, in: values) { field = value }
+        case .writing: texts[key] = field.optionText
+        }
     }
 
     /// Declares an option that may be absent. In an order, an empty value counts as absent.
+    ///
+    /// - Parameter isShared: as in `OptionDeclaration`.
     public mutating func add<Value: OptionValue>(
-        _ key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value?, _ summary: String
+        _ key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value?,
+        isShared: Bool = false, _ summary: String
     ) {
-        if !isEmpty(key) { field = take(key, type, summary) }
+        if case .declaring = purpose {
+            declarations.append(
+                OptionDeclaration(key, type, isShared: isShared, summary: summary))
+        } else {
+            carry(key, &field, as: type)
+        }
     }
 
     /// Declares an option that a job file must have.
@@ -67,8 +109,29 @@ public struct OptionFields {
         required key: String, _ type: OptionDeclaration.ValueType, _ field: inout Value,
         ifMissing complaint: String? = nil, _ summary: String
     ) {
-        guard !isEmpty(key) else { return refuse(complaint ?? "`\(prefix)\(key)` is missing") }
-        if let value: Value = take(key, type, isRequired: true, summary) { field = value }
+        switch purpose {
+        case .declaring:
+            declarations.append(
+                OptionDeclaration(key, type, isRequired: true, summary: summary))
+        case .reading(let values):
+            guard values[key]?.isEmpty == false else {
+                return refuse(complaint ?? "`\(prefix)\(key)` is missing")
+            }
+            if let value: Value = value(of: key, type, in: values) { field = value }
+        case .writing: texts[key] = field.optionText
+        }
+    }
+
+    /// Carries a value to the worker that this program sets, and that no job file may have.
+    public mutating func carry<Value: OptionValue>(
+        _ key: String, _ field: inout Value?, as type: OptionDeclaration.ValueType = .text
+    ) {
+        switch purpose {
+        case .declaring: break
+        case .reading(let values):
+            if values[key]?.isEmpty == false { field = value(of: key, type, in: values) }
+        case .writing: texts[key] = field?.optionText
+        }
     }
 
     /// Declares an option that is one of the words of an enumeration.
@@ -86,7 +149,7 @@ public struct OptionFields {
     public mutating func add<Word: RawRepresentable<String> & CaseIterable>(
         _ key: String, _ field: inout Word?, otherwise: String, _ summary: String
     ) {
-        var text = otherwise
+        var text = field?.rawValue ?? otherwise
         add(key, .choice([otherwise] + Word.allCases.map(\.rawValue)), &text, summary)
         field = Word(rawValue: text)
         if field == nil, text != otherwise { refuseWord(key) }
@@ -101,28 +164,16 @@ public struct OptionFields {
         refuse("\(name(key)) is not one of its words")
     }
 
-    /// Collects a declaration, or returns the option's value; `nil` if it has none.
-    private mutating func take<Value: OptionValue>(
-        _ key: String, _ type: OptionDeclaration.ValueType, default defaultValue: String? = nil,
-        isRequired: Bool = false, _ summary: String
+    /// Returns the value of an option; `nil` if it has none, or one that does not fit.
+    private mutating func value<Value: OptionValue>(
+        of key: String, _ type: OptionDeclaration.ValueType, in values: [String: String]
     ) -> Value? {
-        guard let values else {
-            declarations.append(
-                OptionDeclaration(
-                    key, type, default: defaultValue, isRequired: isRequired, summary: summary))
-            return nil
-        }
-        guard let text = values[prefix + key] else { return nil }
+        guard let text = values[key] else { return nil }
         guard let value = Value(optionText: text), type.admits(value) else {
             refuse("\(name(key)) \(type.complaint)")
             return nil
         }
         return value
-    }
-
-    /// Whether an order lacks the option or has an empty value.
-    private func isEmpty(_ key: String) -> Bool {
-        values.map { $0[prefix + key]?.isEmpty != false } ?? false
     }
 
     private func name(_ key: String) -> String {

@@ -5,8 +5,10 @@ public struct OptionDeclaration: Hashable, Sendable {
         case text
         /// A text that is not empty, without line breaks and other control characters.
         case line
-        /// The name of an environment variable.
+        /// The name of an environment variable with a secret, which no program of the file gets.
         case variableName
+        /// The name of a variable or credential with a secret, which no program of the file gets.
+        case secretName
         /// A list of distinct texts, each a line; passed on with one text on each line.
         case texts
         /// A program with its arguments, as a list of words; passed on with U+0000 between them.
@@ -35,9 +37,17 @@ public struct OptionDeclaration: Hashable, Sendable {
         case dateOrInstant
         /// A file or folder. `~/` is the home folder; other paths may be relative to the job file.
         case path
+        /// The file or folder of an entry that jobs read, like `path`. A change of it is an event,
+        /// and two accounts may not have the same; `{account}` in it is the account's id.
+        case source
         /// An http or https address.
         case url
     }
+
+    /// The keys that the reader of job files adds to an entry with a `source`, as the account has
+    /// it: the folder above the account's own part of the path, and the time zone of its days.
+    public static let sourceRoot = "beneath"
+    public static let sourceZone = "time_zone"
 
     public var key: String
     public var type: ValueType
@@ -119,42 +129,6 @@ public struct EventDeclaration: Hashable, Sendable {
     /// Declares an event.
     public init(_ name: EventName, summary: String) {
         self.name = name
-        self.summary = summary
-    }
-}
-
-/// A section of the job file that the engine only validates and passes to workers.
-public struct SectionDeclaration: Hashable, Sendable {
-    /// Whether the section is one mapping, or a list of mappings distinguished by their `kind`.
-    public enum Content: Hashable, Sendable {
-        case mapping([OptionDeclaration])
-        case list(kinds: [String: [OptionDeclaration]])
-    }
-
-    /// The section's key at the top level of the job file. Its options are passed on as
-    /// `key.option`, those of a list as `key.0.option` with `key.0.kind`.
-    public var key: String
-    public var content: Content
-    public var isRequired: Bool
-    /// Whether each account may have its own, in place of the file's.
-    public var isOfAccount: Bool
-    /// The kind of the job that a file with the section has without declaring it: every 15 minutes,
-    /// and after each job that fails.
-    public var impliedJob: JobKind?
-    /// One line for people.
-    public var summary: String
-
-    /// Declares a section.
-    public init(
-        _ key: String, _ content: Content, isRequired: Bool = false, isOfAccount: Bool = false,
-        impliesJob impliedJob: JobKind? = nil,
-        summary: String = "settings of the jobs' work"
-    ) {
-        self.key = key
-        self.content = content
-        self.isRequired = isRequired
-        self.isOfAccount = isOfAccount
-        self.impliedJob = impliedJob
         self.summary = summary
     }
 }

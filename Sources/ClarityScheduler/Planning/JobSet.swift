@@ -5,8 +5,8 @@ public struct JobGroup: Hashable, Sendable {
     /// The jobs as declared: their ids and those that they name have no account. Accounts that
     /// declare nothing of their own share one array.
     public var jobs: [Job]
-    /// The options that replace those of each job, such as the account's sources.
-    public var options: [String: String]
+    /// The sections that the account has in place of the file's, such as its sources.
+    public var sections: SectionValues
     /// The options of every group, in which `accountMark` stands for the account's id. They win.
     public var common: [String: String] = [:]
     /// The identity of the machine, which determines each account's delay.
@@ -17,11 +17,12 @@ public struct JobGroup: Hashable, Sendable {
 
     /// Creates a group.
     public init(
-        account: AccountID? = nil, jobs: [Job], options: [String: String] = [:], host: String = ""
+        account: AccountID? = nil, jobs: [Job], sections: SectionValues = SectionValues(),
+        host: String = ""
     ) {
         self.account = account
         self.jobs = jobs
-        self.options = options
+        self.sections = sections
         self.host = host
     }
 
@@ -65,7 +66,9 @@ public struct JobGroup: Hashable, Sendable {
         let common = common.mapValues {
             $0.replacing(JobGroup.accountMark, with: account?.rawValue ?? "")
         }
-        return jobs[index].options.merging(options) { $1 }.merging(common) { $1 }
+        // Without accounts, each job has the file's sections already.
+        let own = account == nil ? [:] : sections.options
+        return jobs[index].options.merging(own) { $1 }.merging(common) { $1 }
     }
 
     private func delayed(_ schedule: Schedule?, _ spread: Duration, _ id: JobID) -> Schedule? {
@@ -147,7 +150,7 @@ public struct JobSet: Hashable, Sendable {
             guard group.jobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
                 continue
             }
-            for path in group.sourcePaths { readers[path, default: []].append(index) }
+            for path in group.sections.sourcePaths { readers[path, default: []].append(index) }
         }
     }
 
@@ -273,11 +276,5 @@ public struct JobSet: Hashable, Sendable {
 extension JobGroup {
     func jobs(on event: EventName) -> [Job] {
         jobs.indices.filter { jobs[$0].events.contains(event) }.map { job(at: $0) }
-    }
-
-    /// The paths of the sources that the group's workers read.
-    public var sourcePaths: [String] {
-        (jobs.isEmpty ? options : options(at: 0))
-            .filter { $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path") }.values.sorted()
     }
 }

@@ -3,21 +3,27 @@ public import ClarityScheduler
 
 // The kinds that concern analyses and insights by the backend.
 
+extension JobKind {
+    public static let processingStatus = JobKind("processing-status")
+    public static let patAnalysis = JobKind("pat-analysis")
+    public static let insightGenerate = JobKind("insight-generate")
+}
+
 extension JobKindDeclaration {
     static let processingStatus = JobKindDeclaration(
-        JobKind("processing-status"),
+        .processingStatus,
         summary: "asks what became of uploads and analyses",
         options: ProcessingStatusOptions.declarations,
         events: [.uploadCompleted, .analysisCompleted], addressKey: backendAddress)
 
     static let patAnalysis = JobKindDeclaration(
-        JobKind("pat-analysis"),
+        .patAnalysis,
         summary: "sends the newest whole week of steps, minute by minute, to be analysed",
         options: PatAnalysisOptions.declarations, events: [.analysisCompleted],
         addressKey: backendAddress)
 
     static let insightGenerate = JobKindDeclaration(
-        JobKind("insight-generate"),
+        .insightGenerate,
         summary: "requests an insight about the newest analysis, once",
         options: InsightGenerateOptions.declarations, events: [.insightGenerated],
         addressKey: backendAddress)

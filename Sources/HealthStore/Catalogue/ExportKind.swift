@@ -2,9 +2,13 @@ public import ClarityScheduler
 
 // The kind that gives the records of the archive back.
 
+extension JobKind {
+    public static let exportData = JobKind("export-data")
+}
+
 extension JobKindDeclaration {
     static let exportData = JobKindDeclaration(
-        JobKind("export-data"),
+        .exportData,
         summary: "writes the records of the archive, not encrypted, into a folder such as a NAS's",
         options: ExportDataOptions.declarations)
 }

@@ -2,9 +2,13 @@ public import ClarityScheduler
 
 // The kinds that keep the state directory small and auditable.
 
+extension JobKind {
+    public static let cleanup = JobKind("cleanup")
+}
+
 extension JobKindDeclaration {
     static let cleanup = JobKindDeclaration(
-        JobKind("cleanup"),
+        .cleanup,
         summary: "deletes old data that the backend has confirmed, and compacts the database",
         options: CleanupOptions.declarations)
 

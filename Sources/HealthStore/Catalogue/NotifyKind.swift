@@ -18,21 +18,71 @@ extension SectionDeclaration {
     /// The targets of notices. It implies a job of the kind `notify`, every 15 minutes and after
     /// each failure.
     static let notify = SectionDeclaration(
-        "notify",
-        .list(kinds: [
-            "ntfy": NtfyTarget.declarations + NoticeRules.declarations,
-            "webhook": WebhookTarget.declarations + NoticeRules.declarations,
-            "mail": MailTarget.declarations + NoticeRules.declarations,
-            "command": CommandTarget.declarations + NoticeRules.declarations,
-            "healthchecks": HealthchecksTarget.declarations + NoticeRules.declarations,
-        ]), isOfAccount: true, impliesJob: .notify,
+        entries: TargetOptions.self, isOfAccount: true, impliesJob: .notify,
         summary: "whom to tell of failed jobs and the like")
 }
 
-extension [String: String] {
-    /// The variables or credentials that these options name for the secrets of notices.
-    public var noticeSecretNames: [String] {
-        filter { $0.key.hasPrefix("notify.") && $0.key.hasSuffix(".secret") }.map(\.value)
+/// An entry of the section `notify`: whom to tell, how, and when not to.
+public struct TargetOptions: EntryOptions {
+    public static let sectionKey = "notify"
+    public static let noun = "target"
+
+    public enum Kind: String, CaseIterable, Sendable {
+        case ntfy, webhook, mail, command, healthchecks
+    }
+
+    /// How the target is told.
+    public enum Way: Sendable {
+        case ntfy(NtfyTarget)
+        case webhook(WebhookTarget)
+        case mail(MailTarget)
+        case command(CommandTarget)
+        case healthchecks(HealthchecksTarget)
+    }
+
+    public let kind: Kind
+    public private(set) var way: Way
+    public var rules = NoticeRules()
+
+    public init(_ kind: Kind) {
+        self.kind = kind
+        way =
+            switch kind {
+            case .ntfy: .ntfy(NtfyTarget())
+            case .webhook: .webhook(WebhookTarget())
+            case .mail: .mail(MailTarget())
+            case .command: .command(CommandTarget())
+            case .healthchecks: .healthchecks(HealthchecksTarget())
+            }
+    }
+
+    public mutating func declare(in fields: inout OptionFields) {
+        func declared<Target: DeclaredOptions>(_ target: Target) -> Target {
+            var target = target
+            target.declare(in: &fields)
+            return target
+        }
+        way =
+            switch way {
+            case .ntfy(let target): .ntfy(declared(target))
+            case .webhook(let target): .webhook(declared(target))
+            case .mail(let target): .mail(declared(target))
+            case .command(let target): .command(declared(target))
+            case .healthchecks(let target): .healthchecks(declared(target))
+            }
+        rules.declare(in: &fields)
+    }
+
+    public var name: String { rules.name ?? kind.rawValue }
+
+    /// The variable or credential with the target's secret; `nil` if it needs none.
+    public var secretName: String? {
+        switch way {
+        case .ntfy(let target): target.secret
+        case .webhook(let target): target.secret
+        case .healthchecks(let target): target.secret
+        case .mail, .command: nil
+        }
     }
 }
 
@@ -79,7 +129,7 @@ public struct NtfyTarget: DeclaredOptions {
         fields.add(
             required: "url", .url, &url, "address of the topic, such as `https://ntfy.sh/topic`")
         fields.add(
-            "secret", .line, &secret, "name of the variable or credential with the access token")
+            "secret", .secretName, &secret, "name of the variable or credential with the access token")
     }
 }
 
@@ -93,7 +143,7 @@ public struct WebhookTarget: DeclaredOptions {
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(required: "url", .url, &url, "address to which the JSON is posted")
         fields.add(
-            required: "secret", .line, &secret,
+            required: "secret", .secretName, &secret,
             "name of the variable or credential with the key that signs each message")
     }
 }
@@ -133,7 +183,7 @@ public struct HealthchecksTarget: DeclaredOptions {
 
     public mutating func declare(in fields: inout OptionFields) {
         fields.add(
-            required: "secret", .line, &secret,
+            required: "secret", .secretName, &secret,
             "name of the variable or credential with the ping address")
     }
 }

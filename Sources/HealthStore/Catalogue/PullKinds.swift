@@ -2,14 +2,19 @@ public import ClarityScheduler
 
 // The kinds that pull from the backend.
 
+extension JobKind {
+    public static let refresh = JobKind("refresh")
+    public static let insightHistory = JobKind("insight-history")
+}
+
 extension JobKindDeclaration {
     static let refresh = JobKindDeclaration(
-        JobKind("refresh"),
+        .refresh,
         summary: "fetches the profile, the latest insights and changed metrics",
         options: RefreshOptions.declarations, addressKey: backendAddress)
 
     static let insightHistory = JobKindDeclaration(
-        JobKind("insight-history"),
+        .insightHistory,
         summary: "fetches every insight that the backend has made",
         options: InsightHistoryOptions.declarations, addressKey: backendAddress)
 }

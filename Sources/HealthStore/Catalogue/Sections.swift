@@ -1,78 +1,234 @@
 import HealthModel
 public import ClarityScheduler
 
-// The sections of a job file that apply to all jobs.
+// The sections of a job file that apply to all jobs: each key is declared here, where its field is,
+// and nowhere else.
 
 extension SectionDeclaration {
     static let backend = SectionDeclaration(
-        "backend", .mapping(BackendOptions.declarations), isRequired: true,
-        summary: "the CLARITY backend")
+        BackendOptions.self, isRequired: true, summary: "the CLARITY backend")
 
     static let key = SectionDeclaration(
-        "key",
-        .mapping([
-            OptionDeclaration(
-                "variable", .variableName,
-                summary: "environment variable that holds the master key; without it "
-                    + "`CLARITY_JOBS_KEY`")
-        ]), isOfAccount: true, summary: "where the master key comes from")
+        KeyOptions.self, isOfAccount: true, summary: "where the master key comes from")
 
     static let sources = SectionDeclaration(
-        "sources",
-        .list(kinds: [
-            "apple-health-export": [
-                OptionDeclaration(
-                    "path", .path, isRequired: true,
-                    summary: "zip file that the Health app exports, or its `export.xml`"),
-                sourceZone,
-                OptionDeclaration(
-                    "prefer", .texts,
-                    summary: "names of devices or apps, as in the export, whose records take "
-                        + "precedence in days and nights"),
-                OptionDeclaration(
-                    "since", .dateOrInstant,
-                    summary: "ignores records that began earlier; a date begins at its midnight"),
-            ],
-            "health-auto-export": [
-                OptionDeclaration(
-                    "path", .path, isRequired: true,
-                    summary: "JSON file of Health Auto Export, or a folder of such files"),
-                sourceZone,
-                OptionDeclaration(
-                    "delete_after_reading", .boolean,
-                    summary:
-                        "deletes each file once all of it is stored in the outbox and the archive"
-                ),
-            ],
-            "spool": [
-                OptionDeclaration(
-                    "path", .path, isRequired: true,
-                    summary: "folder into which any program moves files of samples")
-            ],
-        ]), isOfAccount: true, summary: "the files to read")
+        entries: SourceOptions.self, isOfAccount: true, summary: "the files to read")
 
-    /// The maximum age of the data, one goal for each kind; `FreshnessGoal` reads it.
     static let fresh = SectionDeclaration(
-        "fresh",
-        .mapping(
-            SampleKind.allCases.map { kind in
-                OptionDeclaration(
-                    kind.rawValue, span,
-                    summary: "maximum age of the newest sample that the backend has accepted")
-            } + [
-                OptionDeclaration(
-                    "insights", span,
-                    summary: "maximum age of the newest insight"),
-                OptionDeclaration(
-                    "profile", span,
-                    summary: "maximum time since the profile was fetched"),
-            ]), isOfAccount: true, summary: "how old the newest data may be; `status` checks it")
+        FreshOptions.self, isOfAccount: true,
+        summary: "how old the newest data may be; `status` checks it")
+}
 
-    private static let span = OptionDeclaration.ValueType.duration(.seconds(60)...days(3660))
+extension SectionValues {
+    /// The backend; `nil` if a job file has none because none of its jobs needs it.
+    public var backend: BackendOptions? { get throws(Failure) { try read() } }
+
+    public var key: KeyOptions { get throws(Failure) { try read() ?? KeyOptions() } }
+
+    public var sources: [SourceOptions] { get throws(Failure) { try read(entries: SourceOptions.self) } }
+
+    /// The time zone that the sources name; they all name the same one.
+    public var sourceZone: String? {
+        get throws(Failure) { try sources.lazy.compactMap(\.timeZone).first }
+    }
+
+    public var freshness: [FreshnessGoal] {
+        get throws(Failure) { try (read() ?? FreshOptions()).goals }
+    }
+
+    public var targets: [TargetOptions] { get throws(Failure) { try read(entries: TargetOptions.self) } }
+
+    public var state: StateOptions { get throws(Failure) { try read() ?? StateOptions() } }
+}
+
+/// Where the state is. No job file has this section: the commands and the scheduler add it.
+public struct StateOptions: SectionOptions {
+    public static let sectionKey = "state"
+
+    private var folder: String?
+    private var limits: String?
+
+    public init() {}
+
+    /// Creates the places of an order.
+    ///
+    /// - Parameter limitsFolder: the folder in which all processes of an installation keep the limits
+    ///   of its backends; without it, a folder of the state directory. Accounts have state
+    ///   directories of their own and share this one.
+    public init(directory: String, limitsFolder: String? = nil) {
+        folder = directory
+        limits = limitsFolder
+    }
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.carry("directory", &folder)
+        fields.carry("limits_folder", &limits)
+    }
+
+    /// The path of the state directory.
+    public var directory: String {
+        get throws(Failure) {
+            guard let folder else { throw Failure(.configuration, "`state.directory` is missing") }
+            return folder
+        }
+    }
+
+    /// The folder of the limits that an order names; `nil` if it names none.
+    public var sharedLimitsFolder: String? { limits }
+
+    /// The folder of the backend's limits.
+    public var limitsFolder: String {
+        get throws(Failure) {
+            if let limits { return limits }
+            return "\(try directory)/backend"
+        }
+    }
+}
+
+/// The keys of the section `key`.
+public struct KeyOptions: SectionOptions {
+    public static let sectionKey = "key"
+
+    public var variable: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            "variable", .variableName, &variable,
+            "environment variable that holds the master key; without it `CLARITY_JOBS_KEY`")
+    }
+}
+
+/// An entry of the section `sources`.
+public struct SourceOptions: EntryOptions {
+    public static let sectionKey = "sources"
+    public static let noun = "source"
+
+    /// The kind of the files; the raw value is the kind in the job file.
+    public enum Kind: String, CaseIterable, Sendable {
+        case appleHealthExport = "apple-health-export"
+        case healthAutoExport = "health-auto-export"
+        case spool
+    }
+
+    public let kind: Kind
+    public var path = ""
+    /// The folder below which no link is followed; `nil` without accounts, where all are.
+    public var root: String?
+    public var timeZone: String?
+    /// One name on each line.
+    public var preferred: String?
+    public var since: String?
+    public var isDeletedWhenRead: Bool?
+
+    public init(_ kind: Kind) { self.kind = kind }
+
+    public mutating func declare(in fields: inout OptionFields) {
+        let paths = [
+            Kind.appleHealthExport: "zip file that the Health app exports, or its `export.xml`",
+            .healthAutoExport: "JSON file of Health Auto Export, or a folder of such files",
+            .spool: "folder into which any program moves files of samples",
+        ]
+        fields.add(required: "path", .source, &path, paths[kind] ?? "")
+        fields.carry(OptionDeclaration.sourceRoot, &root)
+        guard kind != .spool else { return fields.carry(OptionDeclaration.sourceZone, &timeZone) }
+        fields.add(
+            OptionDeclaration.sourceZone, .timeZone, &timeZone, isShared: true,
+            "time zone that days follow, the same for all sources; without it the machine's at "
+                + "the first import")
+        switch kind {
+        case .appleHealthExport:
+            fields.add(
+                "prefer", .texts, &preferred,
+                "names of devices or apps, as in the export, whose records take precedence in days "
+                    + "and nights")
+            fields.add(
+                "since", .dateOrInstant, &since,
+                "ignores records that began earlier; a date begins at its midnight")
+        case .healthAutoExport:
+            fields.add(
+                "delete_after_reading", .boolean, &isDeletedWhenRead,
+                "deletes each file once all of it is stored in the outbox and the archive")
+        case .spool: break
+        }
+    }
+}
+
+/// What `import` reads. No job file has this section: the command adds it.
+public struct ImportOptions: SectionOptions {
+    public static let sectionKey = "import"
+
+    /// `nil` if the contents decide.
+    public var kind: SourceOptions.Kind?
+    public var path = ""
+    public var timeZone: String?
+    /// One name on each line.
+    public var preferred: String?
+    public var since: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add("kind", &kind, otherwise: "auto", "kind of the files")
+        fields.add(required: "path", .path, &path, "file or folder")
+        fields.carry("time_zone", &timeZone)
+        fields.carry("prefer", &preferred)
+        fields.carry("since", &since)
+    }
+
+    /// The file or folder as a source of a kind.
+    package func options(of kind: SourceOptions.Kind) -> SourceOptions {
+        var source = SourceOptions(kind)
+        source.path = path
+        source.timeZone = timeZone
+        source.preferred = preferred
+        source.since = since
+        return source
+    }
+}
+
+/// The keys of the section `fresh`: the maximum age of the data, one goal for each kind.
+public struct FreshOptions: SectionOptions {
+    public static let sectionKey = "fresh"
+
+    private var spans: [FreshnessGoal.Subject: Duration] = [:]
+
+    public init() {}
+
+    private static let subjects: [FreshnessGoal.Subject] =
+        SampleKind.allCases.map { .samples($0) } + [.insights, .profile]
+
+    public mutating func declare(in fields: inout OptionFields) {
+        for subject in FreshOptions.subjects {
+            fields.add(
+                subject.name, .duration(.seconds(60)...days(3660)), &spans[subject],
+                subject.freshSummary)
+        }
+    }
+
+    /// The goals, samples first and in the order of their kinds.
+    public var goals: [FreshnessGoal] {
+        FreshOptions.subjects.compactMap { subject in
+            spans[subject].map { FreshnessGoal(subject, within: $0) }
+        }
+    }
+}
+
+extension FreshnessGoal.Subject {
+    fileprivate var freshSummary: String {
+        switch self {
+        case .samples: "maximum age of the newest sample that the backend has accepted"
+        case .insights: "maximum age of the newest insight"
+        case .profile: "maximum time since the profile was fetched"
+        }
+    }
 }
 
 /// The keys of the section `backend`.
-public struct BackendOptions: DeclaredOptions {
+public struct BackendOptions: SectionOptions {
+    public static let sectionKey = "backend"
+
     public var url = ""
     /// The name of a dialect, or `auto`.
     public var dialect = "auto"
@@ -114,9 +270,3 @@ public struct BackendOptions: DeclaredOptions {
                 + "it there is no limit")
     }
 }
-
-/// The time zone that the account's days follow.
-private let sourceZone = OptionDeclaration(
-    "time_zone", .timeZone, isShared: true,
-    summary: "time zone that days follow, the same for all sources; without it the machine's at "
-        + "the first import")

@@ -3,9 +3,13 @@ public import ClarityScheduler
 
 // The kinds that upload samples to the backend.
 
+extension JobKind {
+    public static let bulkUpload = JobKind("bulk-upload")
+}
+
 extension JobKindDeclaration {
     static let bulkUpload = JobKindDeclaration(
-        JobKind("bulk-upload"),
+        .bulkUpload,
         summary: "reads the sources and sends what the backend does not have yet",
         options: BulkUploadOptions.declarations, heedsConditions: true,
         addressKey: backendAddress, isSingle: true)

@@ -54,21 +54,6 @@ public struct FreshnessGoal: Hashable, Sendable {
         }
     }
 
-    /// Returns the goals in an order's options, samples first and in the order of their kinds.
-    ///
-    /// - Throws: `Failure` for a value that is not a duration.
-    public static func all(_ options: [String: String]) throws(Failure) -> [FreshnessGoal] {
-        var goals: [FreshnessGoal] = []
-        for subject in SampleKind.allCases.map({ Subject.samples($0) }) + [.insights, .profile] {
-            guard let text = options["fresh.\(subject.name)"] else { continue }
-            guard let span = Int64(text), span > 0 else {
-                throw Failure(.configuration, "`fresh.\(subject.name)` is not a span")
-            }
-            goals.append(FreshnessGoal(subject, within: .milliseconds(span)))
-        }
-        return goals
-    }
-
     /// Returns the kinds whose samples count for a goal of this kind.
     static func kinds(serving kind: SampleKind) -> [SampleKind] {
         ActivityDay.kinds.contains(kind) ? [kind, .activity] : [kind]

@@ -130,14 +130,14 @@ public struct FreshnessRuling: Hashable, Sendable {
     static func job(
         bringing subject: FreshnessGoal.Subject, among jobs: [BringingJob]
     ) -> BringingJob? {
-        let kinds =
+        let kinds: [JobKind] =
             switch subject {
-            case .samples: ["bulk-upload"]
-            case .insights: ["insight-history", "refresh"]
-            case .profile: ["refresh"]
+            case .samples: [.bulkUpload]
+            case .insights: [.insightHistory, .refresh]
+            case .profile: [.refresh]
             }
         for kind in kinds {
-            if let job = jobs.first(where: { $0.kind.rawValue == kind }) { return job }
+            if let job = jobs.first(where: { $0.kind == kind }) { return job }
         }
         return nil
     }

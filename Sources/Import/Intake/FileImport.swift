@@ -6,12 +6,11 @@ import Platform
 public struct FileImport: Sendable {
     private let store: HealthStore
     private let clock: any WallClock
-    private let options: JobOptions
+    private let settings: SourceSettings
     private let isReport: Bool
     private let changesZone: Bool
 
-    /// Creates an import of the order's first source, with its `path`, its `kind` and the options
-    /// of that kind. Without a `kind`, the contents decide.
+    /// Creates an import of what the order names in `ImportOptions`.
     ///
     /// - Parameters:
     ///   - isReport: whether a report of the contents is wanted, so that an unchanged file is read
@@ -20,12 +19,12 @@ public struct FileImport: Sendable {
     public init(
         _ order: AttemptOrder, store: HealthStore, clock: any WallClock, zones: SourceZones,
         isReport: Bool = false, changesZone: Bool = false
-    ) {
+    ) throws(Failure) {
         self.store = store
         self.clock = clock
         self.isReport = isReport
         self.changesZone = changesZone
-        options = JobOptions(order, zones: zones)
+        settings = try SourceSettings(order, zones: zones)
     }
 
     /// Reads everything; what could be read is in the outbox when this returns.
@@ -36,18 +35,21 @@ public struct FileImport: Sendable {
     public func run(
         progress: @escaping (ImportProgress) throws -> Void
     ) throws -> ImportAccount {
-        let path = PlainPath.of(try options.text("sources.0.path"))
-        let kind = try kind(at: path)
-        var options = options
-        try options.settleZone(store, isChange: changesZone)
-        let entry = try options.sourceEntry(kind, "sources.0")
+        guard let imported = settings.imported else {
+            throw Failure(.configuration, "`import.path` is missing")
+        }
+        let path = PlainPath.of(imported.path)
+        let kind = try imported.kind ?? SourceRecognition.kind(at: path)
+        var settings = settings
+        try settings.settleZone(store, isChange: changesZone)
+        let entry = try settings.entry(imported.options(of: kind), "import")
         if let refusal = entry.refusal { throw refusal }
         let sources =
             kind == .spool
             ? [LooseSamples(path: path, now: clock.now, since: entry.since)]
             : entry.sources(now: clock.now)
         var account = ImportAccount(
-            name: entry.name, kind: kind, timeZone: options.zones.settled ?? entry.zone.identifier
+            name: entry.name, kind: kind, timeZone: settings.zones.settled ?? entry.zone.identifier
         )
         account.files = sources.count
         let intake = SourceIntake(store: store, clock: clock)
@@ -69,13 +71,6 @@ public struct FileImport: Sendable {
             }
         }
         return account
-    }
-
-    private func kind(at path: String) throws -> SourceEntry.Kind {
-        guard let name = options.option("sources.0.kind") else {
-            return try SourceRecognition.kind(at: path)
-        }
-        return try SourceEntry.Kind(named: name)
     }
 }
 

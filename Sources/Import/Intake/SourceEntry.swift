@@ -4,20 +4,7 @@ import Platform
 
 /// An entry of the job file's `sources`: where it is, and how to read it.
 package struct SourceEntry: Sendable {
-    /// The kind of its files; the raw value is the kind in the job file.
-    package enum Kind: String, CaseIterable, Sendable {
-        case appleHealthExport = "apple-health-export"
-        case healthAutoExport = "health-auto-export"
-        case spool
-
-        /// - Throws: `Failure` if there is no kind of this name.
-        init(named name: String) throws(Failure) {
-            guard let kind = Kind(rawValue: name) else {
-                throw Failure(.configuration, "there is no source of the kind `\(name)`")
-            }
-            self = kind
-        }
-    }
+    package typealias Kind = SourceOptions.Kind
 
     package var kind: Kind
     package var path: String
@@ -82,25 +69,35 @@ package struct SourceEntry: Sendable {
     }
 }
 
-extension JobOptions {
+/// The sources of an order, in the time zones of its account.
+package struct SourceSettings: Sendable {
+    private let entries: [SourceOptions]
+    /// What `import` reads; `nil` for other orders.
+    let imported: ImportOptions?
+    package var zones: SourceZones
+
+    /// Reads the sources of an order.
+    ///
+    /// - Parameter zones: the time zones that sources can name.
+    package init(_ order: AttemptOrder, zones: SourceZones) throws(Failure) {
+        let sections = SectionValues(order.options)
+        entries = try sections.sources
+        imported = try sections.read()
+        self.zones = zones
+    }
+
     /// The entries of `sources`, in the order of the job file.
     package func sourceEntries() throws(Failure) -> [SourceEntry] {
-        var entries: [SourceEntry] = []
-        while let name = option("sources.\(entries.count).kind") {
-            entries.append(
-                try sourceEntry(
-                    try SourceEntry.Kind(named: name), "sources.\(entries.count)"))
-        }
-        return entries
+        var found: [SourceEntry] = []
+        for options in entries { found.append(try entry(options, "sources.\(found.count)")) }
+        return found
     }
 
     /// Settles the time zone that the days of the account follow, if none is settled yet.
     ///
-    /// - Parameter isChange: whether the first source's time zone replaces the settled one.
+    /// - Parameter isChange: whether the time zone of what is imported replaces the settled one.
     package mutating func settleZone(_ store: HealthStore, isChange: Bool = false) throws {
-        if isChange, let name = option("sources.0.time_zone") {
-            try store.outbox.changeDayZone(to: name)
-        }
+        if isChange, let name = imported?.timeZone { try store.outbox.changeDayZone(to: name) }
         let kept = try store.outbox.dayZone()
         var settled = kept?.isSettled == true ? kept?.name : nil
         if settled == nil {
@@ -113,15 +110,9 @@ extension JobOptions {
         if let settled { (zones.local, zones.settled) = (settled, settled) }
     }
 
-    /// The time zones that the job file and its sources name, the job file's own first.
-    package var namedZones: [String] {
-        var names = [option("time_zone")].compactMap { $0 }
-        var index = 0
-        while option("sources.\(index).path") != nil {
-            if let name = option("sources.\(index).time_zone") { names.append(name) }
-            index += 1
-        }
-        return names
+    /// The time zones that the job file's sources name, then that of what is imported.
+    private var namedZones: [String] {
+        (entries.map(\.timeZone) + [imported?.timeZone]).compactMap(\.self)
     }
 
     /// Returns the sources to read now, in the order of the job file.
@@ -129,20 +120,21 @@ extension JobOptions {
         try sourceEntries().flatMap { $0.sources(now: now) }
     }
 
-    /// Returns the entry whose options begin with `prefix`, as one of `kind`.
-    func sourceEntry(_ kind: SourceEntry.Kind, _ prefix: String) throws(Failure) -> SourceEntry {
-        let name = option("\(prefix).time_zone") ?? zones.local
-        guard let zone = zones.zones.zone(named: name) else {
-            throw Failure(.configuration, "`\(name)` is no time zone that this machine knows")
+    /// Returns the entry with these options, which messages call `name`.
+    func entry(_ options: SourceOptions, _ name: String) throws(Failure) -> SourceEntry {
+        let zoneName = options.timeZone ?? zones.local
+        guard let zone = zones.zones.zone(named: zoneName) else {
+            throw Failure(
+                .configuration, "`\(zoneName)` is no time zone that this machine knows")
         }
-        let path = PlainPath.of(try text("\(prefix).path"))
+        let path = PlainPath.of(options.path)
         return SourceEntry(
-            kind: kind, path: path,
-            links: option("\(prefix).beneath").map { .refusedInAccount(below: $0) } ?? .followed,
+            kind: options.kind, path: path,
+            links: options.root.map { .refusedInAccount(below: $0) } ?? .followed,
             zone: zone, refusal: refusal(of: zone, at: path),
-            preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
-            since: try since("\(prefix).since", in: zone), zones: zones.zones,
-            isDeletedWhenRead: option("\(prefix).delete_after_reading") == "true")
+            preferred: options.preferred?.split(separator: "\n").map(String.init) ?? [],
+            since: try since(options.since, name, in: zone), zones: zones.zones,
+            isDeletedWhenRead: options.isDeletedWhenRead ?? false)
     }
 
     /// Returns why a source with this time zone is not read; `nil` if it is.
@@ -153,12 +145,14 @@ extension JobOptions {
         return .otherTimeZone(path: path, named: zone.identifier, settled: settled)
     }
 
-    /// Returns an instant, or the start of a date in a zone; `nil` if the option is missing.
-    private func since(_ key: String, in zone: Zone) throws(Failure) -> Instant? {
-        guard let text = option(key) else { return nil }
+    /// Returns an instant, or the start of a date in a zone; `nil` for `nil`.
+    private func since(
+        _ text: String?, _ name: String, in zone: Zone
+    ) throws(Failure) -> Instant? {
+        guard let text else { return nil }
         if let instant = Instant(rfc3339: text) { return instant }
         guard let midnight = Instant(rfc3339: "\(text)T00:00:00Z") else {
-            throw Failure(.configuration, "`\(key)` is neither a date nor an instant")
+            throw Failure(.configuration, "`\(name).since` is neither a date nor an instant")
         }
         return zone.first(CivilTime(midnight.millisecondsSince1970))
     }

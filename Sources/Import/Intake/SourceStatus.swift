@@ -48,7 +48,7 @@ public struct SourceStatus: Hashable, Sendable {
             zones.local = kept.name
             if kept.isSettled { zones.settled = kept.name }
         }
-        return try JobOptions(order, zones: zones).sourceEntries().map { entry in
+        return try SourceSettings(order, zones: zones).sourceEntries().map { entry in
             var status = try SourceStatus(entry, store, now: now)
             status.timeZone = zones.settled
             return status

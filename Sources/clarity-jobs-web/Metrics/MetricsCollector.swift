@@ -63,9 +63,10 @@ struct MetricsCollector: Sendable {
             throw Fault(reason: error.description)
         }
         do throws(Failure) {
-            let goals = try FreshnessGoal.all(file.settings)
+            let goals = try file.sections.freshness
+            let keyVariable = try file.sections.key.variable
             do throws(HealthStoreError) {
-                report.health = try health(file, goals)
+                report.health = try health(file, goals, keyVariable)
             } catch {
                 throw error.failure
             }
@@ -96,7 +97,7 @@ struct MetricsCollector: Sendable {
     }
 
     private func health(
-        _ file: JobFile, _ declared: [FreshnessGoal]
+        _ file: JobFile, _ declared: [FreshnessGoal], _ keyVariable: String?
     ) throws(HealthStoreError) -> MetricsReport.HealthFacts? {
         var environment = environment.merging(
             ServerAccount.variables(for: nil, at: file.server)
@@ -104,9 +105,7 @@ struct MetricsCollector: Sendable {
         // Each account's data has a key of its own, which this process does not get.
         guard file.accounts == nil else { return nil }
         guard HealthStore.exists(in: state, environment: environment) else { return nil }
-        if let variable = file.settings["key.variable"] {
-            environment["CLARITY_JOBS_KEY_VARIABLE"] = variable
-        }
+        if let keyVariable { environment["CLARITY_JOBS_KEY_VARIABLE"] = keyVariable }
         let store = try HealthStore(
             stateDirectory: state, environment: environment,
             actor: AuditActor(program: "exporter"), clock: clock)

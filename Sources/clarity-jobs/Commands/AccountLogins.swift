@@ -88,7 +88,7 @@ struct AccountLogins {
             }
             logins.append(
                 Login(
-                    view: composition.view(of: account, in: file), id: row.id, email: email,
+                    view: file.view(of: account), id: row.id, email: email,
                     password: password))
         }
         if let line = passwords?.values.map(\.line).min() {

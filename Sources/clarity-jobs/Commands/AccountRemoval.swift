@@ -28,7 +28,7 @@ struct AccountRemoval {
         }
         let folder = composition.dataPath(of: id, file)
         let isWipe = composition.arguments.has("wipe")
-        let view = composition.view(of: declared ?? AccountDeclaration(id: id), in: file)
+        let view = file.view(of: declared ?? AccountDeclaration(id: id))
         let receipt = isWipe ? try AccountReceipt.read(of: name, in: state) : nil
         var hasData = access(folder, F_OK) == 0
         if !hasData, isWipe, receipt == nil, declared == nil {

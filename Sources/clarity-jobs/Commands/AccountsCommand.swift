@@ -1,4 +1,5 @@
 import ClarityHost
+import HealthStore
 import Reports
 import ClarityScheduler
 import Platform
@@ -48,8 +49,8 @@ struct AccountsCommand {
         let folder = composition.dataPath(of: account.id, file)
         let status = try StatusAllCommand(composition).status(of: account, file)
         let jobs = account.jobs.map(\.id).filter { !account.disabled.contains($0) }
-        let sources = AccountsCommand.sources(account)
-        let zone = SourceCommands.timeZone(in: file.view(of: account))
+        let sources = try AccountsCommand.sources(account)
+        let zone = try composition.sourceZone(file.view(of: account))
         let lines = [
             "account \(name)\(account.isEnabled ? "" : ", disabled")",
             "login: \(account.login ?? "none named")",
@@ -78,13 +79,11 @@ struct AccountsCommand {
     }
 
     /// The kind and path of each source.
-    private static func sources(_ account: AccountDeclaration) -> [String] {
-        var sources: [String] = []
-        while let kind = account.settings["sources.\(sources.count).kind"] {
-            let path = account.settings["sources.\(sources.count).path"] ?? ""
-            sources.append("\(kind) \(path)")
-        }
-        return sources
+    private static func sources(
+        _ account: AccountDeclaration
+    ) throws(CommandFailure) -> [String] {
+        try readingSections { () throws(Failure) in try account.sections.sources }
+            .map { "\($0.kind.rawValue) \($0.path)" }
     }
 }
 

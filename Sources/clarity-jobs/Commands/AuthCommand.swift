@@ -47,17 +47,14 @@ struct AuthCommand {
         let file = try composition.jobFile()
         guard let email = composition.arguments["email"] ?? file.account?.login, !email.isEmpty
         else { throw CommandFailure(.usage, "`auth \(action)` wants --email EMAIL") }
-        try composition.exec(
-            "clarity-jobs-worker", ["auth", action, "--email", email] + words + settings(file),
-            for: file)
+        try composition.becomeWorker(
+            ["auth", action, "--email", email] + words, try order(file), for: file)
     }
 
     /// `doctor --backend`.
     func checkBackend() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        try composition.exec(
-            "clarity-jobs-worker",
-            ["backend"] + settings(file), for: file)
+        try composition.becomeWorker(["backend"], try order(file), for: file)
     }
 
     func logout() throws(CommandFailure) -> ExitStatus {
@@ -68,19 +65,35 @@ struct AuthCommand {
                 "ask"
             }
         let file = try composition.jobFile()
-        try composition.exec(
-            "clarity-jobs-worker",
-            ["auth", "logout", "--data", data] + settings(file), for: file)
+        try composition.becomeWorker(
+            ["auth", "logout", "--data", data], try order(file), for: file)
+    }
+
+    /// Returns an order for a mode of the worker that talks to the backend.
+    func order(_ file: JobFile) throws(CommandFailure) -> AttemptOrder {
+        _ = try composition.backend(file)
+        return try composition.order(.backend, file)
+    }
+
+    /// Runs the worker, and returns what it wrote.
+    private func captured(
+        _ words: [String], _ file: JobFile, input: [UInt8]? = nil,
+        environment: [String: String]
+    ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
+        let handover = try OrderHandover(try order(file))
+        defer { handover.end() }
+        return try ForegroundProgram.captured(
+            [try composition.companion("clarity-jobs-worker")] + words
+                + ["--output", composition.console.form.rawValue],
+            input: input, outputs: [OrderHandover.descriptor: handover.file],
+            environment: environment)
     }
 
     /// Ends the session of a job file's account and deletes its data, as `auth logout --yes` does.
     func endForGood(
         _ file: JobFile, _ environment: [String: String]
     ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
-        let worker = try composition.companion("clarity-jobs-worker")
-        let words = ["auth", "logout", "--data", "remove"]
-        return try ForegroundProgram.captured(
-            [worker] + words + settings(file), environment: environment)
+        try captured(["auth", "logout", "--data", "remove"], file, environment: environment)
     }
 
     /// Logs an account of a job file in, as `auth login` does for an address that is confirmed. If
@@ -90,19 +103,18 @@ struct AuthCommand {
     func logIn(
         _ email: String, _ password: String?, _ file: JobFile
     ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
-        let worker = try composition.companion("clarity-jobs-worker")
         let words = [
             "auth", "login", "--email", email, "--password", password == nil ? "ask" : "stdin",
             "--of-table",
         ]
-        return try ForegroundProgram.captured(
-            [worker] + words + settings(file), input: password.map { Array("\($0)\n".utf8) },
+        return try captured(
+            words, file, input: password.map { Array("\($0)\n".utf8) },
             environment: try composition.keyedEnvironment(file))
     }
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        _ = try composition.backendURL(file)
+        _ = try composition.backend(file)
         let now = SystemClock().now
         guard let store = try composition.healthStore(file, as: "auth status") else {
             throw CommandFailure(HealthStoreError.loggedOut)
@@ -120,35 +132,5 @@ struct AuthCommand {
         }
         composition.console.results(status.lines, status)
         return status.refusedSince == nil ? .done : .credential
-    }
-
-    /// Returns the options of the backend, as every mode of the worker that talks to it takes them.
-    func settings(_ file: JobFile) throws(CommandFailure) -> [String] {
-        [
-            "--backend", try composition.backendURL(file),
-            "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
-            "--state", try composition.ownData(file),
-            "--output", composition.console.form.rawValue,
-        ] + trust(file) + limits(file)
-    }
-
-    /// Returns the options of the limits that the command shares with all jobs.
-    private func limits(_ file: JobFile) -> [String] {
-        [
-            ("--max-requests-per-second", "backend.max_requests_per_second"),
-            ("--max-connections", "backend.max_connections"),
-            ("--limits-folder", "backend.limits_folder"),
-        ].flatMap { flag, key in file.settings[key].map { [flag, $0] } ?? [] }
-    }
-
-    /// Returns the options that decide which server is trusted.
-    ///
-    /// They are the ones that jobs get: a password may go only to a server that would receive a
-    /// job's token.
-    private func trust(_ file: JobFile) -> [String] {
-        [
-            ("--dialect", "backend.dialect"), ("--ca-bundle", "backend.ca_bundle"),
-            ("--pins", "backend.pins"),
-        ].flatMap { flag, key in file.settings[key].map { [flag, $0] } ?? [] }
     }
 }

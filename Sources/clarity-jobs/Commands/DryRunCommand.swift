@@ -40,10 +40,7 @@ struct DryRunCommand {
             }
         }
         if job.kind == .command { return try CommandDryRun(composition).run(order, file) }
-        try OrderHandover.give(order)
-        try composition.exec(
-            "clarity-jobs-worker", ["dry-run", "--output", composition.console.form.rawValue],
-            for: file)
+        try composition.becomeWorker(["dry-run"], order, for: file)
     }
 
     /// Writes to standard error whether the job would start now.

@@ -30,7 +30,7 @@ struct EachAccount {
         for account in accounts {
             let console = composition.console.part(named: account.id.rawValue, of: list)
             let own = composition.working(
-                on: composition.view(of: account, in: file), with: console)
+                on: file.view(of: account), with: console)
             do throws(CommandFailure) {
                 status = status.joined(with: try body(own, account.id))
             } catch {

@@ -1,4 +1,5 @@
 import ClarityHost
+import HealthStore
 import ClarityScheduler
 import Platform
 
@@ -77,7 +78,7 @@ struct LoopCommand {
     ///
     /// Such a run would print a line every hour that nobody needs. The history has it.
     private static func isIdleUpload(_ run: Run) -> Bool {
-        run.kind.rawValue == "bulk-upload" && run.state == .succeeded
+        run.kind == .bulkUpload && run.state == .succeeded
             && [
                 "samples_sent", "samples_queued", "metrics_queued", "samples_rejected",
                 "samples_set_aside", "samples_refused", "files_rejected",

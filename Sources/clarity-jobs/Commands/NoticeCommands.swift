@@ -30,15 +30,14 @@ struct NoticeCommands {
                 .usage, "`notify test` wants one target at most, got \(operands.count)")
         }
         let file = try composition.jobFile()
-        guard file.settings.contains(where: { $0.key.hasPrefix("notify.") }) else {
+        let targets = try readingSections { () throws(Failure) in try file.sections.targets }
+        guard !targets.isEmpty else {
             throw CommandFailure(
                 .configuration, "the job file has no `notify`", "help: man clarity-jobs.yaml")
         }
-        try OrderHandover.give(try order(file))
-        try composition.exec(
-            "clarity-jobs-worker",
-            ["notify-test", "--output", composition.console.form.rawValue]
-                + operands.flatMap { ["--target", $0] }, for: file)
+        try composition.becomeWorker(
+            ["notify-test"] + operands.flatMap { ["--target", $0] },
+            try composition.order(.notify, file), for: file)
     }
 
     /// `notify failed [UNIT]`: records that a service failed, and tells the targets.
@@ -64,11 +63,13 @@ struct NoticeCommands {
         if status == .deferred || isStored(known.notice, file) { return status }
         // What is broken made another service fail before, and that was told.
         guard !services.entries.contains(where: \.isTold) else { return .done }
-        var order = try order(file)
+        var order = try composition.order(.notify, file)
         order.options.merge(Notice.options([known.notice])) { _, new in new }
-        let lines = Array(order.lines.map { $0 + "\n" }.joined().utf8)
         let worker = try composition.companion("clarity-jobs-worker")
-        let told = try ForegroundProgram.run([worker, "notify-test"], input: lines)
+        let handover = try OrderHandover(order)
+        defer { handover.end() }
+        let told = try ForegroundProgram.run(
+            [worker, "notify-test"], outputs: [OrderHandover.descriptor: handover.file])
         guard told == 0 else { return ExitStatus(rawValue: told) ?? .failed }
         try recording { () throws(StateDirectoryError) in try services.markTold(known) }
         return .done
@@ -127,19 +128,6 @@ struct NoticeCommands {
         } catch {
             throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
         }
-    }
-
-    /// Returns an order with the targets of the job file.
-    private func order(_ file: JobFile) throws(CommandFailure) -> AttemptOrder {
-        guard let job = JobID("notify") else {
-            throw CommandFailure(.internalFault, "no name for the order")
-        }
-        var options = file.settings.filter { $0.key.hasPrefix("notify.") }
-        options["key.variable"] = file.settings["key.variable"]
-        return AttemptOrder(
-            run: RunID(0), job: job, kind: .notify, attempt: 1, generation: 1,
-            scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
-            memoryLimitBytes: 0, options: options)
     }
 }
 

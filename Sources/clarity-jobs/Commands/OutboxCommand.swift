@@ -99,11 +99,10 @@ struct OutboxCommand {
         let file = try composition.jobFile()
         try check(nil, selection, try store(file))
         let ids = selection.ids.map { "\($0)" }.joined(separator: ",")
-        try composition.exec(
-            "clarity-jobs-worker",
+        try composition.becomeWorker(
             ["erase"] + (ids.isEmpty ? [] : ["--samples", ids])
-                + (arguments.has("yes") ? ["--yes"] : [])
-                + AuthCommand(composition).settings(file), for: file)
+                + (arguments.has("yes") ? ["--yes"] : []),
+            try AuthCommand(composition).order(file), for: file)
     }
 
     private func perform(_ action: OutboxAction) throws(CommandFailure) -> ExitStatus {
@@ -237,15 +236,14 @@ struct OutboxCommand {
 
     /// Returns how long the waiting samples take to send; `nil` if that is not worth a line.
     private func forecast(_ store: HealthStore, _ file: JobFile) throws(CommandFailure) -> String? {
-        guard let backend = file.settings["backend.url"] else { return nil }
-        let upload = file.jobs.first { $0.kind.rawValue == "bulk-upload" }
+        let backend = try readingSections { () throws(Failure) in try file.sections.backend }
+        guard let backend else { return nil }
+        let upload = try file.uploadOptions().first
         return try usingHealthData { () throws(HealthStoreError) in
-            let remembered = try store.sessions.dialect(of: backend.withoutSlashAtEnd)
+            let remembered = try store.sessions.dialect(of: backend.url.withoutSlashAtEnd)
             return UploadForecast.line(
-                try store.outbox.waiting(),
-                dialects: [file.settings["backend.dialect"], remembered],
-                route: upload?.options["route"],
-                batchSize: upload?.options["batch_size"].flatMap { Int($0) })
+                try store.outbox.waiting(), dialects: [backend.dialect, remembered],
+                route: upload?.route?.rawValue, batchSize: upload?.batchSize)
         }
     }
 
@@ -259,5 +257,14 @@ struct OutboxCommand {
     ) throws(CommandFailure) -> Result? {
         guard let store = try store(try composition.jobFile()) else { return nil }
         return try usingHealthData { () throws(HealthStoreError) in try body(store) }
+    }
+}
+
+extension JobFile {
+    /// Returns the options of the jobs that upload, in the order of the file.
+    func uploadOptions() throws(CommandFailure) -> [BulkUploadOptions] {
+        try jobs.filter { $0.kind == .bulkUpload }.map { job throws(CommandFailure) in
+            try readingSections { () throws(Failure) in try BulkUploadOptions(job.options) }
+        }
     }
 }

@@ -230,9 +230,10 @@ extension Composition {
 
     /// Returns the time zone that the days of the account follow.
     func dayZone(of store: HealthStore, _ file: JobFile) throws(CommandFailure) -> Zone {
-        try usingHealthData { () throws(HealthStoreError) in
+        let zone = try sourceZone(file)
+        return try usingHealthData { () throws(HealthStoreError) in
             try SourceZones(environment: environment)
-                .dayZone(of: store, named: SourceCommands.timeZone(in: file))
+                .dayZone(of: store, named: zone)
         }
     }
 

@@ -40,14 +40,8 @@ struct ReceiveCommand {
     private func source(
         _ file: JobFile
     ) throws(CommandFailure) -> (path: String, beneath: String) {
-        var folders: [(path: String, beneath: String)] = []
-        var index = 0
-        while let path = file.settings["sources.\(index).path"] {
-            if file.settings["sources.\(index).delete_after_reading"] == "true" {
-                folders.append((path, file.settings["sources.\(index).beneath"] ?? ""))
-            }
-            index += 1
-        }
+        let folders = try readingSections { () throws(Failure) in try file.sections.sources }
+            .filter { $0.isDeletedWhenRead == true }
         guard folders.count == 1, let folder = folders.first else {
             throw CommandFailure(
                 .configuration,
@@ -56,7 +50,7 @@ struct ReceiveCommand {
                 "help: sources: [{ kind: health-auto-export, path: FOLDER, "
                     + "delete_after_reading: true }]")
         }
-        return folder
+        return (folder.path, folder.root ?? "")
     }
 
     // MARK: Tokens

@@ -27,20 +27,20 @@ struct RestoreCommand {
         let backup = arguments.operands.first.map {
             $0.contains("/") ? composition.absolute($0) : "\(state)/backups/\($0)"
         }
-        let uploads = file.jobs.filter { $0.kind.rawValue == "bulk-upload" }
+        let uploads = try file.uploadOptions()
+        let backend = try readingSections { () throws(Failure) in try file.sections.backend }
         let restore = StateRestore(
             stateDirectory: state, environment: try composition.keyEnvironment(file),
             forms: try composition.stateForms(), actor: AuditActor(program: "restore"),
             clock: SystemClock()
         ) { store in
-            let remembered = try file.settings["backend.url"].flatMap {
-                try store.sessions.dialect(of: $0.withoutSlashAtEnd)
+            let remembered = try backend.flatMap {
+                try store.sessions.dialect(of: $0.url.withoutSlashAtEnd)
             }
             return StateRestore.Doubling(
                 isPossible: Dialect.mayStoreTwice(
-                    dialects: [file.settings["backend.dialect"], remembered],
-                    route: uploads.compactMap { $0.options["route"] }.first),
-                isHeld: uploads.contains { $0.options["on_ambiguous"] == "hold" })
+                    dialects: [backend?.dialect, remembered], route: uploads.first?.route?.rawValue),
+                isHeld: uploads.contains { $0.onAmbiguous == .hold })
         }
         let isRehearsal = arguments.has("dry-run")
         let report = try usingBackups { try restore.run(backup, isRehearsal: isRehearsal) }

@@ -38,7 +38,7 @@ struct StatusAllCommand {
         let history = try composition.history(file)
         let known = try askingStore { () throws(RunStoreError) in try history.accounts(at: now) }
         let view = file.view(of: account)
-        let goals = try goals(view.settings.filter { $0.key.hasPrefix("fresh.") })
+        let goals = try goals(view.sections)
         let jobs = view.groups.first ?? JobGroup(jobs: [])
         return status(
             of: Account(name: account.id.rawValue, goals: goals, jobs: jobs),
@@ -55,27 +55,18 @@ struct StatusAllCommand {
     /// Returns the enabled accounts in the order of the job file; the file itself if it has none.
     private func accountsToShow(_ file: JobFile) throws(CommandFailure) -> [Account] {
         let fileName = composition.foundJobFilePath.split(separator: "/").last.map(String.init)
-        // Most accounts have the goals of the file.
-        var last: (fresh: [String: String], goals: [FreshnessGoal])?
         var accounts: [Account] = []
         for group in file.groups {
-            let settings = group.account == nil ? file.settings : group.options
-            let fresh = settings.filter { $0.key.hasPrefix("fresh.") }
-            if last?.fresh != fresh { last = (fresh, try goals(fresh)) }
             accounts.append(
                 Account(
-                    name: group.account?.rawValue ?? fileName ?? "", goals: last?.goals ?? [],
-                    jobs: group))
+                    name: group.account?.rawValue ?? fileName ?? "",
+                    goals: try goals(group.sections), jobs: group))
         }
         return accounts
     }
 
-    private func goals(_ settings: [String: String]) throws(CommandFailure) -> [FreshnessGoal] {
-        do throws(Failure) {
-            return try FreshnessGoal.all(settings)
-        } catch {
-            throw CommandFailure(error)
-        }
+    private func goals(_ sections: SectionValues) throws(CommandFailure) -> [FreshnessGoal] {
+        try readingSections { () throws(Failure) in try sections.freshness }
     }
 
     private func status(

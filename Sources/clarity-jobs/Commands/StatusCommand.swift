@@ -21,21 +21,17 @@ struct StatusCommand {
         }
         let file = try composition.jobFile()
         let moment = composition.clock.moment
-        let goals: [FreshnessGoal]
-        do throws(Failure) {
-            goals = try FreshnessGoal.all(file.settings)
-        } catch {
-            throw CommandFailure(error)
-        }
+        let goals = try readingSections { () throws(Failure) in try file.sections.freshness }
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let jobs = try jobs(file, history, ledger, at: moment)
         let store = try composition.healthStore(file, as: "status")
+        let named = try composition.sourceZone(file)
         let installation = Installation(
             stateDirectory: composition.statePath(file), jobFile: composition.foundJobFilePath,
             timeZone: try store.map { store throws(CommandFailure) in
                 try composition.dayZone(of: store, file).identifier
-            } ?? SourceCommands.timeZone(in: file)
+            } ?? named
                 ?? LocalZone.identifier(environment: composition.environment),
             loops: try askingStore { () throws(RunStoreError) in try history.loops() },
             lastLook: ledger.lastLook(before: moment.wall))

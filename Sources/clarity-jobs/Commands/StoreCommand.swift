@@ -64,7 +64,7 @@ struct StoreCommand {
     ) throws(CommandFailure) -> [String] {
         let views =
             file.accounts.map { accounts in
-                accounts.map { composition.view(of: $0, in: file) }
+                accounts.map { file.view(of: $0) }
             } ?? [file]
         return try views.map { view throws(CommandFailure) in
             let environment = try composition.keyEnvironment(view)

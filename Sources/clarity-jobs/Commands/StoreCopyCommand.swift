@@ -33,7 +33,7 @@ struct StoreCopyCommand {
         ]
         let views =
             file.accounts.map { accounts in
-                accounts.map { composition.view(of: $0, in: file) }
+                accounts.map { file.view(of: $0) }
             } ?? [file]
         // Without its history, nothing is moved.
         for view in views where parts[0].outcome != .occupied {

@@ -28,7 +28,8 @@ enum ForegroundProgram {
             posix_spawn_file_actions_addclose(&actions, ends[0])
             posix_spawn_file_actions_addclose(&actions, ends[1])
         }
-        for (number, descriptor) in outputs {
+        // In this order, no number is taken from a descriptor that is still needed.
+        for (number, descriptor) in outputs.sorted(by: { $0.key < $1.key }) {
             posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
         var vector: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
@@ -69,14 +70,16 @@ enum ForegroundProgram {
 
     /// Runs a program to its end, as `run` does, and returns what it wrote.
     static func captured(
-        _ words: [String], input: [UInt8]? = nil, environment: [String: String]? = nil
+        _ words: [String], input: [UInt8]? = nil, outputs: [Int32: Int32] = [:],
+        environment: [String: String]? = nil
     ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
         // Files without a name, which hold any amount while nobody reads.
         let files = [clinux_memory_file(), clinux_memory_file()]
         defer { files.forEach { if $0 >= 0 { close($0) } } }
         guard files.allSatisfy({ $0 >= 0 }) else { throw failure(words, errno) }
         let status = try run(
-            words, input: input, outputs: [STDOUT_FILENO: files[0], STDERR_FILENO: files[1]],
+            words, input: input,
+            outputs: outputs.merging([STDOUT_FILENO: files[0], STDERR_FILENO: files[1]]) { $1 },
             environment: environment)
         return (status, text(files[0]), text(files[1]))
     }

@@ -447,6 +447,6 @@ import Testing
                 job: "",
                 top: "sources: [{ kind: apple-health-export, path: x, since: '\(text)' }]"))
 
-        #expect(file.settings["sources.0.since"] == text)
+        #expect(file.sections.options["sources.0.since"] == text)
     }
 }

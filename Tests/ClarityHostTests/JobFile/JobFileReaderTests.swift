@@ -248,7 +248,7 @@ import Testing
             "sources.0.recursive": "false", "sources.1.kind": "apple-health-export",
             "sources.1.path": "/data/export.zip", "limits.requests": "60",
         ]
-        #expect(file.settings == settings)
+        #expect(file.sections.options == settings)
         #expect(file.jobs.first?.options == settings)
         #expect(file.stateDirectory == "/srv/clarity/conf/state")
     }
@@ -265,7 +265,7 @@ import Testing
             jobs: []
             """)
 
-        #expect(file.settings["limits.names"] == text)
+        #expect(file.sections.options["limits.names"] == text)
     }
 
     @Test(arguments: [

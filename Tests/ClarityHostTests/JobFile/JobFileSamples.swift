@@ -46,13 +46,13 @@ enum JobFileSamples {
                 "sources",
                 .list(kinds: [
                     "apple-health-export": [
-                        OptionDeclaration("path", .path, isRequired: true, summary: "the file"),
+                        OptionDeclaration("path", .source, isRequired: true, summary: "the file"),
                         OptionDeclaration(
                             "time_zone", .timeZone, isShared: true, summary: "whose clock"),
                         OptionDeclaration("since", .dateOrInstant, summary: "from when on"),
                     ],
                     "spool": [
-                        OptionDeclaration("path", .path, isRequired: true, summary: "the folder"),
+                        OptionDeclaration("path", .source, isRequired: true, summary: "the folder"),
                         OptionDeclaration(
                             "recursive", .boolean, default: "false", summary: "with subfolders"),
                     ],

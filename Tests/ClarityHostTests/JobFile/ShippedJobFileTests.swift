@@ -21,8 +21,8 @@ import Testing
         #expect(file.jobs.map(\.retry) == Array(repeating: RetryPolicy(), count: 5))
         #expect(file.jobs[1].constraints == [.unmetered, .batteryAbove(percent: 20), .idle])
         #expect(file.jobs[1].then == [file.jobs[2].id])
-        #expect(file.settings["sources.0.path"] == "/home/ada/Health/export.zip")
-        #expect(file.settings["backend.url"] == "http://127.0.0.1:8787/api/v1")
+        #expect(file.sections.options["sources.0.path"] == "/home/ada/Health/export.zip")
+        #expect(file.sections.options["backend.url"] == "http://127.0.0.1:8787/api/v1")
         #expect(file.disabled.isEmpty)
     }
 }

@@ -16,8 +16,8 @@ import Testing
     private func run(
         _ path: String, in zone: String, _ options: [String: String] = [:]
     ) throws -> ImportAccount {
-        var entries = ["sources.0.path": path]
-        for (key, value) in options { entries["sources.0.\(key)"] = value }
+        var entries = ["import.path": path]
+        for (key, value) in options { entries["import.\(key)"] = value }
         return try FileImport(
             bench.order("bulk-upload", entries), store: bench.store(), clock: bench.clock,
             zones: SourceZones(environment: ["TZ": zone])

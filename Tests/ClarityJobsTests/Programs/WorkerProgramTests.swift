@@ -154,7 +154,7 @@ import Testing
         let before = bench.stateContents()
         let process = try WorkerProcess(["dry-run"])
 
-        process.type(lines(bench, "insight-history"))
+        process.order(lines(bench, "insight-history"))
         let end = process.end()
 
         #expect(end.status == 0)
@@ -168,7 +168,7 @@ import Testing
         let bench = WorkBench()
         let process = try WorkerProcess(["dry-run"])
 
-        process.type(lines(bench, "refresh"))
+        process.order(lines(bench, "refresh"))
         let end = process.end()
 
         #expect(end.status == 77)
@@ -211,12 +211,16 @@ import Testing
         let server = try await HostileServer(identity)
 
         let end = try await blocking {
-            let process = try WorkerProcess([
-                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
-                "\(server.url)/ok",
-                "--state", bench.state, "--ca-bundle", authority.certificate, "--pins",
-                pins.joined(separator: "\n"),
-            ])
+            let process = try WorkerProcess(["auth", "login", "--email", "a@example.com"])
+            process.order(
+                bench.order(
+                    "backend",
+                    [
+                        "backend.url": "\(server.url)/ok",
+                        "backend.ca_bundle": authority.certificate,
+                        "backend.pins": pins.joined(separator: "\n"),
+                    ]
+                ).lines)
             process.type(["PASSWORD-MARKER"])
             return process.end().errors
         }
@@ -249,11 +253,8 @@ import Testing
     @Test func `a login with one pin alone ends with 78`() throws {
         let bench = WorkBench()
 
-        let process = try WorkerProcess([
-            "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
-            "http://127.0.0.1:9",
-            "--state", bench.state, "--pins", "sha256//x",
-        ])
+        let process = try WorkerProcess(["auth", "login", "--email", "a@example.com"])
+        process.order(bench.order("backend", ["backend.pins": "sha256//x"]).lines)
         process.type(["PASSWORD-MARKER"])
         let end = process.end()
 
@@ -269,10 +270,9 @@ import Testing
         let proxy = try ScriptedServer(Array(repeating: refusal, count: 4))
 
         let process = try WorkerProcess(
-            [
-                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
-                "https://backend.example/api", "--state", bench.state, "--retry-wait", "1",
-            ], environment: ["https_proxy=\(proxy.url)"])
+            ["auth", "login", "--email", "a@example.com"],
+            environment: ["https_proxy=\(proxy.url)"])
+        process.order(lines(bench, "backend", at: "https://backend.example/api"))
         process.type(["PASSWORD-MARKER"])
         let end = process.end()
 
@@ -289,14 +289,11 @@ import Testing
         let server = try ScriptedServer([.answer(401, "{}")])
 
         let process = try WorkerProcess(
-            [
-                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
-                server.url, "--state",
-                bench.state,
-            ],
+            ["auth", "login", "--email", "a@example.com"],
             environment: [
                 "http_proxy=\(proxy.url)", "https_proxy=\(proxy.url)", "all_proxy=\(proxy.url)",
             ])
+        process.order(lines(bench, "backend", at: server.url))
         process.type(["PASSWORD-MARKER"])
         let end = process.end()
 
@@ -318,11 +315,8 @@ import Testing
                 """)
         ])
 
-        let process = try WorkerProcess([
-            "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
-            server.url, "--state",
-            bench.state,
-        ])
+        let process = try WorkerProcess(["auth", "login", "--email", "a@example.com"])
+        process.order(lines(bench, "backend", at: server.url))
         process.type(["PASSWORD-MARKER"])
         let login = process.end()
 
@@ -337,11 +331,8 @@ import Testing
         let bench = WorkBench()
         let server = try ScriptedServer([.answer(401, "{}")])
         func login(_ url: String) throws -> (status: Int32, errors: String) {
-            let process = try WorkerProcess([
-                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
-                url, "--state",
-                bench.state, "--retry-wait", "1",
-            ])
+            let process = try WorkerProcess(["auth", "login", "--email", "a@example.com"])
+            process.order(lines(bench, "backend", at: url))
             process.type(["wrong"])
             let end = process.end()
             return (end.status, end.errors)

@@ -440,7 +440,7 @@ import Testing
         let bench = try bench()
         let options = try received(folder, bench)
         let context = try bench.context(isRehearsal: true) { _ in }
-        let sources = try JobOptions(
+        let sources = try SourceSettings(
             bench.order("bulk-upload", options), zones: SourceZones(environment: [:])
         ).sources(now: bench.clock.now)
 

@@ -11,8 +11,9 @@ struct AccountsTests {
         JobSet(
             try accounts.map { name in
                 let account: AccountID = try #require(AccountID(name))
-                return JobGroup(
-                    account: account, jobs: jobs, options: options[name] ?? [:], host: "host")
+                var sections = SectionValues(options[name] ?? [:])
+                sections.sourcePaths = options[name].map { Array($0.values) } ?? []
+                return JobGroup(account: account, jobs: jobs, sections: sections, host: "host")
             }, replacing: former)
     }
 

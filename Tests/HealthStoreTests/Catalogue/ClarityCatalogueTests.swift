@@ -100,6 +100,6 @@ import Testing
         #expect(
             kinds.values.allSatisfy { $0.filter(\.isRequired).map(\.key) == ["path"] })
         #expect(
-            kinds["apple-health-export"]?.map(\.type) == [.path, .timeZone, .texts, .dateOrInstant])
+            kinds["apple-health-export"]?.map(\.type) == [.source, .timeZone, .texts, .dateOrInstant])
     }
 }

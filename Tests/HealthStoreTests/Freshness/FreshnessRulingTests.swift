@@ -171,19 +171,22 @@ import Testing
     }
 
     @Test func `the goals of an order are read in the order of their kinds`() throws {
-        let goals = try FreshnessGoal.all([
-            "fresh.insights": "129600000", "fresh.steps": "1000", "fresh.heart_rate": "93600000",
+        let goals = try SectionValues([
+            "fresh.insights": "129600000", "fresh.steps": "61000", "fresh.heart_rate": "93600000",
             "backend.url": "x",
-        ])
+        ]).freshness
 
         #expect(
             goals == [
                 FreshnessGoal(.samples(.heartRate), within: .seconds(93_600)),
-                FreshnessGoal(.samples(.steps), within: .seconds(1)),
+                FreshnessGoal(.samples(.steps), within: .seconds(61)),
                 FreshnessGoal(.insights, within: .seconds(129_600)),
             ])
-        #expect(throws: Failure(.configuration, "`fresh.profile` is not a span")) {
-            try FreshnessGoal.all(["fresh.profile": "1d"])
+        #expect(
+            throws: Failure(
+                .configuration, "`fresh.profile` is not 60000 to 316224000000 milliseconds")
+        ) {
+            try SectionValues(["fresh.profile": "1d"]).freshness
         }
     }
 

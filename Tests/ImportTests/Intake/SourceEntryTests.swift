@@ -14,14 +14,14 @@ import Testing
 
     private func options(
         _ sources: [String: String], environment: [String: String] = ["TZ": "Europe/London"]
-    ) throws -> JobOptions {
+    ) throws -> SourceSettings {
         let order = AttemptOrder(
             run: RunID(1), job: try #require(JobID("upload")), kind: JobKind("bulk-upload"),
             attempt: 1, generation: 1, scheduledFor: now, timeout: .zero, warning: .zero,
             memoryLimitBytes: 0,
             options: Dictionary(
                 uniqueKeysWithValues: sources.map { ("sources.\($0.key)", $0.value) }))
-        return JobOptions(order, zones: SourceZones(environment: environment))
+        return try SourceSettings(order, zones: SourceZones(environment: environment))
     }
 
     @Test func `an entry has its own zone, or this machine's`() throws {
@@ -49,16 +49,16 @@ import Testing
             "`Mars/Base` is no time zone that this machine knows"
         ),
         (
-            ["0.kind": "spool", "0.path": "/a", "0.since": "soon"],
+            ["0.kind": "apple-health-export", "0.path": "/a", "0.since": "soon"],
             "`sources.0.since` is neither a date nor an instant"
         ),
     ])
     func `an entry that does not fit is a matter of configuration`(
         entry: [String: String], reason: String
     ) throws {
-        let options = try options(entry)
-
-        #expect(throws: Failure(.configuration, reason)) { try options.sourceEntries() }
+        #expect(throws: Failure(.configuration, reason)) {
+            try options(entry).sourceEntries()
+        }
     }
 
     @Test func `a folder is as many sources as it has files, in the order of their names`() throws {
