@@ -31,20 +31,15 @@ extension KindWorker {
     }
 }
 
-/// Returns the worker of a kind; `nil` for a kind that is not in `clarityCatalogue`.
+/// The options of a kind that has a worker here. Each worker's file says which options are its own.
+protocol WorkedOptions: KindOptions {
+    static var worker: any KindWorker { get }
+}
+
+/// Returns the worker of a kind; `nil` for a kind that is not in `clarityKinds`.
 func kindWorker(for kind: JobKind) -> (any KindWorker)? {
-    switch kind.rawValue {
-    case "refresh": RefreshWorker()
-    case "bulk-upload": BulkUploadWorker()
-    case "processing-status": ProcessingStatusWorker()
-    case "insight-history": InsightHistoryWorker()
-    case "pat-analysis": PatAnalysisWorker()
-    case "insight-generate": InsightGenerateWorker()
-    case "cleanup": CleanupWorker()
-    case "audit-upload": AuditUploadWorker()
-    case "export-data": ExportDataWorker()
-    default: nil
-    }
+    let options = clarityKinds.first { $0.declaration.kind == kind }
+    return (options as? any WorkedOptions.Type)?.worker
 }
 
 /// Runs one attempt of the order's kind to its outcome; never throws.

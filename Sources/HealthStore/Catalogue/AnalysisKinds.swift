@@ -9,28 +9,14 @@ extension JobKind {
     public static let insightGenerate = JobKind("insight-generate")
 }
 
-extension JobKindDeclaration {
-    static let processingStatus = JobKindDeclaration(
+/// The options of the kind `processing-status`.
+public struct ProcessingStatusOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
         .processingStatus,
         summary: "asks what became of uploads and analyses",
-        options: ProcessingStatusOptions.declarations,
+        options: declarations,
         events: [.uploadCompleted, .analysisCompleted], addressKey: backendAddress)
 
-    static let patAnalysis = JobKindDeclaration(
-        .patAnalysis,
-        summary: "sends the newest whole week of steps, minute by minute, to be analysed",
-        options: PatAnalysisOptions.declarations, events: [.analysisCompleted],
-        addressKey: backendAddress)
-
-    static let insightGenerate = JobKindDeclaration(
-        .insightGenerate,
-        summary: "requests an insight about the newest analysis, once",
-        options: InsightGenerateOptions.declarations, events: [.insightGenerated],
-        addressKey: backendAddress)
-}
-
-/// The options of the kind `processing-status`.
-public struct ProcessingStatusOptions: DeclaredOptions {
     public var giveUpAfter = days(7)
 
     public init() {}
@@ -44,7 +30,13 @@ public struct ProcessingStatusOptions: DeclaredOptions {
 }
 
 /// The options of the kind `pat-analysis`.
-public struct PatAnalysisOptions: DeclaredOptions {
+public struct PatAnalysisOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .patAnalysis,
+        summary: "sends the newest whole week of steps, minute by minute, to be analysed",
+        options: declarations, events: [.analysisCompleted],
+        addressKey: backendAddress)
+
     public var minutesNeeded = 7200
     /// The form in which the week is sent; `nil` means the one that the backend analyses.
     public var form: AnalysisForm?
@@ -65,7 +57,13 @@ public struct PatAnalysisOptions: DeclaredOptions {
 }
 
 /// The options of the kind `insight-generate`.
-public struct InsightGenerateOptions: DeclaredOptions {
+public struct InsightGenerateOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .insightGenerate,
+        summary: "requests an insight about the newest analysis, once",
+        options: declarations, events: [.insightGenerated],
+        addressKey: backendAddress)
+
     public enum Length: String, CaseIterable, Sendable {
         case comprehensive, brief
     }

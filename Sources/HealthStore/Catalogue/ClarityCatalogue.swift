@@ -1,14 +1,26 @@
 public import ClarityScheduler
 
+/// The options of a kind of job, and what the scheduler knows of the kind.
+///
+/// The work of a kind is in a module that the scheduler does not link, in an extension of this type
+/// that names its worker.
+public protocol KindOptions: DeclaredOptions {
+    static var declaration: JobKindDeclaration { get }
+}
+
+/// All kinds of jobs, in the order of the documentation. This is the only list of them.
+public let clarityKinds: [any KindOptions.Type] = [
+    RefreshOptions.self, BulkUploadOptions.self, ProcessingStatusOptions.self,
+    PatAnalysisOptions.self, InsightGenerateOptions.self, InsightHistoryOptions.self,
+    CleanupOptions.self, AuditUploadOptions.self, ExportDataOptions.self, NotifyOptions.self,
+]
+
 /// The kinds, sections and events that CLARITY's job files may use.
 ///
 /// It contains only data: the job file reader checks against it, and the workers read the parsed
 /// options.
 public let clarityCatalogue = JobCatalogue(
-    kinds: [
-        .refresh, .bulkUpload, .processingStatus, .patAnalysis, .insightGenerate,
-        .insightHistory, .cleanup, .auditUpload, .exportData, .notify,
-    ],
+    kinds: clarityKinds.map { $0.declaration },
     sections: [.backend, .key, .sources, .fresh, .notify],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 

@@ -6,15 +6,13 @@ extension JobKind {
     public static let exportData = JobKind("export-data")
 }
 
-extension JobKindDeclaration {
-    static let exportData = JobKindDeclaration(
+/// The options of the kind `export-data`.
+public struct ExportDataOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
         .exportData,
         summary: "writes the records of the archive, not encrypted, into a folder such as a NAS's",
-        options: ExportDataOptions.declarations)
-}
+        options: declarations)
 
-/// The options of the kind `export-data`.
-public struct ExportDataOptions: DeclaredOptions {
     /// What records are written as.
     public enum Format: String, CaseIterable, Sendable {
         /// A folder with a file for each type.

@@ -6,20 +6,13 @@ extension JobKind {
     public static let cleanup = JobKind("cleanup")
 }
 
-extension JobKindDeclaration {
-    static let cleanup = JobKindDeclaration(
+/// The options of the kind `cleanup`.
+public struct CleanupOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
         .cleanup,
         summary: "deletes old data that the backend has confirmed, and compacts the database",
-        options: CleanupOptions.declarations)
+        options: declarations)
 
-    static let auditUpload = JobKindDeclaration(
-        .auditUpload,
-        summary: "sends new entries of the audit log, without values, to a server of your own",
-        options: AuditUploadOptions.declarations, addressKey: "url")
-}
-
-/// The options of the kind `cleanup`.
-public struct CleanupOptions: DeclaredOptions {
     public var retain = days(90)
     public var retainAudit = days(90)
     public var retainFiles: Duration?
@@ -57,7 +50,12 @@ public struct CleanupOptions: DeclaredOptions {
 }
 
 /// The options of the kind `audit-upload`.
-public struct AuditUploadOptions: DeclaredOptions {
+public struct AuditUploadOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .auditUpload,
+        summary: "sends new entries of the audit log, without values, to a server of your own",
+        options: declarations, addressKey: "url")
+
     public var url = ""
     public var pageSize = 500
     public var authorities: String?

@@ -7,13 +7,6 @@ extension JobKind {
     public static let notify = JobKind("notify")
 }
 
-extension JobKindDeclaration {
-    static let notify = JobKindDeclaration(
-        .notify,
-        summary: "tells you of failed jobs and the like, through the targets of `notify`",
-        needsSections: false, isSingle: true)
-}
-
 extension SectionDeclaration {
     /// The targets of notices. It implies a job of the kind `notify`, every 15 minutes and after
     /// each failure.
@@ -186,4 +179,16 @@ public struct HealthchecksTarget: DeclaredOptions {
             required: "secret", .secretName, &secret,
             "name of the variable or credential with the ping address")
     }
+}
+
+/// The kind `notify`, which has no options.
+public struct NotifyOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .notify,
+        summary: "tells you of failed jobs and the like, through the targets of `notify`",
+        needsSections: false, isSingle: true)
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {}
 }

@@ -7,20 +7,13 @@ extension JobKind {
     public static let insightHistory = JobKind("insight-history")
 }
 
-extension JobKindDeclaration {
-    static let refresh = JobKindDeclaration(
+/// The options of the kind `refresh`.
+public struct RefreshOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
         .refresh,
         summary: "fetches the profile, the latest insights and changed metrics",
-        options: RefreshOptions.declarations, addressKey: backendAddress)
+        options: declarations, addressKey: backendAddress)
 
-    static let insightHistory = JobKindDeclaration(
-        .insightHistory,
-        summary: "fetches every insight that the backend has made",
-        options: InsightHistoryOptions.declarations, addressKey: backendAddress)
-}
-
-/// The options of the kind `refresh`.
-public struct RefreshOptions: DeclaredOptions {
     public var pageSize = 100
     public var wholeEvery = days(7)
 
@@ -36,7 +29,12 @@ public struct RefreshOptions: DeclaredOptions {
 }
 
 /// The options of the kind `insight-history`.
-public struct InsightHistoryOptions: DeclaredOptions {
+public struct InsightHistoryOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .insightHistory,
+        summary: "fetches every insight that the backend has made",
+        options: declarations, addressKey: backendAddress)
+
     public var pageSize = 20
     public var fullTexts = 50
 

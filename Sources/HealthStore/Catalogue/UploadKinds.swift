@@ -7,16 +7,14 @@ extension JobKind {
     public static let bulkUpload = JobKind("bulk-upload")
 }
 
-extension JobKindDeclaration {
-    static let bulkUpload = JobKindDeclaration(
+/// The options of the kind `bulk-upload`.
+public struct BulkUploadOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
         .bulkUpload,
         summary: "reads the sources and sends what the backend does not have yet",
-        options: BulkUploadOptions.declarations, heedsConditions: true,
+        options: declarations, heedsConditions: true,
         addressKey: backendAddress, isSingle: true)
-}
 
-/// The options of the kind `bulk-upload`.
-public struct BulkUploadOptions: DeclaredOptions {
     /// What happens to samples that were possibly sent if a second send could duplicate them.
     public enum OnAmbiguous: String, CaseIterable, Sendable {
         case resend, hold

@@ -63,6 +63,10 @@ struct BulkUploadWorker: KindWorker {
     }
 }
 
+extension BulkUploadOptions: WorkedOptions {
+    static var worker: any KindWorker { BulkUploadWorker() }
+}
+
 extension WorkContext {
     /// Packs the samples that need nothing more, once enough have gathered.
     func packSamples() throws(HealthStoreError) {

@@ -94,6 +94,10 @@ struct AuditUploadWorker: KindWorker {
     }
 }
 
+extension AuditUploadOptions: WorkedOptions {
+    static var worker: any KindWorker { AuditUploadWorker() }
+}
+
 extension AuditRecord {
     /// The part of the entry that may leave this machine: its kinds and counts, and its position in
     /// the chain. It does not name the account, a job or a run.

@@ -190,6 +190,10 @@ struct CleanupWorker: KindWorker {
     }
 }
 
+extension CleanupOptions: WorkedOptions {
+    static var worker: any KindWorker { CleanupWorker() }
+}
+
 extension PruneReceipt {
     /// One line for each kind that lost entries: their number, their oldest and newest time, and
     /// their size.

@@ -18,3 +18,7 @@ struct ProcessingStatusWorker: KindWorker {
         return .success
     }
 }
+
+extension ProcessingStatusOptions: WorkedOptions {
+    static var worker: any KindWorker { ProcessingStatusWorker() }
+}

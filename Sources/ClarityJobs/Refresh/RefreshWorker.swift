@@ -42,6 +42,10 @@ struct RefreshWorker: KindWorker {
     }
 }
 
+extension RefreshOptions: WorkedOptions {
+    static var worker: any KindWorker { RefreshWorker() }
+}
+
 /// Pulls metrics page by page, as a `PullPlan` decides.
 private struct MetricsPull {
     /// The number of pages in a row without a row after which the pull fails.

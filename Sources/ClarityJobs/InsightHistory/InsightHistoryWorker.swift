@@ -22,3 +22,7 @@ struct InsightHistoryWorker: KindWorker {
         return .success
     }
 }
+
+extension InsightHistoryOptions: WorkedOptions {
+    static var worker: any KindWorker { InsightHistoryWorker() }
+}

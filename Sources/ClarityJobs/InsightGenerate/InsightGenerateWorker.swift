@@ -47,3 +47,7 @@ struct InsightGenerateWorker: KindWorker {
         return .success
     }
 }
+
+extension InsightGenerateOptions: WorkedOptions {
+    static var worker: any KindWorker { InsightGenerateWorker() }
+}

@@ -37,12 +37,12 @@ struct UploadPass {
     private var width = 1
     /// The batches that were under way at the last refusal or failure. What becomes of them says
     /// nothing about the next one.
-    private var formers: Set<Int64> = []
+    private var lastFailed: Set<Int64> = []
     /// The bytes of bodies that were sent before the last batch was.
     private var bytesBefore: Int64 = 0
     /// The last batch that the backend took as a whole; it is settled when the next one is drawn,
     /// in the same transaction.
-    private var taken: TakenBatch?
+    private var acknowledged: TakenBatch?
     /// The first error, after which nothing more is sent.
     private var failure: (any Error)?
 
@@ -86,7 +86,7 @@ struct UploadPass {
                     let (client, upload) = (context.client, UploadBatch(batch, of: user))
                     answers.addTask { Answer(batch: batch.id, end: await client.send(upload)) }
                 }
-                await settleTaken()
+                await settleAcknowledged()
                 guard let answer = await answers.next() else { return }
                 await take(answer)
             } while true
@@ -115,10 +115,10 @@ struct UploadPass {
             try context.checkTime()
             let draw = try context.store.outbox.nextBatch(
                 limit: batchSize, rules: rules, at: context.clock.now, of: user,
-                mostFailures: mostFailures, metered: meteredBudget, after: taken,
+                mostFailures: mostFailures, metered: meteredBudget, after: acknowledged,
                 besides: Set(underWay.keys))
-            if taken != nil {
-                taken = nil
+            if acknowledged != nil {
+                acknowledged = nil
                 report(draw.settlement)
             }
             count(draw.refused)
@@ -128,7 +128,7 @@ struct UploadPass {
             if let wait = draw.meteredWait, let meteredBudget {
                 throw UploadLimits.budgetUsed(meteredBudget, wait)
             }
-            leave(draw.sentElsewhere)
+            skip(draw.sentElsewhere)
         } catch {
             failure = error
         }
@@ -136,9 +136,9 @@ struct UploadPass {
     }
 
     /// Settles the last batch if no other was drawn after it.
-    private mutating func settleTaken() async {
-        guard let last = taken else { return }
-        taken = nil
+    private mutating func settleAcknowledged() async {
+        guard let last = acknowledged else { return }
+        acknowledged = nil
         do {
             report(
                 try await recording { outbox, now throws(HealthStoreError) in
@@ -172,11 +172,11 @@ struct UploadPass {
             try noteBytes(of: batch)
             if answer.end.isTaken {
                 // The bytes of one batch can be told apart only if it is sent alone.
-                if formers.remove(batch.id) == nil, meteredBudget == nil {
+                if lastFailed.remove(batch.id) == nil, meteredBudget == nil {
                     width = UploadPass.mostAtOnce
                 }
             } else {
-                (width, formers) = (1, Set(underWay.keys))
+                (width, lastFailed) = (1, Set(underWay.keys))
             }
             switch answer.end.result {
             case .success(let receipt): try await settled(batch, receipt)
@@ -190,7 +190,7 @@ struct UploadPass {
 
     /// Notes the samples that another upload is sending, so that nobody wonders why this one did
     /// not.
-    private mutating func leave(_ sentElsewhere: Int64) {
+    private mutating func skip(_ sentElsewhere: Int64) {
         guard sentElsewhere > 0 else { return }
         counts.add(sentElsewhere, to: "samples_sent_elsewhere")
         let samples = sentElsewhere == 1 ? "1 sample is" : "\(sentElsewhere) samples are"
@@ -252,7 +252,7 @@ struct UploadPass {
         let answer = TakenBatch(
             batch, processingID: receipt.processingID, isStored: receipt.isStored)
         if receipt.unexplained == 0, receipt.duplicates.isEmpty, rejected.isEmpty {
-            taken = answer
+            acknowledged = answer
         } else if receipt.unexplained == 0 {
             count(
                 try await recording { outbox, now throws(HealthStoreError) in
@@ -309,10 +309,10 @@ struct UploadPass {
                 Failure(error.ruling.category, error.ruling.sentence))
         case .server(status: 502...504, _):
             // A gateway answers, or a backend that reports that it is unavailable.
-            try await keep(batch, error)
+            try await retain(batch, error)
         case .server, .knownFault, .decoding, .tooLarge:
-            guard !isHeld(batch) else { return try await keep(batch, error) }
-            try await release(batch, error, words)
+            guard !isHeld(batch) else { return try await retain(batch, error) }
+            try await requeue(batch, error, words)
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
         case .blocked, .clockRefused:
@@ -324,19 +324,19 @@ struct UploadPass {
             throw error
         case .interrupted, .timeout:
             guard !isHeld(batch), batch.attempts >= UploadPass.interruptionLimit else {
-                return try await keep(batch, error)
+                return try await retain(batch, error)
             }
-            try await release(batch, error)
+            try await requeue(batch, error)
             throw error
         default:
             // The samples are not at fault.
-            try await keep(batch, error)
+            try await retain(batch, error)
         }
     }
 
     /// Ends the run and leaves the batch as it is, to be sent again. A batch that was possibly sent
     /// and must not be sent again is set aside.
-    private mutating func keep(_ batch: OutboxBatch, _ error: APIError) async throws {
+    private mutating func retain(_ batch: OutboxBatch, _ error: APIError) async throws {
         if !error.mayHaveArrived {
             try await notArrived(batch)
         } else if isHeld(batch) {
@@ -384,7 +384,7 @@ struct UploadPass {
             })
     }
 
-    private mutating func release(
+    private mutating func requeue(
         _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords? = nil
     ) async throws {
         // Without an error code, the words are those of any server that fails.

@@ -114,6 +114,10 @@ struct PatAnalysisWorker: KindWorker {
     }
 }
 
+extension PatAnalysisOptions: WorkedOptions {
+    static var worker: any KindWorker { PatAnalysisWorker() }
+}
+
 /// The number of answers with each status that the sends of an analysis got, stored as
 /// `500=4 503=1`.
 struct SendAnswers {

@@ -36,6 +36,10 @@ struct ExportDataWorker: KindWorker {
     }
 }
 
+extension ExportDataOptions: WorkedOptions {
+    static var worker: any KindWorker { ExportDataWorker() }
+}
+
 extension RecordExport.Fault {
     /// What the fault means for an attempt, but for one of the store. A disk may have space again, and
     /// a folder of the network be back.
