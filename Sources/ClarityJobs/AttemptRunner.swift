@@ -70,26 +70,26 @@ extension WorkContext {
         _ order: AttemptOrder, _ store: HealthStore, _ transport: any HTTPTransport,
         environment: [String: String], clock: any WallClock,
         report: @escaping @Sendable (AttemptReport) -> Void,
-        isEnding: @escaping @Sendable () -> Bool, isRehearsal: Bool = false
+        isEnding: @escaping @Sendable () -> Bool, isDryRun: Bool = false
     ) throws(Failure) {
         // Measured in a dry run too, because the metered budget depends on what is sent.
-        let transport = MeasuredTransport(transport, report: isRehearsal ? nil : report)
+        let transport = MeasuredTransport(transport, report: isDryRun ? nil : report)
         let sections = SectionValues(order.options)
         let backend = try sections.neededBackend
         let startedAt = clock.elapsed
         // A dry run sends nothing, so it waits for nothing.
         let limited =
-            isRehearsal
+            isDryRun
             ? transport
             : backend.limited(
                 transport, in: try sections.state.limitsFolder, clock: clock,
                 deadline: startedAt + order.timeout - order.warning)
         let client = try backend.client(
-            store, limited, clock: clock, environment: isRehearsal ? [:] : environment)
+            store, limited, clock: clock, environment: isDryRun ? [:] : environment)
         self.init(
             order: order, store: store, client: client, transport: transport, clock: clock,
             zones: SourceZones(environment: environment), startedAt: startedAt,
-            report: report, isEnding: isEnding, isRehearsal: isRehearsal)
+            report: report, isEnding: isEnding, isDryRun: isDryRun)
     }
 }
 

@@ -29,25 +29,25 @@ public enum DryRun {
             let store = try HealthStore.rehearsal(
                 of: SectionValues(order.options).state.directory, environment: environment, clock: clock)
             guard order.kind != .notify else {
-                try NotifyAttempt.rehearse(
+                try NotifyAttempt.dryRun(
                     order, store, environment: environment, clock: clock, show: showing)
                 show("nothing was sent, and nothing was changed")
                 report(summary.result(order, requests: 0, shown.withLock { $0 }))
                 return .success
             }
-            let rehearsal = RehearsalTransport(user: try store.sessions.load(), show: showing)
+            let transport = DryRunTransport(user: try store.sessions.load(), show: showing)
             var order = order
             // Polls once, because nothing changes while nothing is sent.
             order.timeout = .zero
             order.warning = .zero
             let context = try WorkContext(
-                order, store, rehearsal, environment: environment, clock: clock,
-                report: { summary.take($0) }, isEnding: { false }, isRehearsal: true)
+                order, store, transport, environment: environment, clock: clock,
+                report: { summary.take($0) }, isEnding: { false }, isDryRun: true)
             let outcome = await work(context)
-            report(summary.result(order, requests: rehearsal.requests, shown.withLock { $0 }))
+            report(summary.result(order, requests: transport.requests, shown.withLock { $0 }))
             show(
                 summary.text(
-                    order, requests: rehearsal.requests,
+                    order, requests: transport.requests,
                     isRemoval: order.kind == .cleanup))
             return outcome
         } catch {

@@ -63,7 +63,7 @@ extension WorkContext {
     /// Returns the outcome of work that needs a session and has none.
     fileprivate func awaitingLogin(after error: APIError) -> Outcome {
         // A dry run returns the error as it is: its store is a copy that gets no login.
-        guard !isRehearsal else { return error.outcome }
+        guard !isDryRun else { return error.outcome }
         let reason =
             error == .notLoggedIn
             ? "waits for a login; run `clarity-jobs auth login`"
@@ -160,7 +160,7 @@ struct WorkContext: Sendable {
     /// Whether the work was warned that its time ends.
     let isEnding: @Sendable () -> Bool
     /// Whether this is a dry run: nothing is sent, and the store is a private copy.
-    var isRehearsal = false
+    var isDryRun = false
 
     /// The sections that the order carries.
     var sections: SectionValues { SectionValues(order.options) }

@@ -95,7 +95,7 @@ final class WorkBench: Sendable {
 
     /// Makes the context in which the parts of a worker work.
     func context(
-        isRehearsal: Bool = false, report: @escaping @Sendable (AttemptReport) -> Void
+        isDryRun: Bool = false, report: @escaping @Sendable (AttemptReport) -> Void
     ) throws -> WorkContext {
         let store = try store()
         let client = APIClient(
@@ -105,7 +105,7 @@ final class WorkBench: Sendable {
         return WorkContext(
             order: order("bulk-upload"), store: store, client: client, transport: backend,
             clock: clock, startedAt: clock.elapsed, report: report, isEnding: { false },
-            isRehearsal: isRehearsal)
+            isDryRun: isDryRun)
     }
 
     /// The options that name the export as a source.

@@ -2,7 +2,7 @@ import ClarityScheduler
 import Platform
 import Database
 
-/// Builds accounts from drafts: gives each its sections and jobs, and checks what accounts must not
+/// Builds accounts from declarations: gives each its sections and jobs, and checks what accounts must not
 /// share.
 ///
 /// Accounts that change nothing about the jobs share those of the file; the jobs of the others are
@@ -10,7 +10,7 @@ import Database
 struct AccountAssembly {
     let root: YAMLNode
     let catalogue: JobCatalogue
-    let defaults: DefaultsDraft
+    let defaults: DefaultsDeclaration
     /// The sections of the file.
     let sections: SectionValues
     /// Those of them that all accounts have in common.
@@ -30,44 +30,44 @@ struct AccountAssembly {
     private var variants: [String: Jobs] = [:]
 
     init(
-        _ root: YAMLNode, _ catalogue: JobCatalogue, _ draft: FileDraft, _ defaults: DefaultsDraft,
+        _ root: YAMLNode, _ catalogue: JobCatalogue, _ declaration: FileDeclaration, _ defaults: DefaultsDeclaration,
         _ checks: KnownChecks, _ kinds: [JobKind: JobKindDeclaration]
     ) {
         self.root = root
         self.catalogue = catalogue
         self.defaults = defaults
-        sections = draft.sections
-        var shared = draft.sections
+        sections = declaration.sections
+        var shared = declaration.sections
         for section in catalogue.sections where section.isOfAccount { shared[section.key] = nil }
         sharedSections = shared
-        server = draft.store.server
+        server = declaration.store.server
         self.checks = checks
         self.kinds = kinds
     }
 
     // MARK: Accounts
 
-    /// Returns the account of a draft; `nil` if its id has a fault.
+    /// Returns the account of a declaration; `nil` if its id has a fault.
     mutating func declaration(
-        of account: AccountDraft.Listed, _ decoding: inout Decoding
+        of account: DeclaredAccount.Listed, _ decoding: inout Decoding
     ) -> AccountDeclaration? {
-        let draft = account.draft
-        guard let id = draft.id?.value else { return nil }
+        let declaration = account.declaration
+        guard let id = declaration.id?.value else { return nil }
         var sections = SectionValues()
         for section in catalogue.sections where section.isOfAccount {
-            sections[section.key] = draft.sections[section.key] ?? self.sections[section.key]
+            sections[section.key] = declaration.sections[section.key] ?? self.sections[section.key]
         }
         sections.noteSources(catalogue) { entry, key in
             guard let path = entry[key] else { return }
             entry[OptionDeclaration.sourceRoot] = AccountAssembly.shared(path)
             entry[key] = path.replacing(AccountDeclaration.placeholder, with: id.rawValue)
-            if let zone = draft.timeZone?.value, entry[OptionDeclaration.sourceZone] == nil {
+            if let zone = declaration.timeZone?.value, entry[OptionDeclaration.sourceZone] == nil {
                 entry[OptionDeclaration.sourceZone] = zone.identifier
             }
         }
         let jobs = jobs(of: account, sections, &decoding)
         return AccountDeclaration(
-            id: id, login: draft.login?.value, isEnabled: draft.isEnabled, sections: sections,
+            id: id, login: declaration.login?.value, isEnabled: declaration.isEnabled, sections: sections,
             jobs: jobs.all, disabled: jobs.disabled)
     }
 
@@ -84,7 +84,7 @@ struct AccountAssembly {
     /// Reports ids, logins, sources and roles that several accounts would have. Those of an account
     /// that was not read this time are reported where the file begins.
     func reportShared(
-        _ accounts: [(listed: AccountDraft.Listed?, declaration: AccountDeclaration)],
+        _ accounts: [(listed: DeclaredAccount.Listed?, declaration: AccountDeclaration)],
         _ decoding: inout Decoding
     ) {
         var ids: Set<AccountID> = []
@@ -94,13 +94,13 @@ struct AccountAssembly {
             let place = listed?.position ?? root.position
             if !ids.insert(account.id).inserted {
                 decoding.report(
-                    listed?.draft.id?.position ?? place,
+                    listed?.declaration.id?.position ?? place,
                     "duplicate account id \(shown(account.id.rawValue))")
                 continue
             }
             if let server, let bytes = server.roleBytes(cutOf: account.id) {
                 decoding.report(
-                    listed?.draft.id?.position ?? place,
+                    listed?.declaration.id?.position ?? place,
                     "account id \(shown(account.id.rawValue)) is too long with `store.url`: the name "
                         + "of its role has \(bytes) bytes, wanted at most "
                         + "\(ServerAddress.longestName)",
@@ -109,7 +109,7 @@ struct AccountAssembly {
             if let login = account.login {
                 if let other = logins.updateValue(account.id, forKey: login.lowercased()) {
                     decoding.report(
-                        listed?.draft.login?.position ?? place,
+                        listed?.declaration.login?.position ?? place,
                         "login of account \(shown(account.id.rawValue)) is also that of "
                             + "\(shown(other.rawValue)): the backend would get both under one name")
                 }
@@ -118,7 +118,7 @@ struct AccountAssembly {
                 guard let other = readers.updateValue(account.id, forKey: path),
                     other != account.id
                 else { continue }
-                let isOwn = listed?.draft.sections[sourceSection] != nil
+                let isOwn = listed?.declaration.sections[sourceSection] != nil
                 decoding.report(
                     (isOwn ? listed?.node[sourceSection] : root[sourceSection])?.position ?? place,
                     "accounts \(shown(other.rawValue)) and \(shown(account.id.rawValue)) would "
@@ -146,17 +146,17 @@ struct AccountAssembly {
     }
 
     private mutating func jobs(
-        of account: AccountDraft.Listed, _ sections: SectionValues, _ decoding: inout Decoding
+        of account: DeclaredAccount.Listed, _ sections: SectionValues, _ decoding: inout Decoding
     ) -> Jobs {
-        let draft = account.draft
+        let declaration = account.declaration
         var defaults = defaults
-        if let zone = draft.timeZone { defaults.timeZone = zone }
-        let changes = [draft.constraints, draft.jobs].map { $0.map(AccountAssembly.text) ?? "" }
+        if let zone = declaration.timeZone { defaults.timeZone = zone }
+        let changes = [declaration.constraints, declaration.jobs].map { $0.map(AccountAssembly.text) ?? "" }
         let implied = catalogue.sections.filter { section in
             section.impliedJob != nil && sections[section.key] != nil
         }
         let key =
-            ([draft.timeZone?.value?.identifier ?? ""] + changes + implied.map(\.key))
+            ([declaration.timeZone?.value?.identifier ?? ""] + changes + implied.map(\.key))
             .joined(separator: "\u{0}")
         // A set of changes with a fault is reported where it stands, for each account that has it.
         let faults = decoding.faults.count
@@ -171,12 +171,12 @@ struct AccountAssembly {
     }
 
     private mutating func jobs(
-        _ key: String, _ defaults: DefaultsDraft, _ sections: SectionValues, _ list: YAMLNode?,
+        _ key: String, _ defaults: DefaultsDeclaration, _ sections: SectionValues, _ list: YAMLNode?,
         _ decoding: inout Decoding
     ) -> Jobs {
         guard let list, case .sequence = list.content else { return Jobs() }
         let fields =
-            ValueSchema.list(of: JobDraft.listed(catalogue))
+            ValueSchema.list(of: JobDeclaration.listed(catalogue))
             .decode(list, .value(key: "jobs", of: .file), &decoding) ?? []
         let listed = fields.compactMap(\.value)
         if !key.isEmpty { JobGraph(listed).check(&decoding) }
@@ -187,7 +187,7 @@ struct AccountAssembly {
         var jobs = Jobs(
             all: listed.compactMap { assembly.job($0, &decoding) },
             disabled: Set(
-                listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }))
+                listed.filter { !$0.declaration.isEnabled }.compactMap { $0.declaration.id?.value }))
         jobs.all = ImpliedJobs(catalogue, sections).added(to: jobs.all, options: shared)
         variants[key] = jobs
         return jobs
@@ -195,12 +195,12 @@ struct AccountAssembly {
 
     /// Returns the list of jobs with the keys that an account changes.
     private func changed(
-        _ list: YAMLNode, by account: AccountDraft.Listed, _ decoding: inout Decoding
+        _ list: YAMLNode, by account: DeclaredAccount.Listed, _ decoding: inout Decoding
     ) -> YAMLNode {
         guard case .sequence(let nodes) = list.content else { return list }
         var list = list
         let ids = nodes.compactMap { $0["id"]?.text }
-        if case .mapping(let entries)? = account.draft.jobs?.content {
+        if case .mapping(let entries)? = account.declaration.jobs?.content {
             for entry in entries {
                 if !ids.contains(entry.key) {
                     decoding.reportUnknown(
@@ -218,11 +218,11 @@ struct AccountAssembly {
         list.content = .sequence(
             nodes.map { job in
                 var job = job
-                if let constraints = account.draft.constraints {
+                if let constraints = account.declaration.constraints {
                     job = job.setting("constraints", over: constraints)
                 }
                 guard let id = job["id"]?.text,
-                    case .mapping(let entries)? = account.draft.jobs?[id]?.content
+                    case .mapping(let entries)? = account.declaration.jobs?[id]?.content
                 else { return job }
                 for entry in entries where entry.key != "id" && entry.key != "kind" {
                     let isNested = ["constraints", "options", "schedule"].contains(entry.key)

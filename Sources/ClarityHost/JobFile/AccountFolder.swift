@@ -8,7 +8,7 @@ import Platform
 /// alone, so that an editor's copy declares nothing.
 struct AccountFolder {
     private let path: String
-    private let schema: MappingSchema<AccountDraft>
+    private let schema: MappingSchema<DeclaredAccount>
     private let memory: AccountMemory?
     private let writers: WriterCheck?
 
@@ -23,7 +23,7 @@ struct AccountFolder {
     enum Content {
         /// The file is as it was when it was read.
         case known(AccountDeclaration)
-        case read(AccountDraft.Listed)
+        case read(DeclaredAccount.Listed)
     }
 
     /// The maximum number of accounts in a folder.
@@ -31,7 +31,7 @@ struct AccountFolder {
     static let ending = ".yaml"
 
     init(
-        _ path: String, _ schema: MappingSchema<AccountDraft>, memory: AccountMemory?,
+        _ path: String, _ schema: MappingSchema<DeclaredAccount>, memory: AccountMemory?,
         writers: WriterCheck?
     ) {
         self.path = path
@@ -84,7 +84,7 @@ struct AccountFolder {
 
     private func account(
         _ name: String, _ number: Int, _ decoding: inout Decoding
-    ) -> AccountDraft.Listed? {
+    ) -> DeclaredAccount.Listed? {
         let start = YAMLNode.Position(line: 0, column: 0, file: number)
         guard let id = AccountID(name.dropLast(AccountFolder.ending.count)) else {
             decoding.report(
@@ -98,11 +98,11 @@ struct AccountFolder {
             // An account may declare nothing but its name.
             guard bytes.contains(where: { $0 > 0x20 }) else {
                 let empty = YAMLNode(position: start, content: .mapping([]))
-                return AccountDraft.listed(schema, empty, of: .file, named: id, &decoding)
+                return DeclaredAccount.listed(schema, empty, of: .file, named: id, &decoding)
             }
             let document = try YAMLParser.parse(bytes, file: number)
             decoding.report(document.duplicateKeys.map { $0.of(decoding.files[number]) })
-            return AccountDraft.listed(
+            return DeclaredAccount.listed(
                 schema, document.root, of: .account(id.rawValue), named: id, &decoding)
         } catch {
             // An account may go between the list of the folder and the reading of its file.

@@ -27,14 +27,14 @@ public struct CheckDeclaration: Hashable, Sendable {
 }
 
 /// A check of `checks:` as written in the file.
-struct CheckDraft: Sendable {
+struct DeclaredCheck: Sendable {
     var command: Field<[String]>?
     var url: Field<String>?
     var timeout: Field<Duration>?
     var validFor: Field<Duration>?
 
     static let schema = MappingSchema(
-        CheckDraft(),
+        DeclaredCheck(),
         [
             Key(
                 "command", { swap(&$0.command, &$1) }, .command,
@@ -65,33 +65,33 @@ struct CheckDraft: Sendable {
     }
 }
 
-extension ValueSchema where Value == [NamedField<String, CheckDraft>] {
+extension ValueSchema where Value == [NamedField<String, DeclaredCheck>] {
     /// Reads the checks by their names.
     static var checks: ValueSchema {
         .entries(named: .checkName, of: .check, path: { name, _ in .check(name) })
     }
 }
 
-extension ValueSchema where Value == CheckDraft {
+extension ValueSchema where Value == DeclaredCheck {
     /// Reads a command or a URL, and the durations that belong to it.
     fileprivate static var check: ValueSchema {
-        let mapping = ValueSchema.mapping(CheckDraft.schema)
+        let mapping = ValueSchema.mapping(DeclaredCheck.schema)
         return ValueSchema(mapping.description) { node, path, decoding in
-            guard let draft = mapping.decode(node, path, &decoding) else { return nil }
-            if (draft.command != nil) == (draft.url != nil) {
+            guard let declaration = mapping.decode(node, path, &decoding) else { return nil }
+            if (declaration.command != nil) == (declaration.url != nil) {
                 return decoding.fault(
                     node.position,
-                    draft.url == nil
+                    declaration.url == nil
                         ? "\(path.text) has none of `command` and `url`"
                         : "\(path.text) has `command` and `url`, wanted one of them")
             }
-            draft.reportShortValidity(path, &decoding)
-            return draft
+            declaration.reportShortValidity(path, &decoding)
+            return declaration
         }
     }
 }
 
-extension CheckDraft {
+extension DeclaredCheck {
     /// Reports a `valid_for` that is shorter than the `timeout` of the same check.
     ///
     /// A job that needs two such checks might never have both answers at the same time.

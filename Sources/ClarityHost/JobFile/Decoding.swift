@@ -72,7 +72,7 @@ struct Decoding: Sendable {
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
     /// The schemas of the options of the kinds that came before.
-    private var optionsSchemas: [JobKind: MappingSchema<OptionsDraft>] = [:]
+    private var optionsSchemas: [JobKind: MappingSchema<OptionsDeclaration>] = [:]
 
     /// The number of faults after which messages suggest no similar names: nobody reads that far,
     /// and the search takes time.
@@ -108,9 +108,9 @@ struct Decoding: Sendable {
     }
 
     /// Returns the schema of a kind's options, which is made once for each kind that the file has.
-    mutating func optionsSchema(of kind: JobKindDeclaration) -> MappingSchema<OptionsDraft> {
+    mutating func optionsSchema(of kind: JobKindDeclaration) -> MappingSchema<OptionsDeclaration> {
         if let schema = optionsSchemas[kind.kind] { return schema }
-        let schema = OptionsDraft.schema(kind.options)
+        let schema = OptionsDeclaration.schema(kind.options)
         optionsSchemas[kind.kind] = schema
         return schema
     }

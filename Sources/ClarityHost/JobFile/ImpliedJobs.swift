@@ -15,10 +15,10 @@ struct ImpliedJobs {
     }
 
     /// Reports a job that has the id of an implied job, and another kind.
-    func report(takenIn jobs: [JobDraft.Listed], _ decoding: inout Decoding) {
+    func report(takenIn jobs: [JobDeclaration.Listed], _ decoding: inout Decoding) {
         for (section, kind) in kinds
-        where !jobs.contains(where: { $0.draft.kind?.value == kind }) {
-            for job in jobs where job.draft.id?.value?.rawValue == kind.rawValue {
+        where !jobs.contains(where: { $0.declaration.kind?.value == kind }) {
+            for job in jobs where job.declaration.id?.value?.rawValue == kind.rawValue {
                 decoding.report(
                     job.position,
                     "job id \(shown(kind.rawValue)) is that of the job that "

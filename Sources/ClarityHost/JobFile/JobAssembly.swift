@@ -1,10 +1,10 @@
 import ClarityScheduler
 import Platform
 
-/// Builds jobs from drafts: applies the file's and the engine's defaults, and checks rules that
+/// Builds jobs from declarations: applies the file's and the engine's defaults, and checks rules that
 /// involve several keys.
 struct JobAssembly {
-    let defaults: DefaultsDraft
+    let defaults: DefaultsDeclaration
     /// The file's sections, as the options of every job have them.
     let sections: [String: String]
     let checks: KnownChecks
@@ -15,44 +15,44 @@ struct JobAssembly {
 
     /// Returns the job, and reports its faults; `nil` only if the id or the kind is missing or
     /// faulty.
-    func job(_ entry: JobDraft.Listed, _ decoding: inout Decoding) -> Job? {
-        let draft = entry.draft
-        var common = draft.common
+    func job(_ entry: JobDeclaration.Listed, _ decoding: inout Decoding) -> Job? {
+        let declaration = entry.declaration
+        var common = declaration.common
         common.inherit(from: defaults.common)
-        if let own = draft.common.retry?.value {
+        if let own = declaration.common.retry?.value {
             common.retry?.value?.check(given: own, &decoding)
         }
         checks.report(
-            unknownIn: draft.common.constraints, of: .value(key: "constraints", of: entry.path),
+            unknownIn: declaration.common.constraints, of: .value(key: "constraints", of: entry.path),
             &decoding)
-        let schedule = draft.schedule?.value
+        let schedule = declaration.schedule?.value
         let hasWindows = common.constraints?.value?.windows?.value?.isEmpty == false
-        let times = draft.schedule.flatMap {
+        let times = declaration.schedule.flatMap {
             self.schedule($0, of: entry, hasWindows: hasWindows, &decoding)
         }
         let constraints = constraints(common, of: entry, &decoding)
-        guard let id = draft.id?.value, let kind = draft.kind?.value else { return nil }
+        guard let id = declaration.id?.value, let kind = declaration.kind?.value else { return nil }
         var job = Job(
-            id: id, kind: kind, jobClass: draft.jobClass, schedule: times,
-            accountSpread: isForAccounts ? spread(times, draft.schedule?.value) : .zero,
+            id: id, kind: kind, jobClass: declaration.jobClass, schedule: times,
+            accountSpread: isForAccounts ? spread(times, declaration.schedule?.value) : .zero,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
-            events: events(of: draft),
+            events: events(of: declaration),
             constraints: constraints, impliedConstraints: implied(constraints, common),
             unknownRules: common.constraints?.value?.unknown?.value?.rules ?? [:],
-            relaxations: relaxations(of: common, own: draft.common, constraints, &decoding),
+            relaxations: relaxations(of: common, own: declaration.common, constraints, &decoding),
             onLost: common.onLost?.value ?? .stop, startWithin: common.startWithin?.value,
-            priority: draft.priority,
+            priority: declaration.priority,
             retry: common.retry?.value?.policy ?? RetryPolicy(),
             overlap: common.overlap?.value ?? .skip, catchUp: common.catchUp?.value ?? .latest,
-            timeout: common.timeout?.value, warning: draft.warning?.value,
+            timeout: common.timeout?.value, warning: declaration.warning?.value,
             stall: common.stall?.value,
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.defaultMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,
             emits: kinds[kind]?.events ?? [],
-            then: (draft.then?.value?.succeeded?.value ?? []).compactMap(\.value),
-            thenFailed: (draft.then?.value?.failed?.value ?? []).compactMap(\.value))
-        job.options = sections.merging(draft.options) { _, own in own }
-        if let warning = draft.warning, job.warning >= job.timeout {
+            then: (declaration.then?.value?.succeeded?.value ?? []).compactMap(\.value),
+            thenFailed: (declaration.then?.value?.failed?.value ?? []).compactMap(\.value))
+        job.options = sections.merging(declaration.options) { _, own in own }
+        if let warning = declaration.warning, job.warning >= job.timeout {
             decoding.report(
                 warning.position,
                 "warning `\(spanText(job.warning))` is not less than the timeout of "
@@ -62,14 +62,14 @@ struct JobAssembly {
     }
 
     /// Returns the events that start the job; `@reboot` names no time, and counts as an event.
-    private func events(of draft: JobDraft) -> Set<EventName> {
-        let named = Set((draft.events?.value ?? []).compactMap(\.value))
-        return draft.schedule?.value?.startsAtBoot == true ? named.union([.boot]) : named
+    private func events(of declaration: JobDeclaration) -> Set<EventName> {
+        let named = Set((declaration.events?.value ?? []).compactMap(\.value))
+        return declaration.schedule?.value?.startsAtBoot == true ? named.union([.boot]) : named
     }
 
     /// Returns the steps of `relax`; each step must drop a constraint that the job has.
     private func relaxations(
-        of common: CommonDraft, own: CommonDraft, _ constraints: [Constraint],
+        of common: CommonDeclaration, own: CommonDeclaration, _ constraints: [Constraint],
         _ decoding: inout Decoding
     ) -> [Relaxation] {
         let wanted = Set(constraints.map(\.name))
@@ -90,38 +90,38 @@ struct JobAssembly {
 }
 
 extension JobAssembly {
-    /// Returns the schedule of a draft, which must have exactly one of `every`, `cron`, `calendar`
+    /// Returns the schedule of a declaration, which must have exactly one of `every`, `cron`, `calendar`
     /// and `at`; `@reboot` gives none.
     ///
     /// - Parameter hasWindows: whether the job has windows, which use the schedule's time zone too.
     func schedule(
-        _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, hasWindows: Bool,
+        _ field: Field<ScheduleDeclaration>, of entry: JobDeclaration.Listed, hasWindows: Bool,
         _ decoding: inout Decoding
     ) -> Schedule? {
-        guard let draft = field.value else { return nil }
+        guard let declaration = field.value else { return nil }
         let path = CodingPath.value(key: "schedule", of: entry.path)
-        let given = draft.givenRules
+        let given = declaration.givenRules
         guard given.count == 1 else {
             return decoding.fault(
                 field.position,
                 given.isEmpty
-                    ? "\(path.text) has none of \(listed(ScheduleDraft.rules, "and"))"
+                    ? "\(path.text) has none of \(listed(ScheduleDeclaration.rules, "and"))"
                     : "\(path.text) has \(listed(given, "and")), wanted one of them")
         }
-        reportIdleKeys(of: draft, path, hasWindows: hasWindows, &decoding)
-        reportLongSpans(of: draft, &decoding)
-        guard !draft.startsAtBoot, areBoundsInOrder(draft, &decoding),
-            let rule = rule(draft, &decoding)
+        reportIdleKeys(of: declaration, path, hasWindows: hasWindows, &decoding)
+        reportLongSpans(of: declaration, &decoding)
+        guard !declaration.startsAtBoot, areBoundsInOrder(declaration, &decoding),
+            let rule = rule(declaration, &decoding)
         else {
             return nil
         }
         let schedule = Schedule(
-            rule, notBefore: draft.notBefore?.value, notAfter: draft.notAfter?.value,
-            delay: delay(draft, entry, decoding.context.host),
-            flex: draft.flex?.value ?? .zero)
-        if let bound = draft.notAfter ?? draft.notBefore, schedule.neverFires {
+            rule, notBefore: declaration.notBefore?.value, notAfter: declaration.notAfter?.value,
+            delay: delay(declaration, entry, decoding.context.host),
+            flex: declaration.flex?.value ?? .zero)
+        if let bound = declaration.notAfter ?? declaration.notBefore, schedule.neverFires {
             let bounds = [
-                draft.notBefore.map { _ in "not_before" }, draft.notAfter.map { _ in "not_after" },
+                declaration.notBefore.map { _ in "not_before" }, declaration.notAfter.map { _ in "not_after" },
             ].compactMap(\.self)
             decoding.report(
                 bound.position, "\(path.text) names nothing within \(listed(bounds, "and"))")
@@ -129,18 +129,18 @@ extension JobAssembly {
         return schedule
     }
 
-    /// Reports keys that have no effect without a rule that the draft lacks.
+    /// Reports keys that have no effect without a rule that the declaration lacks.
     private func reportIdleKeys(
-        of draft: ScheduleDraft, _ path: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
+        of declaration: ScheduleDeclaration, _ path: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
     ) {
-        let needsZone = draft.cron != nil || draft.calendar != nil || hasWindows
-        guard !draft.startsAtBoot else {
+        let needsZone = declaration.cron != nil || declaration.calendar != nil || hasWindows
+        guard !declaration.startsAtBoot else {
             let keys = [
-                ("phase", draft.phase?.position), ("flex", draft.flex?.position),
-                ("time_zone", hasWindows ? nil : draft.timeZone?.position),
-                ("not_before", draft.notBefore?.position),
-                ("not_after", draft.notAfter?.position),
-                ("randomized_delay", draft.randomizedDelay?.position),
+                ("phase", declaration.phase?.position), ("flex", declaration.flex?.position),
+                ("time_zone", hasWindows ? nil : declaration.timeZone?.position),
+                ("not_before", declaration.notBefore?.position),
+                ("not_after", declaration.notAfter?.position),
+                ("randomized_delay", declaration.randomizedDelay?.position),
             ]
             for case (let key, let position?) in keys {
                 decoding.report(
@@ -149,9 +149,9 @@ extension JobAssembly {
             return
         }
         let keys = [
-            ("phase", draft.phase?.position, draft.every != nil, ["every"]),
-            ("flex", draft.flex?.position, draft.every != nil, ["every"]),
-            ("time_zone", draft.timeZone?.position, needsZone, ["cron", "calendar"]),
+            ("phase", declaration.phase?.position, declaration.every != nil, ["every"]),
+            ("flex", declaration.flex?.position, declaration.every != nil, ["every"]),
+            ("time_zone", declaration.timeZone?.position, needsZone, ["cron", "calendar"]),
         ]
         for case (let key, let position?, false, let rules) in keys {
             decoding.report(
@@ -160,11 +160,11 @@ extension JobAssembly {
     }
 
     /// Reports durations that are not shorter than the period of `every`.
-    private func reportLongSpans(of draft: ScheduleDraft, _ decoding: inout Decoding) {
-        guard let period = draft.every?.value else { return }
+    private func reportLongSpans(of declaration: ScheduleDeclaration, _ decoding: inout Decoding) {
+        guard let period = declaration.every?.value else { return }
         let spans = [
-            ("phase", draft.phase), ("flex", draft.flex),
-            ("randomized_delay", draft.randomizedDelay),
+            ("phase", declaration.phase), ("flex", declaration.flex),
+            ("randomized_delay", declaration.randomizedDelay),
         ]
         for (key, span) in spans {
             guard let span, let value = span.value, value >= period else { continue }
@@ -177,27 +177,27 @@ extension JobAssembly {
 
     /// Whether the bounds leave time between them; also true if one of them is missing.
     private func areBoundsInOrder(
-        _ draft: ScheduleDraft, _ decoding: inout Decoding
+        _ declaration: ScheduleDeclaration, _ decoding: inout Decoding
     ) -> Bool {
-        guard let after = draft.notAfter, let last = after.value,
-            let first = draft.notBefore?.value, last < first
+        guard let after = declaration.notAfter, let last = after.value,
+            let first = declaration.notBefore?.value, last < first
         else { return true }
         decoding.report(
             after.position, "not_after `\(last)` is before the not_before `\(first)`")
         return false
     }
 
-    private func rule(_ draft: ScheduleDraft, _ decoding: inout Decoding) -> Schedule.Rule? {
-        if let period = draft.every?.value { return .every(period, phase: draft.phase?.value) }
-        if let instant = draft.at?.value { return .at(instant) }
-        if let cron = draft.cron, case .times(let expression) = cron.value {
-            return zone(draft.timeZone, at: cron.position, &decoding)
+    private func rule(_ declaration: ScheduleDeclaration, _ decoding: inout Decoding) -> Schedule.Rule? {
+        if let period = declaration.every?.value { return .every(period, phase: declaration.phase?.value) }
+        if let instant = declaration.at?.value { return .at(instant) }
+        if let cron = declaration.cron, case .times(let expression) = cron.value {
+            return zone(declaration.timeZone, at: cron.position, &decoding)
                 .map { .cron(expression, $0) }
         }
-        if let calendar = draft.calendar, let expression = calendar.value {
+        if let calendar = declaration.calendar, let expression = calendar.value {
             let zone =
                 expression.timeZone.map { decoding.zone($0, at: calendar.position) }
-                ?? zone(draft.timeZone, at: calendar.position, &decoding)
+                ?? zone(declaration.timeZone, at: calendar.position, &decoding)
             return zone.map { .calendar(expression, $0) }
         }
         return nil
@@ -215,8 +215,8 @@ extension JobAssembly {
 
     /// Returns the span over which the starts of a job are spread between accounts: the one that the
     /// file names, or else an hour, or the period of `every` if that is shorter.
-    private func spread(_ schedule: Schedule?, _ draft: ScheduleDraft?) -> Duration {
-        if let named = draft?.randomizedDelay?.value { return named }
+    private func spread(_ schedule: Schedule?, _ declaration: ScheduleDeclaration?) -> Duration {
+        if let named = declaration?.randomizedDelay?.value { return named }
         switch schedule?.rule {
         case .every(let period, _): return min(period, .seconds(3600))
         case .cron, .calendar: return .seconds(3600)
@@ -225,10 +225,10 @@ extension JobAssembly {
     }
 
     private func delay(
-        _ draft: ScheduleDraft, _ entry: JobDraft.Listed, _ host: String
+        _ declaration: ScheduleDeclaration, _ entry: JobDeclaration.Listed, _ host: String
     ) -> Duration {
-        guard !isForAccounts, let span = draft.randomizedDelay?.value,
-            let id = entry.draft.id?.value
+        guard !isForAccounts, let span = declaration.randomizedDelay?.value,
+            let id = entry.declaration.id?.value
         else { return .zero }
         return stableDelay(within: span, host: host, job: id)
     }

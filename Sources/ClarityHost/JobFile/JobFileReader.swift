@@ -2,8 +2,8 @@ public import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
 
-/// Reads job files: parses YAML to a tree with positions, decodes the tree to drafts, and builds
-/// jobs from the drafts.
+/// Reads job files: parses YAML to a tree with positions, decodes the tree to declarations, and builds
+/// jobs from the declarations.
 ///
 /// Reports every fault of a file at once. It stops at the first fault in three cases, where the
 /// rest would be guesswork: text that is not YAML, text beyond the bounds of `YAMLParser`, and an
@@ -56,7 +56,7 @@ public struct JobFileReader: Sendable {
 
     /// Returns the keys of a job file, for references: those that `read` decodes.
     package static func keys(of catalogue: JobCatalogue) -> [KeyDescription] {
-        FileDraft.schema(catalogue).descriptions
+        FileDeclaration.schema(catalogue).descriptions
     }
 
     /// Reads a file's bytes; messages name `path`, and its folder is the base of relative paths.
@@ -126,24 +126,24 @@ public struct JobFileReader: Sendable {
     private func file(
         _ root: YAMLNode, _ memory: AccountMemory?, _ decoding: inout Decoding
     ) -> JobFile? {
-        let schema = FileDraft.schema(catalogue, needsSections: needsSections(root))
-        guard let draft = schema.decode(root, in: .file, &decoding) else { return nil }
+        let schema = FileDeclaration.schema(catalogue, needsSections: needsSections(root))
+        guard let declaration = schema.decode(root, in: .file, &decoding) else { return nil }
         // Loops that share a server agree on each job's delay.
-        if let server = draft.store.server { decoding.context.host = "\(server)" }
-        let defaults = draft.defaults?.value ?? DefaultsDraft()
+        if let server = declaration.store.server { decoding.context.host = "\(server)" }
+        let defaults = declaration.defaults?.value ?? DefaultsDeclaration()
         if let retry = defaults.common.retry?.value { retry.check(given: retry, &decoding) }
-        let checks = KnownChecks(draft)
+        let checks = KnownChecks(declaration)
         checks.report(
             unknownIn: defaults.common.constraints,
             of: .value(key: "constraints", of: .value(key: "defaults", of: .file)), &decoding)
-        let listed = (draft.jobs?.value ?? []).compactMap(\.value)
+        let listed = (declaration.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
-        let implied = ImpliedJobs(catalogue, draft.sections)
+        let implied = ImpliedJobs(catalogue, declaration.sections)
         implied.report(takenIn: listed, &decoding)
         var accounts: [AccountDeclaration]?
-        var sections = draft.sections
-        var assembly = AccountAssembly(root, catalogue, draft, defaults, checks, kinds)
-        if let field = draft.accounts {
+        var sections = declaration.sections
+        var assembly = AccountAssembly(root, catalogue, declaration, defaults, checks, kinds)
+        if let field = declaration.accounts {
             sections = assembly.sharedSections
             accounts = declarations(field, &assembly, memory, &decoding)
         } else {
@@ -158,19 +158,19 @@ public struct JobFileReader: Sendable {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }
-        let disabled = listed.filter { !$0.draft.isEnabled }.compactMap { $0.draft.id?.value }
+        let disabled = listed.filter { !$0.declaration.isEnabled }.compactMap { $0.declaration.id?.value }
         var file = JobFile(
             jobs: implied.added(to: assembled.compactMap(\.job), options: options),
             disabled: Set(disabled), sections: sections,
-            stateDirectory: draft.store.directory,
+            stateDirectory: declaration.store.directory,
             maxParallel: defaults.maxParallel,
-            retention: draft.store.retention,
-            metricsTextfile: draft.metricsTextfile, conditions: draft.conditions,
-            checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
-        file.server = draft.store.server
+            retention: declaration.store.retention,
+            metricsTextfile: declaration.metricsTextfile, conditions: declaration.conditions,
+            checks: (declaration.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
+        file.server = declaration.store.server
         file.accounts = accounts
-        if case .folder(let folder)? = draft.accounts?.value { file.accountsFolder = folder }
-        for sections in [draft.sections] + (accounts ?? []).map(\.sections) {
+        if case .folder(let folder)? = declaration.accounts?.value { file.accountsFolder = folder }
+        for sections in [declaration.sections] + (accounts ?? []).map(\.sections) {
             for section in catalogue.sections {
                 file.secretVariables.formUnion(section.secretVariables(in: sections))
             }
@@ -181,10 +181,10 @@ public struct JobFileReader: Sendable {
 
     /// Returns the accounts of a file, in its order or by id.
     private func declarations(
-        _ field: Field<AccountsDraft>, _ assembly: inout AccountAssembly,
+        _ field: Field<DeclaredAccounts>, _ assembly: inout AccountAssembly,
         _ memory: AccountMemory?, _ decoding: inout Decoding
     ) -> [AccountDeclaration] {
-        var accounts: [(listed: AccountDraft.Listed?, declaration: AccountDeclaration)] = []
+        var accounts: [(listed: DeclaredAccount.Listed?, declaration: AccountDeclaration)] = []
         var known: [(name: String, stamp: FileStamp, account: AccountDeclaration)] = []
         switch field.value {
         case .list(let listed)?:
@@ -194,7 +194,7 @@ public struct JobFileReader: Sendable {
         case .folder? where skipsAccountFiles: return []
         case .folder(let path)?:
             let folder = AccountFolder(
-                path, AccountDraft.schema(catalogue), memory: memory, writers: writers)
+                path, DeclaredAccount.schema(catalogue), memory: memory, writers: writers)
             for file in folder.files(named: field.position, &decoding) {
                 switch file.content {
                 case .known(let account): accounts.append((nil, account))

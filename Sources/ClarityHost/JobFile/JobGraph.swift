@@ -3,31 +3,31 @@ import Platform
 
 /// The graph of jobs that start other jobs; checks ids and `then:` across the whole list.
 struct JobGraph {
-    private let jobs: [JobDraft.Listed]
+    private let jobs: [JobDeclaration.Listed]
     /// The first job with each id, by its index in the list.
     private var places: [JobID: Int] = [:]
 
     /// Creates a graph of the jobs as written in the file; some may lack an id.
-    init(_ jobs: [JobDraft.Listed]) {
+    init(_ jobs: [JobDeclaration.Listed]) {
         self.jobs = jobs
         for (index, job) in jobs.enumerated() {
-            guard let id = job.draft.id?.value, places[id] == nil else { continue }
+            guard let id = job.declaration.id?.value, places[id] == nil else { continue }
             places[id] = index
         }
     }
 
     /// Reports duplicate ids, ids in `then` that no job has, and cycles.
     func check(_ decoding: inout Decoding) {
-        let ids = jobs.compactMap { $0.draft.id?.value?.rawValue }
+        let ids = jobs.compactMap { $0.declaration.id?.value?.rawValue }
         for (index, job) in jobs.enumerated() {
-            if let id = job.draft.id, let value = id.value, let first = places[value],
+            if let id = job.declaration.id, let value = id.value, let first = places[value],
                 first != index
             {
-                let line = jobs[first].draft.id?.position.line ?? 0
+                let line = jobs[first].declaration.id?.position.line ?? 0
                 decoding.report(
                     id.position, "duplicate job id \(shown(value.rawValue)); first at line \(line)")
             }
-            for next in job.draft.then?.value?.all ?? [] {
+            for next in job.declaration.then?.value?.all ?? [] {
                 guard let id = next.value, places[id] == nil else { continue }
                 decoding.reportUnknown(
                     "job", id.rawValue, in: "`then` of \(job.path.text)", at: next.position,
@@ -42,8 +42,8 @@ struct JobGraph {
         // Start with the cycle's first job in the file, whichever one the search met first.
         guard let start = circle.indices.min(by: { circle[$0] < circle[$1] }) else { return }
         let members = Array(circle[start...] + circle[..<start])
-        let names = members.compactMap { jobs[$0].draft.id?.value?.rawValue }
-        guard let first = members.first, let then = jobs[first].draft.then else { return }
+        let names = members.compactMap { jobs[$0].declaration.id?.value?.rawValue }
+        guard let first = members.first, let then = jobs[first].declaration.then else { return }
         decoding.report(
             then.position,
             names.count == 1
@@ -59,7 +59,7 @@ struct JobGraph {
     }
 
     private func followers(of job: Int) -> [Int] {
-        (jobs[job].draft.then?.value?.all ?? []).compactMap { $0.value.flatMap { places[$0] } }
+        (jobs[job].declaration.then?.value?.all ?? []).compactMap { $0.value.flatMap { places[$0] } }
     }
 
     /// Returns the cycles that a depth-first search from each job in turn finds; each job is in at
@@ -100,12 +100,12 @@ struct JobGraph {
 }
 
 /// `then:` as written in the file.
-struct ThenDraft: Sendable {
+struct ThenDeclaration: Sendable {
     var succeeded: Field<[Field<JobID>]>?
     var failed: Field<[Field<JobID>]>?
 
     static let schema = MappingSchema(
-        ThenDraft(),
+        ThenDeclaration(),
         [
             Key(
                 "succeeded", { swap(&$0.succeeded, &$1) }, .list(of: .jobID),
@@ -119,16 +119,16 @@ struct ThenDraft: Sendable {
     var all: [Field<JobID>] { (succeeded?.value ?? []) + (failed?.value ?? []) }
 }
 
-extension ValueSchema where Value == ThenDraft {
+extension ValueSchema where Value == ThenDeclaration {
     /// Reads the jobs that run after a success, or a mapping with lists for success and failure.
     static var then: ValueSchema {
         let list = ValueSchema<[Field<JobID>]>.list(of: .jobID)
-        let mapping = ValueSchema.mapping(ThenDraft.schema)
+        let mapping = ValueSchema.mapping(ThenDeclaration.schema)
         return ValueSchema(.either(list.description, mapping.description)) {
             node, path, decoding in
             if case .mapping = node.content { return mapping.decode(node, path, &decoding) }
             return list.decode(node, path, &decoding).map {
-                ThenDraft(succeeded: Field(position: node.position, value: $0))
+                ThenDeclaration(succeeded: Field(position: node.position, value: $0))
             }
         }
     }

@@ -5,7 +5,7 @@ import Platform
 ///
 /// Skips disabled jobs: none of their settings takes effect, as the file says.
 struct JobWarnings {
-    let defaults: CommonDraft
+    let defaults: CommonDeclaration
     let kinds: [JobKind: JobKindDeclaration]
     let now: Instant
 
@@ -19,22 +19,22 @@ struct JobWarnings {
     private static let horizon: Duration = .seconds(28 * 366 * 86_400)
 
     func check(
-        _ jobs: [(entry: JobDraft.Listed, job: Job?)], _ decoding: inout Decoding
+        _ jobs: [(entry: JobDeclaration.Listed, job: Job?)], _ decoding: inout Decoding
     ) {
-        let enabled = jobs.filter { $0.entry.draft.isEnabled }
-        let followers = enabled.flatMap { $0.entry.draft.then?.value?.all ?? [] }
+        let enabled = jobs.filter { $0.entry.declaration.isEnabled }
+        let followers = enabled.flatMap { $0.entry.declaration.then?.value?.all ?? [] }
         let started = Set(followers.compactMap(\.value))
         var firstOfKind: [JobKind: JobID] = [:]
         for (entry, job) in enabled {
             checkStart(of: entry, started, &decoding)
             guard let job else { continue }
-            checkKind(of: job, entry.draft, &firstOfKind, &decoding)
-            if let draft = entry.draft.schedule?.value {
-                checkEnd(of: job, draft, &decoding)
-                checkStep(of: draft, &decoding)
-                checkWindows(of: job, draft, &decoding)
+            checkKind(of: job, entry.declaration, &firstOfKind, &decoding)
+            if let declaration = entry.declaration.schedule?.value {
+                checkEnd(of: job, declaration, &decoding)
+                checkStep(of: declaration, &decoding)
+                checkWindows(of: job, declaration, &decoding)
             }
-            let own = entry.draft.common
+            let own = entry.declaration.common
             var common = own
             common.inherit(from: defaults)
             checkStall(of: job, own, common, &decoding)
@@ -46,11 +46,11 @@ struct JobWarnings {
     // MARK: The start of a job
 
     private func checkStart(
-        of entry: JobDraft.Listed, _ started: Set<JobID>, _ decoding: inout Decoding
+        of entry: JobDeclaration.Listed, _ started: Set<JobID>, _ decoding: inout Decoding
     ) {
-        let draft = entry.draft
-        let hasEvents = draft.events.map { $0.value?.isEmpty != true } ?? false
-        guard let id = draft.id?.value, draft.schedule == nil, !hasEvents, !started.contains(id)
+        let declaration = entry.declaration
+        let hasEvents = declaration.events.map { $0.value?.isEmpty != true } ?? false
+        guard let id = declaration.id?.value, declaration.schedule == nil, !hasEvents, !started.contains(id)
         else { return }
         decoding.warn(
             entry.position,
@@ -59,10 +59,10 @@ struct JobWarnings {
     }
 
     private func checkKind(
-        of job: Job, _ draft: JobDraft, _ firstOfKind: inout [JobKind: JobID],
+        of job: Job, _ declaration: JobDeclaration, _ firstOfKind: inout [JobKind: JobID],
         _ decoding: inout Decoding
     ) {
-        guard kinds[job.kind]?.isSingle == true, let kind = draft.kind else { return }
+        guard kinds[job.kind]?.isSingle == true, let kind = declaration.kind else { return }
         guard let first = firstOfKind[job.kind] else {
             firstOfKind[job.kind] = job.id
             return
@@ -75,28 +75,28 @@ struct JobWarnings {
 
     // MARK: Schedules
 
-    private func checkEnd(of job: Job, _ draft: ScheduleDraft, _ decoding: inout Decoding) {
+    private func checkEnd(of job: Job, _ declaration: ScheduleDeclaration, _ decoding: inout Decoding) {
         let eve = now - .milliseconds(1)
         guard let schedule = job.schedule, schedule.next(after: eve, anchor: now) == nil else {
             return
         }
         let named = Schedule(schedule.rule, delay: schedule.delay)
         if named.next(after: eve, anchor: now) != nil {
-            if let notAfter = draft.notAfter, let bound = notAfter.value {
+            if let notAfter = declaration.notAfter, let bound = notAfter.value {
                 decoding.warn(
                     notAfter.position, "not_after `\(bound)` leaves nothing that is still to come")
             }
-        } else if let at = draft.at, let instant = at.value {
+        } else if let at = declaration.at, let instant = at.value {
             decoding.warn(at.position, "at `\(instant)` is in the past, and starts nothing")
-        } else if let calendar = draft.calendar, let expression = calendar.value {
+        } else if let calendar = declaration.calendar, let expression = calendar.value {
             decoding.warn(
                 calendar.position,
                 "calendar \(shown("\(expression)")) is in the past, and starts nothing")
         }
     }
 
-    private func checkStep(of draft: ScheduleDraft, _ decoding: inout Decoding) {
-        guard let cron = draft.cron, case .times(let expression) = cron.value,
+    private func checkStep(of declaration: ScheduleDeclaration, _ decoding: inout Decoding) {
+        guard let cron = declaration.cron, case .times(let expression) = cron.value,
             let step = expression.overstep, let field = step.field
         else { return }
         let number = step.got.hasPrefix("*/") ? step.got.dropFirst(2) : ""
@@ -112,10 +112,10 @@ struct JobWarnings {
                 + "beyond its range, which names the first value alone", help: help)
     }
 
-    private func checkWindows(of job: Job, _ draft: ScheduleDraft, _ decoding: inout Decoding) {
+    private func checkWindows(of job: Job, _ declaration: ScheduleDeclaration, _ decoding: inout Decoding) {
         guard let schedule = job.schedule else { return }
         let rule: (key: String, position: YAMLNode.Position, text: String)
-        switch (schedule.rule, draft.cron, draft.calendar) {
+        switch (schedule.rule, declaration.cron, declaration.calendar) {
         case (.cron(let expression, _), let cron?, _):
             rule = ("cron", cron.position, "\(expression)")
         case (.calendar(let expression, _), _, let calendar?):
@@ -152,7 +152,7 @@ struct JobWarnings {
     // MARK: Spans and policies
 
     private func checkStall(
-        of job: Job, _ own: CommonDraft, _ common: CommonDraft, _ decoding: inout Decoding
+        of job: Job, _ own: CommonDeclaration, _ common: CommonDeclaration, _ decoding: inout Decoding
     ) {
         guard let stall = job.stall, stall >= job.timeout,
             let position = (own.stall ?? common.stall).map(\.position)
@@ -164,7 +164,7 @@ struct JobWarnings {
     }
 
     private func checkRelaxations(
-        of job: Job, _ own: CommonDraft, _ common: CommonDraft, _ decoding: inout Decoding
+        of job: Job, _ own: CommonDeclaration, _ common: CommonDeclaration, _ decoding: inout Decoding
     ) {
         guard let startWithin = job.startWithin else { return }
         for step in common.relax?.value ?? [] {
@@ -180,7 +180,7 @@ struct JobWarnings {
     }
 
     private func checkCatchUp(
-        of job: Job, _ own: CommonDraft, _ common: CommonDraft, _ decoding: inout Decoding
+        of job: Job, _ own: CommonDeclaration, _ common: CommonDeclaration, _ decoding: inout Decoding
     ) {
         guard case .all = job.catchUp, job.overlap == .replace,
             let position = own.catchUp?.position ?? own.overlap?.position

@@ -2,12 +2,12 @@ import Platform
 
 /// The keys of one mapping; decodes it, and reports unknown keys with the nearest known one.
 ///
-/// `Draft` holds the values: one `Field` per key, `nil` if the file lacks the key.
-struct MappingSchema<Draft: Sendable>: Sendable {
-    let empty: Draft
-    let keys: [Key<Draft>]
+/// `Declaration` holds the values: one `Field` per key, `nil` if the file lacks the key.
+struct MappingSchema<Declaration: Sendable>: Sendable {
+    let empty: Declaration
+    let keys: [Key<Declaration>]
 
-    init(_ empty: Draft, _ keys: [Key<Draft>]) {
+    init(_ empty: Declaration, _ keys: [Key<Declaration>]) {
         self.empty = empty
         self.keys = keys
     }
@@ -20,11 +20,11 @@ struct MappingSchema<Draft: Sendable>: Sendable {
     /// Returns `nil` if the node is not a mapping.
     func decode(
         _ node: YAMLNode, in path: CodingPath, _ decoding: inout Decoding
-    ) -> Draft? {
+    ) -> Declaration? {
         guard case .mapping(let entries) = node.content else {
             return decoding.reportMismatch(node, path, .mapping([]))
         }
-        var draft = empty
+        var declaration = empty
         for entry in entries {
             guard let key = keys.first(where: { $0.name == entry.key }) else {
                 let names = keys.map(\.name)
@@ -35,38 +35,38 @@ struct MappingSchema<Draft: Sendable>: Sendable {
                 continue
             }
             let at = CodingPath.value(key: entry.key, of: path)
-            key.store(entry.value, at, &draft, &decoding)
+            key.store(entry.value, at, &declaration, &decoding)
         }
         for key in keys where key.isRequired && !entries.contains(where: { $0.key == key.name }) {
             decoding.report(node.position, "\(path.text) has no \(shown(key.name))")
         }
-        return draft
+        return declaration
     }
 
-    /// Inherits every key that `draft` lacks from `other`.
-    func inherit(_ draft: inout Draft, from other: Draft) {
-        for key in keys { key.inherit(&draft, other) }
+    /// Inherits every key that `declaration` lacks from `other`.
+    func inherit(_ declaration: inout Declaration, from other: Declaration) {
+        for key in keys { key.inherit(&declaration, other) }
     }
 }
 
 /// A key of a mapping, declared once: its name, the schema of its value and where the value goes.
 ///
 /// The schema is made only for a file that has the key, because most files have few of the keys.
-struct Key<Draft: Sendable>: Sendable {
+struct Key<Declaration: Sendable>: Sendable {
     let name: String
     let isRequired: Bool
     private let describe: @Sendable () -> KeyDescription
-    /// Reads the key's value into the draft.
-    let store: @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void
-    /// Inherits the key's value from another draft if this one has none.
-    let inherit: @Sendable (inout Draft, Draft) -> Void
+    /// Reads the key's value into the declaration.
+    let store: @Sendable (YAMLNode, CodingPath, inout Declaration, inout Decoding) -> Void
+    /// Inherits the key's value from another declaration if this one has none.
+    let inherit: @Sendable (inout Declaration, Declaration) -> Void
 
     /// Declares a key whose value goes to the field that `exchange` swaps with its argument.
     ///
     /// A key path would do the same, but creating one at program start takes as long as reading a
     /// dozen keys.
     init<Value>(
-        _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
+        _ name: String, _ exchange: @escaping @Sendable (inout Declaration, inout Field<Value>?) -> Void,
         _ schema: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
         isRequired: Bool = false,
         default defaultValue: @autoclosure @escaping @Sendable () -> String? = nil,
@@ -74,25 +74,25 @@ struct Key<Draft: Sendable>: Sendable {
     ) {
         self.init(
             name, schema, isRequired, defaultValue, summary,
-            take: { draft, value in
+            take: { declaration, value in
                 var field: Field<Value>? = value
-                exchange(&draft, &field)
+                exchange(&declaration, &field)
             },
-            inherit: { draft, other in
+            inherit: { declaration, other in
                 var field: Field<Value>?
-                exchange(&draft, &field)
+                exchange(&declaration, &field)
                 if field == nil {
                     var other = other
                     exchange(&other, &field)
                 }
-                exchange(&draft, &field)
+                exchange(&declaration, &field)
             })
     }
 
-    /// Declares a key whose value replaces the default value that the draft has. It is not
+    /// Declares a key whose value replaces the default value that the declaration has. It is not
     /// inherited.
     init<Value>(
-        _ name: String, set: @escaping @Sendable (inout Draft, Value) -> Void,
+        _ name: String, set: @escaping @Sendable (inout Declaration, Value) -> Void,
         _ schema: @autoclosure @escaping @Sendable () -> ValueSchema<Value>,
         isRequired: Bool = false,
         default defaultValue: @autoclosure @escaping @Sendable () -> String? = nil,
@@ -100,8 +100,8 @@ struct Key<Draft: Sendable>: Sendable {
     ) {
         self.init(
             name, schema, isRequired, defaultValue, summary,
-            take: { draft, field in
-                if let value = field.value { set(&draft, value) }
+            take: { declaration, field in
+                if let value = field.value { set(&declaration, value) }
             },
             inherit: { _, _ in })
     }
@@ -109,8 +109,8 @@ struct Key<Draft: Sendable>: Sendable {
     private init<Value>(
         _ name: String, _ schema: @escaping @Sendable () -> ValueSchema<Value>, _ isRequired: Bool,
         _ defaultValue: @escaping @Sendable () -> String?, _ summary: String,
-        take: @escaping @Sendable (inout Draft, Field<Value>) -> Void,
-        inherit: @escaping @Sendable (inout Draft, Draft) -> Void
+        take: @escaping @Sendable (inout Declaration, Field<Value>) -> Void,
+        inherit: @escaping @Sendable (inout Declaration, Declaration) -> Void
     ) {
         self.name = name
         self.isRequired = isRequired
@@ -119,24 +119,24 @@ struct Key<Draft: Sendable>: Sendable {
                 name: name, value: schema().description, isRequired: isRequired,
                 defaultValue: defaultValue(), summary: summary)
         }
-        store = { node, path, draft, decoding in
+        store = { node, path, declaration, decoding in
             let value = schema().decode(node, path, &decoding)
-            take(&draft, Field(position: node.position, value: value))
+            take(&declaration, Field(position: node.position, value: value))
         }
         self.inherit = inherit
     }
 
-    /// Returns a key of `inner` for a draft that contains that one's draft; `reach` gives access to
-    /// it. It inherits nothing, because the inner draft inherits by itself.
+    /// Returns a key of `inner` for a declaration that contains that one's declaration; `reach` gives access to
+    /// it. It inherits nothing, because the inner declaration inherits by itself.
     init<Inner>(
         _ inner: Key<Inner>,
-        within reach: @escaping @Sendable (inout Draft, (inout Inner) -> Void) -> Void
+        within reach: @escaping @Sendable (inout Declaration, (inout Inner) -> Void) -> Void
     ) {
         name = inner.name
         isRequired = inner.isRequired
         describe = { inner.description }
         store = { node, path, outer, decoding in
-            reach(&outer) { draft in inner.store(node, path, &draft, &decoding) }
+            reach(&outer) { declaration in inner.store(node, path, &declaration, &decoding) }
         }
         inherit = { _, _ in }
     }

@@ -70,7 +70,7 @@ extension BulkUploadOptions: WorkedOptions {
 extension WorkContext {
     /// Packs the samples that need nothing more, once enough have gathered.
     func packSamples() throws(HealthStoreError) {
-        if !isRehearsal { try store.outbox.pack(at: clock.now) }
+        if !isDryRun { try store.outbox.pack(at: clock.now) }
     }
 
     /// Notes the number of samples in each state, and of those that the backend may have more than
@@ -79,7 +79,7 @@ extension WorkContext {
     /// Called only after success, because a failure is one line. A dry run notes nothing, because
     /// its samples stay where they are.
     func noteAccount() throws(HealthStoreError) {
-        guard !isRehearsal else { return }
+        guard !isDryRun else { return }
         let account = try store.outbox.counts()
         guard account.total > 0 else { return }
         note("the outbox: \(account)")

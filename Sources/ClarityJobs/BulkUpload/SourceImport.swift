@@ -75,7 +75,7 @@ struct SourceImport {
 
     /// Deletes the source's file if it is done and the job file asks for that; a dry run leaves it.
     private mutating func delete(_ source: any SampleSource) throws {
-        guard source.isDeletedWhenRead, !context.isRehearsal else { return }
+        guard source.isDeletedWhenRead, !context.isDryRun else { return }
         let intake = SourceIntake(store: context.store, clock: context.clock)
         counts.add(try intake.deleteIfDone(source) ? 1 : 0, to: "files_deleted")
     }
@@ -255,7 +255,7 @@ struct SpoolSettling {
 
     /// Settles a file whose samples are in the outbox; a dry run leaves it where it is.
     mutating func settle(_ file: SpoolSource) -> Failure? {
-        guard !context.isRehearsal else {
+        guard !context.isDryRun else {
             file.leave()
             return nil
         }

@@ -169,7 +169,7 @@ struct CleanupWorker: KindWorker {
         var fault: SourceError?
         for file in files where fault == nil {
             do throws(SourceError) {
-                let isGone = context.isRehearsal ? true : try remains.remove(file)
+                let isGone = context.isDryRun ? true : try remains.remove(file)
                 guard isGone else { continue }
                 receipt.add(
                     .files, identity: file.identity, at: file.movedAt, bytes: file.bytes)
@@ -184,7 +184,7 @@ struct CleanupWorker: KindWorker {
     }
 
     private func tell(_ receipt: PruneReceipt, _ context: WorkContext) {
-        if context.isRehearsal { receipt.lines.forEach(context.note) }
+        if context.isDryRun { receipt.lines.forEach(context.note) }
         let summary = receipt.count > 0 ? receipt.summary : "nothing"
         context.note("receipt: \(summary); blake2b-256 \(receipt.digest)")
     }

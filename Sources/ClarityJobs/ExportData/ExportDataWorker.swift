@@ -17,7 +17,7 @@ struct ExportDataWorker: KindWorker {
             return .success
         }
         let what = "\(counted(types.count, "types")) as \(options.format.rawValue)"
-        guard !context.isRehearsal else {
+        guard !context.isDryRun else {
             context.note("would write \(what) to `\(options.folder)`, not encrypted")
             return .success
         }

@@ -142,7 +142,7 @@ extension NotifyAttempt {
     /// Shows what each target would be told now. Sends nothing, and pings no check.
     ///
     /// - Parameter store: a copy of the real one, which this changes.
-    static func rehearse(
+    static func dryRun(
         _ order: AttemptOrder, _ store: HealthStore, environment: [String: String],
         clock: any WallClock, show: (String) -> Void
     ) throws {
@@ -204,7 +204,7 @@ extension NotifyAttempt {
     }
 }
 
-/// The transport of a rehearsal, which sends nothing.
+/// The transport of a dry run, which sends nothing.
 private struct NoTransport: HTTPTransport {
     func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
         throw .offline

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `the declarations describe every key that a file may have`() {
-        let schema = FileDraft.schema(JobFileSamples.catalogue)
+        let schema = FileDeclaration.schema(JobFileSamples.catalogue)
 
         let keys = keys(of: .mapping(schema.descriptions), at: "")
 

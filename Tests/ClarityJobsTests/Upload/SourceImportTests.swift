@@ -285,10 +285,10 @@ import Testing
         try spool.write("a.ndjson", Array(lines[0].utf8))
         try spool.write("b.ndjson", Array("x\n\(lines[1])".utf8))
         let bench = try bench()
-        for (isRehearsal, waiting) in [(true, ["a.ndjson", "b.ndjson"]), (false, [])] {
+        for (isDryRun, waiting) in [(true, ["a.ndjson", "b.ndjson"]), (false, [])] {
             let seen = Mutex<[String]>([])
             let reports = Mutex(Reports())
-            let context = try bench.context(isRehearsal: isRehearsal) { report in
+            let context = try bench.context(isDryRun: isDryRun) { report in
                 reports.withLock { $0.take(report) }
             }
             let files = ["a.ndjson", "b.ndjson"].map {
@@ -308,8 +308,8 @@ import Testing
             #expect(failure == nil)
             #expect(seen.withLock { $0 } == waiting)
             let tally = reports.withLock { $0.tally }
-            #expect(tally["files_done"] == (isRehearsal ? 0 : 1))
-            #expect(tally["files_rejected"] == (isRehearsal ? 0 : 1))
+            #expect(tally["files_done"] == (isDryRun ? 0 : 1))
+            #expect(tally["files_rejected"] == (isDryRun ? 0 : 1))
         }
     }
 
@@ -439,7 +439,7 @@ import Testing
         let folder = try TemporaryFolder()
         let bench = try bench()
         let options = try received(folder, bench)
-        let context = try bench.context(isRehearsal: true) { _ in }
+        let context = try bench.context(isDryRun: true) { _ in }
         let sources = try SourceSettings(
             bench.order("bulk-upload", options), zones: SourceZones(environment: [:])
         ).sources(now: bench.clock.now)

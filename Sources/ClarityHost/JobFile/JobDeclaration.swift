@@ -2,38 +2,38 @@ import ClarityScheduler
 import Platform
 
 /// A job as written in the file.
-struct JobDraft: Sendable {
+struct JobDeclaration: Sendable {
     var id: Field<JobID>?
     var kind: Field<JobKind>?
     var jobClass = Job.Class.processing
-    var schedule: Field<ScheduleDraft>?
+    var schedule: Field<ScheduleDeclaration>?
     var events: Field<[Field<EventName>]>?
-    var then: Field<ThenDraft>?
+    var then: Field<ThenDeclaration>?
     var warning: Field<Duration>?
     var isEnabled = true
     var priority = Job.Priority.normal
     /// The options of the job's kind, as workers receive them.
     var options: [String: String] = [:]
-    var common = CommonDraft()
+    var common = CommonDeclaration()
 
     /// Returns the keys of a job; `options` is read separately, because its keys depend on the
     /// kind.
-    private static func schema(_ catalogue: JobCatalogue) -> MappingSchema<JobDraft> {
+    private static func schema(_ catalogue: JobCatalogue) -> MappingSchema<JobDeclaration> {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
         let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
             (name: $0.rawValue, value: $0)
         }
-        let options = Key<JobDraft>(
+        let options = Key<JobDeclaration>(
             "options", set: { _, _ in },
             ValueSchema<Void>(
                 .variants(
                     by: "kind",
                     Dictionary(
                         catalogue.kinds.map {
-                            ($0.kind.rawValue, OptionsDraft.schema($0.options).descriptions)
+                            ($0.kind.rawValue, OptionsDeclaration.schema($0.options).descriptions)
                         }, uniquingKeysWith: { first, _ in first }))
             ) { _, _, _ in nil }, "options of the kind")
-        let own: [Key<JobDraft>] = [
+        let own: [Key<JobDeclaration>] = [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
                 "name of the job, unique in the file"),
@@ -52,7 +52,7 @@ struct JobDraft: Sendable {
                 "enabled", set: { $0.isEnabled = $1 }, .boolean, default: "true",
                 "whether the job is planned at all"),
             Key(
-                "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.schema),
+                "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDeclaration.schema),
                 "when the job runs; without it only by event, after another job or by hand"),
             Key(
                 "on", { swap(&$0.events, &$1) }, .list(of: .choice(events, noun: "event")),
@@ -66,7 +66,7 @@ struct JobDraft: Sendable {
                     + "`timeout`, at most 10s"),
         ]
         return MappingSchema(
-            JobDraft(), own + CommonDraft.schema.keys.map { Key($0) { $1(&$0.common) } } + [options]
+            JobDeclaration(), own + CommonDeclaration.schema.keys.map { Key($0) { $1(&$0.common) } } + [options]
         )
     }
 
@@ -80,7 +80,7 @@ struct JobDraft: Sendable {
         let schema = schema(catalogue)
         return ValueSchema<Listed>(.mapping(schema.descriptions)) { node, path, decoding in
             let path = node["id"]?.text.map { .job($0) } ?? path
-            guard var draft = schema.decode(node, in: path, &decoding) else { return nil }
+            guard var declaration = schema.decode(node, in: path, &decoding) else { return nil }
             // Without a known kind, the options cannot be checked.
             let kind = node["kind"]?.text
             if let kind = catalogue.kinds.first(where: { $0.kind.rawValue == kind }) {
@@ -89,9 +89,9 @@ struct JobDraft: Sendable {
                     node["options"] ?? YAMLNode(position: node.position, content: .mapping([]))
                 let path = CodingPath.value(key: "options", of: path)
                 let taken = decoding.optionsSchema(of: kind).decode(options, in: path, &decoding)
-                draft.options = taken?.values ?? [:]
+                declaration.options = taken?.values ?? [:]
             }
-            return Listed(path: path, position: node.position, draft: draft)
+            return Listed(path: path, position: node.position, declaration: declaration)
         }
     }
 
@@ -99,6 +99,6 @@ struct JobDraft: Sendable {
     struct Listed: Sendable {
         var path: CodingPath
         var position: YAMLNode.Position
-        var draft: JobDraft
+        var declaration: JobDeclaration
     }
 }

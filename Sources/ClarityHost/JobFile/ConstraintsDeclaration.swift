@@ -2,7 +2,7 @@ import ClarityScheduler
 import Platform
 
 /// `constraints:` as written in the file.
-struct ConstraintsDraft: Sendable {
+struct ConstraintsDeclaration: Sendable {
     /// The values of `network`.
     enum Network: String, CaseIterable, Sendable {
         case any
@@ -20,10 +20,10 @@ struct ConstraintsDraft: Sendable {
     var pressureBelow: Field<Int>?
     var windows: Field<[Field<Window>]>?
     var checks: Field<[Field<String>]>?
-    var unknown: Field<UnknownDraft>?
+    var unknown: Field<UnknownDeclaration>?
 
     /// The keys of the constraints, which have the engine's names.
-    static let constraintKeys: [Key<ConstraintsDraft>] = [
+    static let constraintKeys: [Key<ConstraintsDeclaration>] = [
         Key(
             "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
             "network connection that is required; without it `any` if the kind needs a network"),
@@ -57,20 +57,20 @@ struct ConstraintsDraft: Sendable {
     ]
 
     static let schema = MappingSchema(
-        ConstraintsDraft(),
+        ConstraintsDeclaration(),
         constraintKeys + [
             Key(
-                "unknown", { swap(&$0.unknown, &$1) }, .mapping(UnknownDraft.schema),
+                "unknown", { swap(&$0.unknown, &$1) }, .mapping(UnknownDeclaration.schema),
                 "whether a run starts or waits while a condition is unknown")
         ])
 
     /// More than one window for each half hour of a week is never needed.
     private static let mostWindows = 336
 
-    /// Inherits every key that this draft lacks from `other`, also within `unknown`.
-    mutating func inherit(from other: ConstraintsDraft) {
+    /// Inherits every key that this declaration lacks from `other`, also within `unknown`.
+    mutating func inherit(from other: ConstraintsDeclaration) {
         if var own = unknown?.value, let inherited = other.unknown?.value {
-            UnknownDraft.schema.inherit(&own, from: inherited)
+            UnknownDeclaration.schema.inherit(&own, from: inherited)
             unknown?.value = own
         }
         Self.schema.inherit(&self, from: other)
@@ -78,7 +78,7 @@ struct ConstraintsDraft: Sendable {
 }
 
 /// `unknown:` of `constraints:` as written in the file.
-struct UnknownDraft: Sendable {
+struct UnknownDeclaration: Sendable {
     private var fields: [String: Field<UnknownRule>] = [:]
 
     /// The constraints whose condition can be unknown.
@@ -88,7 +88,7 @@ struct UnknownDraft: Sendable {
     ]
 
     static let schema = MappingSchema(
-        UnknownDraft(),
+        UnknownDeclaration(),
         names.map { name in
             Key(
                 name, { swap(&$0.fields[name], &$1) }, .choice(of: UnknownRule.self),
@@ -155,7 +155,7 @@ struct KnownChecks: Sendable {
     /// The check that jobs with a `network` constraint also need.
     var probe: Check?
 
-    init(_ file: FileDraft) {
+    init(_ file: FileDeclaration) {
         isRead = file.checks == nil || file.checks?.value != nil
         for entry in file.checks?.value ?? [] {
             names.append(entry.key)
@@ -173,7 +173,7 @@ struct KnownChecks: Sendable {
 
     /// Reports names that no check has.
     func report(
-        unknownIn constraints: Field<ConstraintsDraft>?, of path: CodingPath,
+        unknownIn constraints: Field<ConstraintsDeclaration>?, of path: CodingPath,
         _ decoding: inout Decoding
     ) {
         guard isRead else { return }
@@ -193,49 +193,49 @@ struct KnownChecks: Sendable {
 }
 
 extension JobAssembly {
-    /// Returns the constraints of a job, in the order in which `ConstraintsDraft` declares their
+    /// Returns the constraints of a job, in the order in which `ConstraintsDeclaration` declares their
     /// keys.
     func constraints(
-        _ common: CommonDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
+        _ common: CommonDeclaration, of entry: JobDeclaration.Listed, _ decoding: inout Decoding
     ) -> [Constraint] {
-        let draft = common.constraints?.value ?? ConstraintsDraft()
+        let declaration = common.constraints?.value ?? ConstraintsDeclaration()
         let network: Constraint? =
-            switch draft.network?.value {
+            switch declaration.network?.value {
             case .any: .connected
             case .unmetered: .unmetered
             case .notRoaming: .notRoaming
             case .some(.none): nil
-            case nil: needsNetwork(entry.draft) ? .connected : nil
+            case nil: needsNetwork(entry.declaration) ? .connected : nil
             }
         let wanted: [Constraint?] = [
             network,
             network.flatMap { _ in checks.probe }.map { .check($0) },
-            draft.externalPower?.value == true ? .externalPower : nil,
-            draft.batteryAbove?.value.flatMap { $0 > 0 ? .batteryAbove(percent: $0) : nil },
-            draft.notLowPower?.value == true ? .notLowPower : nil,
-            draft.idle?.value == true ? .idle : nil,
+            declaration.externalPower?.value == true ? .externalPower : nil,
+            declaration.batteryAbove?.value.flatMap { $0 > 0 ? .batteryAbove(percent: $0) : nil },
+            declaration.notLowPower?.value == true ? .notLowPower : nil,
+            declaration.idle?.value == true ? .idle : nil,
         ]
-        let storage = (draft.storageFree?.value ?? []).filter { $0.bytes > 0 }
-        let asked = (draft.checks?.value ?? []).compactMap { $0.value.flatMap(checks.check) }
+        let storage = (declaration.storageFree?.value ?? []).filter { $0.bytes > 0 }
+        let asked = (declaration.checks?.value ?? []).compactMap { $0.value.flatMap(checks.check) }
         return wanted.compactMap(\.self)
             + storage.map { .storageFree(bytes: $0.bytes, path: $0.path) }
             + [
-                draft.pressureBelow?.value.map { .pressureBelow(percent: $0) },
-                windows(draft, of: entry, &decoding).map { .window($0) },
+                declaration.pressureBelow?.value.map { .pressureBelow(percent: $0) },
+                windows(declaration, of: entry, &decoding).map { .window($0) },
             ].compactMap(\.self)
             + asked.map { .check($0) }
     }
 
     /// Returns the constraints that the job's kind implies.
-    func implied(_ constraints: [Constraint], _ common: CommonDraft) -> Set<Constraint> {
+    func implied(_ constraints: [Constraint], _ common: CommonDeclaration) -> Set<Constraint> {
         guard common.constraints?.value?.network == nil else { return [] }
         return Set(constraints.filter { $0.name == Constraint.connected.name })
     }
 
     /// Whether the job's kind connects to an address that is not on this machine.
-    private func needsNetwork(_ draft: JobDraft) -> Bool {
-        guard let key = draft.kind?.value.flatMap({ kinds[$0]?.addressKey }),
-            let address = draft.options[key] ?? sections[key],
+    private func needsNetwork(_ declaration: JobDeclaration) -> Bool {
+        guard let key = declaration.kind?.value.flatMap({ kinds[$0]?.addressKey }),
+            let address = declaration.options[key] ?? sections[key],
             case .success(let parsed) = WebAddress.parse(address)
         else { return false }
         return !parsed.isLoopback
@@ -243,15 +243,15 @@ extension JobAssembly {
 
     /// Returns the windows in the zone of the job's schedule, of the file, or else of the machine.
     private func windows(
-        _ draft: ConstraintsDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
+        _ declaration: ConstraintsDeclaration, of entry: JobDeclaration.Listed, _ decoding: inout Decoding
     ) -> Windows? {
-        let windows = (draft.windows?.value ?? []).compactMap(\.value)
+        let windows = (declaration.windows?.value ?? []).compactMap(\.value)
         guard !windows.isEmpty else { return nil }
         // If a job inherits its windows, report an unknown machine zone at the job, so that no two
         // faults are at the same position.
-        let own = entry.draft.common.constraints?.value?.windows?.position
+        let own = entry.declaration.common.constraints?.value?.windows?.position
         let zone = zone(
-            entry.draft.schedule?.value?.timeZone, at: own ?? entry.position, &decoding)
+            entry.declaration.schedule?.value?.timeZone, at: own ?? entry.position, &decoding)
         return zone.map { Windows(windows, in: $0) }
     }
 }

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// It opens no socket. Pulls end after their first page, because the next page depends on the
 /// answer. Uploads are accepted as a whole, so that every batch is shown.
-final class RehearsalTransport: HTTPTransport {
+final class DryRunTransport: HTTPTransport {
     private let user: Session?
     private let show: @Sendable (String) -> Void
     private let count = Mutex(0)

@@ -3,14 +3,14 @@ import Platform
 import Database
 
 /// A whole job file as written.
-struct FileDraft: Sendable {
+struct FileDeclaration: Sendable {
     var store = StoreSettings()
-    var defaults: Field<DefaultsDraft>?
+    var defaults: Field<DefaultsDeclaration>?
     var metricsTextfile: String?
     var conditions = ConditionSettings()
-    var checks: Field<[NamedField<String, CheckDraft>]>?
-    var jobs: Field<[Field<JobDraft.Listed>]>?
-    var accounts: Field<AccountsDraft>?
+    var checks: Field<[NamedField<String, DeclaredCheck>]>?
+    var jobs: Field<[Field<JobDeclaration.Listed>]>?
+    var accounts: Field<DeclaredAccounts>?
     var sections = SectionValues()
 
     /// Returns the schema of job files with the kinds and sections of `catalogue`.
@@ -18,18 +18,18 @@ struct FileDraft: Sendable {
     /// - Parameter needsSections: whether required sections must be present.
     static func schema(
         _ catalogue: JobCatalogue, needsSections: Bool = true
-    ) -> MappingSchema<FileDraft> {
-        var empty = FileDraft()
+    ) -> MappingSchema<FileDeclaration> {
+        var empty = FileDeclaration()
         for section in catalogue.sections where !section.isRequired {
             guard case .mapping(let options) = section.content else { continue }
-            empty.sections[section.key] = .mapping(OptionsDraft.schema(options).empty.values)
+            empty.sections[section.key] = .mapping(OptionsDeclaration.schema(options).empty.values)
         }
         let sections = catalogue.sections.map { section in
-            Key<FileDraft>(
+            Key<FileDeclaration>(
                 section.key, set: { $0.sections[section.key] = $1 }, .section(section),
                 isRequired: section.isRequired && needsSections, section.summary)
         }
-        let own: [Key<FileDraft>] = [
+        let own: [Key<FileDeclaration>] = [
             Key(
                 "version", set: { _, _ in }, .version, isRequired: true,
                 "version of the file format"),
@@ -37,7 +37,7 @@ struct FileDraft: Sendable {
                 "store", set: { $0.store = $1 }, .mapping(StoreSettings.schema),
                 "where the state is kept, and how much of the history"),
             Key(
-                "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.schema),
+                "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDeclaration.schema),
                 "defaults of all jobs; a job's own key wins"),
             Key(
                 "metrics_textfile", set: { $0.metricsTextfile = $1 }, .metricsFile,
@@ -49,7 +49,7 @@ struct FileDraft: Sendable {
                 "checks", { swap(&$0.checks, &$1) }, .checks,
                 "commands and URLs that jobs can require, by name"),
             Key(
-                "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.listed(catalogue)),
+                "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDeclaration.listed(catalogue)),
                 isRequired: true, "the jobs; `list` shows them in this order"),
             Key(
                 "accounts", { swap(&$0.accounts, &$1) }, .accounts(catalogue),
@@ -105,13 +105,13 @@ private let defaultRetention = RetentionPolicy()
 private let retentionSpans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
 
 /// `defaults:` as written in the file.
-struct DefaultsDraft: Sendable {
+struct DefaultsDeclaration: Sendable {
     var maxParallel: Int?
     var timeZone: Field<Zone>?
-    var common = CommonDraft()
+    var common = CommonDeclaration()
 
     static let schema = MappingSchema(
-        DefaultsDraft(),
+        DefaultsDeclaration(),
         [
             Key(
                 "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), default: "2",
@@ -119,7 +119,7 @@ struct DefaultsDraft: Sendable {
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "time zone of `cron`, `calendar` and `window`; without it the machine's"),
-        ] + CommonDraft.schema.keys.map { Key($0) { $1(&$0.common) } })
+        ] + CommonDeclaration.schema.keys.map { Key($0) { $1(&$0.common) } })
 }
 
 extension ValueSchema where Value == Int {
@@ -152,13 +152,13 @@ extension ValueSchema where Value == String {
 }
 
 /// The options of one kind or section, as workers receive them.
-struct OptionsDraft: Sendable {
+struct OptionsDeclaration: Sendable {
     var values: [String: String] = [:]
 
-    /// Returns the schema for a catalogue's declarations; the draft starts with their default
+    /// Returns the schema for a catalogue's declarations; the declaration starts with their default
     /// values.
-    static func schema(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
-        var defaults = OptionsDraft()
+    static func schema(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDeclaration> {
+        var defaults = OptionsDeclaration()
         for option in options { defaults.values[option.key] = option.defaultValue }
         return MappingSchema(
             defaults,
@@ -211,26 +211,26 @@ extension ValueSchema where Value == SectionValues.Content {
     static func section(_ section: SectionDeclaration) -> ValueSchema {
         switch section.content {
         case .mapping(let options):
-            let schema = OptionsDraft.schema(options)
-            return ValueSchema<OptionsDraft>.mapping(schema).map { .mapping($0.values) }
+            let schema = OptionsDeclaration.schema(options)
+            return ValueSchema<OptionsDeclaration>.mapping(schema).map { .mapping($0.values) }
         case .list(let kinds):
-            return ValueSchema<[Field<OptionsDraft>]>.sectionList(kinds).map { fields in
+            return ValueSchema<[Field<OptionsDeclaration>]>.sectionList(kinds).map { fields in
                 .list(fields.map { $0.value?.values ?? [:] })
             }
         }
     }
 }
 
-extension ValueSchema where Value == [Field<OptionsDraft>] {
+extension ValueSchema where Value == [Field<OptionsDeclaration>] {
     /// Reads a list of mappings that differ by their `kind`, which is one of the values of each.
     static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
             "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the entry")
-        let schemas = kinds.mapValues { OptionsDraft.schema([kindKey] + $0) }
-        let unknownKind = OptionsDraft.schema([kindKey])
+        let schemas = kinds.mapValues { OptionsDeclaration.schema([kindKey] + $0) }
+        let unknownKind = OptionsDeclaration.schema([kindKey])
         let description = ValueDescription.variants(
             by: "kind", schemas.mapValues(\.descriptions))
-        let entry = ValueSchema<OptionsDraft>(description) { node, path, decoding in
+        let entry = ValueSchema<OptionsDeclaration>(description) { node, path, decoding in
             if let schema = node["kind"]?.text.flatMap({ schemas[$0] }) {
                 return schema.decode(node, in: path, &decoding)
             }
@@ -251,7 +251,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
     }
 }
 
-extension [Field<OptionsDraft>] {
+extension [Field<OptionsDeclaration>] {
     /// Reports each entry whose value of `key` differs from that of the first entry that has one.
     fileprivate func reportDifference(
         in key: String, _ path: CodingPath, _ decoding: inout Decoding

@@ -2,26 +2,26 @@ import ClarityScheduler
 import Platform
 
 /// The keys that jobs and `defaults:` share, as written in the file.
-struct CommonDraft: Sendable {
-    var constraints: Field<ConstraintsDraft>?
-    var retry: Field<RetryDraft>?
+struct CommonDeclaration: Sendable {
+    var constraints: Field<ConstraintsDeclaration>?
+    var retry: Field<RetryDeclaration>?
     var overlap: Field<OverlapPolicy>?
     var catchUp: Field<CatchUpPolicy>?
     var onLost: Field<LossPolicy>?
     var startWithin: Field<Duration>?
-    var relax: Field<[Field<RelaxationDraft>]>?
+    var relax: Field<[Field<RelaxationDeclaration>]>?
     var timeout: Field<Duration>?
     var stall: Field<Duration>?
     var memoryLimitBytes: Field<Int64>?
 
     static let schema = MappingSchema(
-        CommonDraft(),
+        CommonDeclaration(),
         [
             Key(
-                "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDraft.schema),
+                "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDeclaration.schema),
                 "conditions that must hold for a run to start"),
             Key(
-                "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDraft.schema),
+                "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDeclaration.schema),
                 "how a failed run is retried"),
             Key(
                 "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
@@ -38,7 +38,7 @@ struct CommonDraft: Sendable {
                 .duration(.seconds(60) ... .seconds(366 * 86_400)),
                 "how late a run may start before it expires; without it there is no limit"),
             Key(
-                "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDraft.schema)),
+                "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDeclaration.schema)),
                 "constraints that a late run drops"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
@@ -53,15 +53,15 @@ struct CommonDraft: Sendable {
                 "memory that an attempt may use before it is killed"),
         ])
 
-    /// Inherits every key that this draft lacks from `defaults`, also within `constraints` and
+    /// Inherits every key that this declaration lacks from `defaults`, also within `constraints` and
     /// `retry`.
-    mutating func inherit(from defaults: CommonDraft) {
+    mutating func inherit(from defaults: CommonDeclaration) {
         if var own = constraints?.value, let inherited = defaults.constraints?.value {
             own.inherit(from: inherited)
             constraints?.value = own
         }
         if var own = retry?.value, let inherited = defaults.retry?.value {
-            RetryDraft.schema.inherit(&own, from: inherited)
+            RetryDeclaration.schema.inherit(&own, from: inherited)
             retry?.value = own
         }
         Self.schema.inherit(&self, from: defaults)
@@ -69,14 +69,14 @@ struct CommonDraft: Sendable {
 }
 
 /// `retry:` as written in the file.
-struct RetryDraft: Sendable {
+struct RetryDeclaration: Sendable {
     var attempts: Field<Int>?
     var backoff: Field<RetryPolicy.Backoff>?
     var initial: Field<Duration>?
     var maximum: Field<Duration>?
 
     static let schema = MappingSchema(
-        RetryDraft(),
+        RetryDeclaration(),
         [
             Key(
                 "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
@@ -110,7 +110,7 @@ struct RetryDraft: Sendable {
     /// Reports an initial wait that is longer than the maximum wait.
     ///
     /// Reports it only if `own`, the part that is not inherited, has one of the two.
-    func check(given own: RetryDraft, _ decoding: inout Decoding) {
+    func check(given own: RetryDeclaration, _ decoding: inout Decoding) {
         guard let position = own.initial?.position ?? own.maximum?.position else { return }
         let policy = policy
         if policy.initial > policy.maximum {
@@ -201,15 +201,15 @@ extension ValueSchema where Value == Lateness {
 }
 
 /// A step of `relax:`.
-struct RelaxationDraft: Sendable {
+struct RelaxationDeclaration: Sendable {
     /// The constraints that can be dropped, by their names in the job file.
-    private static let names = ConstraintsDraft.constraintKeys.map(\.name)
+    private static let names = ConstraintsDeclaration.constraintKeys.map(\.name)
 
     var after: Field<Lateness>?
     var drop: Field<String>?
 
     static let schema = MappingSchema(
-        RelaxationDraft(),
+        RelaxationDeclaration(),
         [
             Key(
                 "after", { swap(&$0.after, &$1) }, .lateness, isRequired: true,

@@ -2,7 +2,7 @@ import ClarityScheduler
 import Platform
 
 /// `schedule:` as written in the file.
-struct ScheduleDraft: Sendable {
+struct ScheduleDeclaration: Sendable {
     var every: Field<Duration>?
     var cron: Field<CronRule>?
     var calendar: Field<CalendarExpression>?
@@ -16,7 +16,7 @@ struct ScheduleDraft: Sendable {
     var earliestBegin: Field<Duration>?
 
     static let schema = MappingSchema(
-        ScheduleDraft(),
+        ScheduleDeclaration(),
         [
             Key(
                 "every", { swap(&$0.every, &$1) }, .duration(.seconds(1)...year),

@@ -2,7 +2,7 @@ import ClarityScheduler
 import Platform
 
 /// An account as written in the job file or in a file of its own.
-struct AccountDraft: Sendable {
+struct DeclaredAccount: Sendable {
     var id: Field<AccountID>?
     var login: Field<String>?
     var isEnabled = true
@@ -18,19 +18,19 @@ struct AccountDraft: Sendable {
     struct Listed: Sendable {
         var position: YAMLNode.Position
         var node: YAMLNode
-        var draft: AccountDraft
+        var declaration: DeclaredAccount
 
-        var path: CodingPath { .account(draft.id?.value?.rawValue ?? "") }
+        var path: CodingPath { .account(declaration.id?.value?.rawValue ?? "") }
     }
 
-    static func schema(_ catalogue: JobCatalogue) -> MappingSchema<AccountDraft> {
+    static func schema(_ catalogue: JobCatalogue) -> MappingSchema<DeclaredAccount> {
         let sections = catalogue.sections.filter(\.isOfAccount).map { section in
-            Key<AccountDraft>(
+            Key<DeclaredAccount>(
                 section.key, set: { $0.sections[section.key] = $1 }, .section(section),
                 "in place of the file's: \(section.summary)")
         }
         return MappingSchema(
-            AccountDraft(),
+            DeclaredAccount(),
             [
                 Key(
                     "id", { swap(&$0.id, &$1) }, .accountID, isRequired: true,
@@ -46,11 +46,11 @@ struct AccountDraft: Sendable {
                     "time zone of the account's days, and of its jobs that name none"),
                 Key(
                     "constraints", set: { $0.constraints = $1 },
-                    .raw(.mapping(ConstraintsDraft.schema.descriptions)),
+                    .raw(.mapping(ConstraintsDeclaration.schema.descriptions)),
                     "constraints of all the account's jobs, each in place of the job's own"),
                 Key(
                     "jobs", set: { $0.jobs = $1 },
-                    .raw(.entries(named: .jobID, of: .mapping(JobDraft.keys(catalogue)))),
+                    .raw(.entries(named: .jobID, of: .mapping(JobDeclaration.keys(catalogue)))),
                     "keys of single jobs, each in place of the job's own; not `id` and `kind`"),
             ] + sections)
     }
@@ -59,7 +59,7 @@ struct AccountDraft: Sendable {
     ///
     /// - Parameter id: the id that the account's file has by its name; `nil` in the job file.
     static func listed(
-        _ schema: MappingSchema<AccountDraft>, _ node: YAMLNode, of path: CodingPath,
+        _ schema: MappingSchema<DeclaredAccount>, _ node: YAMLNode, of path: CodingPath,
         named id: AccountID? = nil, _ decoding: inout Decoding
     ) -> Listed? {
         var node = node
@@ -78,27 +78,27 @@ struct AccountDraft: Sendable {
         }
         let path = node["id"]?.text.map { .account($0) } ?? path
         return schema.decode(node, in: path, &decoding).map {
-            Listed(position: node.position, node: node, draft: $0)
+            Listed(position: node.position, node: node, declaration: $0)
         }
     }
 }
 
 /// `accounts:` as written in the file.
-enum AccountsDraft: Sendable {
-    case list([AccountDraft.Listed])
+enum DeclaredAccounts: Sendable {
+    case list([DeclaredAccount.Listed])
     case folder(String)
 }
 
-extension ValueSchema where Value == AccountsDraft {
+extension ValueSchema where Value == DeclaredAccounts {
     /// Reads a list of accounts, or the path of a folder with a file for each.
     static func accounts(_ catalogue: JobCatalogue) -> ValueSchema {
-        let schema = AccountDraft.schema(catalogue)
+        let schema = DeclaredAccount.schema(catalogue)
         let list = ValueDescription.list(of: .mapping(schema.descriptions))
         return ValueSchema(.either(.path, list)) { node, path, decoding in
             if case .sequence(let nodes) = node.content {
                 return .list(
                     nodes.enumerated().compactMap { index, node in
-                        AccountDraft.listed(
+                        DeclaredAccount.listed(
                             schema, node, of: .entry(index + 1, of: path), &decoding)
                     })
             }
