@@ -1,6 +1,7 @@
 public import Backend
 public import HealthStore
 public import ClarityScheduler
+public import HealthModel
 
 extension SectionValues {
     /// The backend of an order that needs one.
@@ -55,5 +56,106 @@ extension BackendOptions {
     /// - Throws: `TransportError.refused` for pins that are not at least two.
     public func trust() throws(TransportError) -> CurlTransport.Trust {
         try CurlTransport.Trust(authorities: authorities, pinLines: pins)
+    }
+}
+
+/// Keeps the client's session with one backend, and the dialects of backends, in the encrypted store.
+public struct StoredSessions: SessionStore, DialectMemory {
+    private let store: HealthStore
+    private let backend: String
+    private let environment: [String: String]
+
+    /// Creates a store for the session with the backend at `backend`.
+    ///
+    /// - Parameter environment: where to look for the password that replaces an ended session
+    ///   (`SessionPassword`); empty if a person has to log in.
+    public init(_ store: HealthStore, backend: String, environment: [String: String] = [:]) {
+        self.store = store
+        self.backend = backend.withoutSlashAtEnd
+        self.environment = environment
+    }
+
+    /// Returns the stored session; `nil` if there is none.
+    ///
+    /// - Throws: `Failure` if it is a session with another backend. When the address in a job file
+    ///   changes, neither one backend's tokens nor the samples in the outbox may go to another
+    ///   backend.
+    public func load() throws -> Session? {
+        guard let session = try reported({ try store.sessions.load() }) else { return nil }
+        guard session.backend == backend else {
+            throw Failure(
+                .credential,
+                "the login is for another backend than `backend.url`; run `clarity-jobs auth login`"
+            )
+        }
+        return session
+    }
+
+    public func save(_ session: Session, at now: Instant, isAgain: Bool = false) throws {
+        try reported { try store.sessions.save(ours(session), at: now, isAgain: isAgain) }
+    }
+
+    public func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool {
+        try reported { try store.sessions.replace(old, with: ours(renewed), at: now) }
+    }
+
+    public func remove(_ session: Session, because reason: String, at now: Instant) throws -> Bool {
+        try reported { try store.sessions.remove(session, because: reason, at: now) }
+    }
+
+    public func clear() throws { try reported { try store.sessions.clear() } }
+
+    public func lock() throws -> (any AnyObject & Sendable)? {
+        try reported { try store.sessions.lock() }
+    }
+
+    public func noteRefusal(
+        _ reason: String, isTrouble: Bool, at now: Instant
+    ) throws -> SessionRecord.Trouble? {
+        try reported { try store.sessions.noteRefusal(reason, isTrouble: isTrouble, at: now) }
+    }
+
+    public func reserveLogin(email: String, at now: Instant) throws -> LoginReservation {
+        try reported { try store.sessions.reserveLogin(email: email, at: now) }
+    }
+
+    public func withdrawLogin(_ number: Int64) throws {
+        try reported { try store.sessions.withdrawLogin(number) }
+    }
+
+    /// Returns the address of the last login, with the password that the service manager provides.
+    /// `nil` if either is missing, after a logout, and if that login was with another backend: a
+    /// password goes only to a backend that a person has sent it to before.
+    public func credentials() throws -> LoginCredentials? {
+        guard !environment.isEmpty, let record = try reported({ try store.sessions.record() }),
+            record.backend == backend,
+            let password = try reported({ try SessionPassword.load(environment) })
+        else { return nil }
+        return LoginCredentials(email: record.email, password: password)
+    }
+
+    public func dialect(of base: String) throws -> String? {
+        try reported { try store.sessions.dialect(of: base) }
+    }
+
+    public func remember(_ dialect: String, of base: String) throws {
+        try reported { try store.sessions.remember(dialect, of: base) }
+    }
+
+    private func ours(_ session: Session) -> Session {
+        var session = session
+        session.backend = backend
+        return session
+    }
+
+    /// Turns the store's errors into failures, whose category the client passes on.
+    private func reported<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let error as HealthStoreError {
+            throw error.failure
+        } catch let error as SessionPasswordError {
+            throw Failure(.configuration, error.description)
+        }
     }
 }

@@ -1,6 +1,10 @@
 import CLinux
 import Platform
 @preconcurrency import Glibc
+import ClarityScheduler
+import HealthStore
+import Backend
+import ClarityJobs
 
 /// Does what the scheduler must not do itself: an attempt or its dry run, a login or logout, an
 /// import, the state of the sources, or a check whether a URL answers.
@@ -72,5 +76,92 @@ import Platform
         complain(message)
         printError(usage)
         return .usage
+    }
+}
+
+/// Reads the order that every mode gets: on descriptor 3, up to its line `end`.
+///
+/// The standard input is the person's, who may type a password there.
+enum OrderInput {
+    static let descriptor: Int32 = 3
+
+    /// Returns the order; `nil` if it is faulty, after writing why to the error output.
+    ///
+    /// Reads byte by byte: what follows the order is not its own.
+    ///
+    /// - Parameter isOfScheduler: whether a scheduler keeps the descriptor open behind the order.
+    ///   Otherwise the end of the input may stand for the last line, and the descriptor is closed.
+    static func read(isOfScheduler: Bool = false) -> AttemptOrder? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        var lines: [String] = []
+        while lines.last != "end" {
+            let count = Glibc.read(descriptor, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            if count == 1, byte != UInt8(ascii: "\n") {
+                bytes.append(byte)
+                continue
+            }
+            guard count == 1 || !isOfScheduler else {
+                complain("no whole order on descriptor \(descriptor)")
+                return nil
+            }
+            if count == 1 || !bytes.isEmpty { lines.append(String(decoding: bytes, as: UTF8.self)) }
+            bytes.removeAll(keepingCapacity: true)
+            guard count == 1 else { break }
+        }
+        if !isOfScheduler { close(descriptor) }
+        do {
+            return try AttemptOrder(lines: lines)
+        } catch {
+            complain("the order on descriptor \(descriptor) is faulty: expected \(error.expected)")
+            return nil
+        }
+    }
+}
+
+extension AttemptOrder {
+    /// The sections of the job file that the order carries.
+    var sections: SectionValues { SectionValues(options) }
+}
+
+/// Requests a URL once, for programs that may not link a library for that.
+///
+/// It prints the status of the answer, or in lower-case words why there was none. It exits with 0
+/// for a status from 200 to 299, with 1 for another status, and with 69 without an answer.
+enum ProbeMode {
+    static func run(_ url: String) -> ExitStatus {
+        do throws(TransportError) {
+            let status = try URLProbe(version: programVersion).status(of: url)
+            print(status)
+            return (200...299).contains(status) ? .done : .failed
+        } catch {
+            return status(of: error)
+        }
+    }
+
+    private static func status(of error: TransportError) -> ExitStatus {
+        let words: String
+        switch error {
+        case .refused:
+            return Program.usageError("expected a url of http or https without user and password")
+        case .library(let code):
+            complain("libcurl failed with \(code)")
+            return .internalFault
+        case .offline: words = "no route"
+        case .nameNotResolved: words = "name not resolved"
+        case .couldNotConnect: words = "could not connect"
+        case .proxyRefused: words = "the proxy makes no way"
+        case .connectTimeout, .stalled, .timeout, .cancelled: words = "no answer in time"
+        case .reset, .truncated: words = "connection lost"
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
+            words = "no trusted tls connection"
+        case .malformed, .badEncoding, .tooLarge, .headTooLarge, .bodyUnreadable, .limited,
+            .limitsUnusable:
+            words = "no http"
+        }
+        print(words)
+        return .unreachable
     }
 }

@@ -6,6 +6,7 @@ import ClarityJobs
 import JSON
 import Reports
 @preconcurrency import Glibc
+import Synchronization
 
 /// Shows the status of a job file's sources; they are in the order.
 enum SourcesMode {
@@ -87,4 +88,40 @@ enum ImportMode {
         complain(complaint)
         return account.report.brokeAt?.isOfDisk == true ? .disk : .faultyInput
     }
+}
+
+/// Shows the progress of an import on the error output: as a bar on a terminal, else as lines.
+final class ImportDisplay: Sendable {
+    private struct State {
+        var text: ImportProgressText
+        /// `nil` where progress is written as lines.
+        var line: TerminalLine?
+    }
+
+    private let isQuiet: Bool
+    private let clock: any WallClock
+    private let state: Mutex<State>
+
+    init(isQuiet: Bool, clock: any WallClock) {
+        self.isQuiet = isQuiet
+        self.clock = clock
+        state = Mutex(State(text: ImportProgressText(at: clock.elapsed), line: TerminalLine()))
+    }
+
+    /// Shows the progress if it is time to.
+    func show(_ progress: ImportProgress, of path: String) {
+        guard !isQuiet else { return }
+        state.withLock { state in
+            if let width = state.line?.width {
+                let bar = state.text.bar(progress, at: clock.elapsed, width: width)
+                if let bar { state.line?.draw(bar) }
+            } else {
+                let name = path.split(separator: "/").last.map(String.init) ?? path
+                if let line = state.text.line(progress, name: name) { printError(line) }
+            }
+        }
+    }
+
+    /// Removes the bar.
+    func end() { state.withLock { $0.line?.erase() } }
 }

@@ -34,7 +34,8 @@ struct SectionKeysTests {
     }
 
     @Test func `there are keys of every section`() {
-        #expect(Set(Self.keys.map(\.section.key)) == ["backend", "key", "sources", "fresh", "notify"])
+        #expect(
+            Set(Self.keys.map(\.section.key)) == ["backend", "key", "sources", "fresh", "notify"])
     }
 
     @Test(arguments: keys, [false, true])

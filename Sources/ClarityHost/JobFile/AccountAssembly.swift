@@ -30,7 +30,8 @@ struct AccountAssembly {
     private var variants: [String: Jobs] = [:]
 
     init(
-        _ root: YAMLNode, _ catalogue: JobCatalogue, _ declaration: FileDeclaration, _ defaults: DefaultsDeclaration,
+        _ root: YAMLNode, _ catalogue: JobCatalogue, _ declaration: FileDeclaration,
+        _ defaults: DefaultsDeclaration,
         _ checks: KnownChecks, _ kinds: [JobKind: JobKindDeclaration]
     ) {
         self.root = root
@@ -67,7 +68,8 @@ struct AccountAssembly {
         }
         let jobs = jobs(of: account, sections, &decoding)
         return AccountDeclaration(
-            id: id, login: declaration.login?.value, isEnabled: declaration.isEnabled, sections: sections,
+            id: id, login: declaration.login?.value, isEnabled: declaration.isEnabled,
+            sections: sections,
             jobs: jobs.all, disabled: jobs.disabled)
     }
 
@@ -151,7 +153,9 @@ struct AccountAssembly {
         let declaration = account.declaration
         var defaults = defaults
         if let zone = declaration.timeZone { defaults.timeZone = zone }
-        let changes = [declaration.constraints, declaration.jobs].map { $0.map(AccountAssembly.text) ?? "" }
+        let changes = [declaration.constraints, declaration.jobs].map {
+            $0.map(AccountAssembly.text) ?? ""
+        }
         let implied = catalogue.sections.filter { section in
             section.impliedJob != nil && sections[section.key] != nil
         }
@@ -171,7 +175,8 @@ struct AccountAssembly {
     }
 
     private mutating func jobs(
-        _ key: String, _ defaults: DefaultsDeclaration, _ sections: SectionValues, _ list: YAMLNode?,
+        _ key: String, _ defaults: DefaultsDeclaration, _ sections: SectionValues,
+        _ list: YAMLNode?,
         _ decoding: inout Decoding
     ) -> Jobs {
         guard let list, case .sequence = list.content else { return Jobs() }
@@ -187,7 +192,8 @@ struct AccountAssembly {
         var jobs = Jobs(
             all: listed.compactMap { assembly.job($0, &decoding) },
             disabled: Set(
-                listed.filter { !$0.declaration.isEnabled }.compactMap { $0.declaration.id?.value }))
+                listed.filter { !$0.declaration.isEnabled }.compactMap { $0.declaration.id?.value })
+        )
         jobs.all = ImpliedJobs(catalogue, sections).added(to: jobs.all, options: shared)
         variants[key] = jobs
         return jobs

@@ -243,7 +243,8 @@ extension JobAssembly {
 
     /// Returns the windows in the zone of the job's schedule, of the file, or else of the machine.
     private func windows(
-        _ declaration: ConstraintsDeclaration, of entry: JobDeclaration.Listed, _ decoding: inout Decoding
+        _ declaration: ConstraintsDeclaration, of entry: JobDeclaration.Listed,
+        _ decoding: inout Decoding
     ) -> Windows? {
         let windows = (declaration.windows?.value ?? []).compactMap(\.value)
         guard !windows.isEmpty else { return nil }

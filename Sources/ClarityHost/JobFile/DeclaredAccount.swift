@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 import Platform
 
 /// An account as written in the job file or in a file of its own.
@@ -133,5 +133,33 @@ extension ValueSchema where Value == AccountID {
                 node.position, "account id \(shown(text)) is not allowed",
                 help: AccountID.rule)
         }
+    }
+}
+
+/// An account of a job file: what differs from the file for one wearer.
+public struct AccountDeclaration: Hashable, Sendable {
+    public var id: AccountID
+    /// The e-mail address with which the account logs in; `nil` if the file does not say.
+    public var login: String?
+    /// Whether the account's jobs are planned.
+    public var isEnabled: Bool
+    /// The sections that an account may have: its own, or the file's with `{account}` replaced in
+    /// paths.
+    public var sections: SectionValues
+    /// The jobs as declared, without the account in their ids. Accounts that change no job share
+    /// one array.
+    public var jobs: [Job]
+    /// The declared ids of the account's jobs with `enabled: false`.
+    public var disabled: Set<JobID>
+
+    /// The name for the account's id in paths of the job file.
+    static let placeholder = "{account}"
+}
+
+extension AccountDeclaration {
+    /// Creates an account of which nothing is known but its id.
+    public init(id: AccountID) {
+        self.init(
+            id: id, login: nil, isEnabled: true, sections: SectionValues(), jobs: [], disabled: [])
     }
 }

@@ -23,7 +23,8 @@ struct JobAssembly {
             common.retry?.value?.check(given: own, &decoding)
         }
         checks.report(
-            unknownIn: declaration.common.constraints, of: .value(key: "constraints", of: entry.path),
+            unknownIn: declaration.common.constraints,
+            of: .value(key: "constraints", of: entry.path),
             &decoding)
         let schedule = declaration.schedule?.value
         let hasWindows = common.constraints?.value?.windows?.value?.isEmpty == false
@@ -121,7 +122,8 @@ extension JobAssembly {
             flex: declaration.flex?.value ?? .zero)
         if let bound = declaration.notAfter ?? declaration.notBefore, schedule.neverFires {
             let bounds = [
-                declaration.notBefore.map { _ in "not_before" }, declaration.notAfter.map { _ in "not_after" },
+                declaration.notBefore.map { _ in "not_before" },
+                declaration.notAfter.map { _ in "not_after" },
             ].compactMap(\.self)
             decoding.report(
                 bound.position, "\(path.text) names nothing within \(listed(bounds, "and"))")
@@ -131,7 +133,8 @@ extension JobAssembly {
 
     /// Reports keys that have no effect without a rule that the declaration lacks.
     private func reportIdleKeys(
-        of declaration: ScheduleDeclaration, _ path: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
+        of declaration: ScheduleDeclaration, _ path: CodingPath, hasWindows: Bool,
+        _ decoding: inout Decoding
     ) {
         let needsZone = declaration.cron != nil || declaration.calendar != nil || hasWindows
         guard !declaration.startsAtBoot else {
@@ -187,8 +190,12 @@ extension JobAssembly {
         return false
     }
 
-    private func rule(_ declaration: ScheduleDeclaration, _ decoding: inout Decoding) -> Schedule.Rule? {
-        if let period = declaration.every?.value { return .every(period, phase: declaration.phase?.value) }
+    private func rule(_ declaration: ScheduleDeclaration, _ decoding: inout Decoding) -> Schedule
+        .Rule?
+    {
+        if let period = declaration.every?.value {
+            return .every(period, phase: declaration.phase?.value)
+        }
         if let instant = declaration.at?.value { return .at(instant) }
         if let cron = declaration.cron, case .times(let expression) = cron.value {
             return zone(declaration.timeZone, at: cron.position, &decoding)

@@ -158,7 +158,9 @@ public struct JobFileReader: Sendable {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }
-        let disabled = listed.filter { !$0.declaration.isEnabled }.compactMap { $0.declaration.id?.value }
+        let disabled = listed.filter { !$0.declaration.isEnabled }.compactMap {
+            $0.declaration.id?.value
+        }
         var file = JobFile(
             jobs: implied.added(to: assembled.compactMap(\.job), options: options),
             disabled: Set(disabled), sections: sections,
@@ -166,7 +168,9 @@ public struct JobFileReader: Sendable {
             maxParallel: defaults.maxParallel,
             retention: declaration.store.retention,
             metricsTextfile: declaration.metricsTextfile, conditions: declaration.conditions,
-            checks: (declaration.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
+            checks: (declaration.checks?.value ?? []).compactMap {
+                $0.field.value?.declaration($0.key)
+            })
         file.server = declaration.store.server
         file.accounts = accounts
         if case .folder(let folder)? = declaration.accounts?.value { file.accountsFolder = folder }
@@ -255,68 +259,6 @@ extension JobFileReader {
             throw JobFileFaults(path: path, faults: [error])
         }
         return try read(bytes, path: path, warningAt: now, remembering: memory)
-    }
-}
-
-/// Reads files of YAML, which may be pipes, up to the maximum size of a job file.
-enum BoundedFile {
-    /// - Parameters:
-    ///   - writers: checks who may write the file, but not the way to it.
-    ///   - isOrdinary: whether anything but an ordinary file is refused, without waiting for it.
-    static func read(
-        _ path: String, _ writers: WriterCheck?, isOrdinary: Bool = false
-    ) throws(JobFileFault) -> [UInt8] {
-        // To open a pipe may take until somebody writes to it, and a device may be a terminal.
-        let calm = isOrdinary ? O_NONBLOCK | O_NOCTTY : 0
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | calm)
-        guard descriptor >= 0 else {
-            // A socket cannot be opened, nor can a device without a driver.
-            guard errno == ENXIO, isOrdinary else { throw trouble(errno) }
-            throw JobFileFault(
-                line: 0, column: 0, message: "it is a socket or device, wanted an ordinary file")
-        }
-        defer { close(descriptor) }
-        if isOrdinary {
-            var status = stat()
-            guard fstat(descriptor, &status) == 0 else { throw trouble(errno) }
-            if let noun = noun(of: status) {
-                throw JobFileFault(
-                    line: 0, column: 0, message: "it is \(noun), wanted an ordinary file")
-            }
-        }
-        try writers?.check(descriptor, path)
-        var bytes: [UInt8] = []
-        while true {
-            var count = 0
-            // An account's file is small, and there may be thousands.
-            let size = max(4096, bytes.count)
-            let chunk = [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
-                count = Glibc.read(descriptor, buffer.baseAddress, size)
-                initialized = max(0, count)
-            }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw trouble(errno)
-            }
-            if count == 0 { return bytes }
-            bytes += chunk
-            guard bytes.count <= YAMLParser.largestFileBytes else { throw YAMLParser.tooLarge }
-        }
-    }
-
-    /// What a file is; `nil` if it is an ordinary one.
-    private static func noun(of status: stat) -> String? {
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: nil
-        case S_IFDIR: "a folder"
-        case S_IFIFO: "a pipe"
-        default: "a device"
-        }
-    }
-
-    private static func trouble(_ code: Int32) -> JobFileFault {
-        JobFileFault(
-            line: 0, column: 0, message: "cannot read it: \(SystemError(code: code).reason)")
     }
 }
 

@@ -219,7 +219,8 @@ extension AttemptOrder {
     ) throws(Failure) -> Set<String> {
         let pointer = "CLARITY_JOBS_KEY_VARIABLE"
         let sections = SectionValues(options)
-        let names = try [sections.key.variable, environment[pointer]] + sections.targets.map(\.secretName)
+        let names =
+            try [sections.key.variable, environment[pointer]] + sections.targets.map(\.secretName)
         return Set(names.compactMap(\.self))
             .union([
                 "CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", pointer, AccountEnvironment.password,

@@ -122,7 +122,8 @@ public struct NtfyTarget: DeclaredOptions {
         fields.add(
             required: "url", .url, &url, "address of the topic, such as `https://ntfy.sh/topic`")
         fields.add(
-            "secret", .secretName, &secret, "name of the variable or credential with the access token")
+            "secret", .secretName, &secret,
+            "name of the variable or credential with the access token")
     }
 }
 

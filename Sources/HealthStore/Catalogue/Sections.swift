@@ -25,7 +25,9 @@ extension SectionValues {
 
     public var key: KeyOptions { get throws(Failure) { try read() ?? KeyOptions() } }
 
-    public var sources: [SourceOptions] { get throws(Failure) { try read(entries: SourceOptions.self) } }
+    public var sources: [SourceOptions] {
+        get throws(Failure) { try read(entries: SourceOptions.self) }
+    }
 
     /// The time zone that the sources name; they all name the same one.
     public var sourceZone: String? {
@@ -36,7 +38,9 @@ extension SectionValues {
         get throws(Failure) { try (read() ?? FreshOptions()).goals }
     }
 
-    public var targets: [TargetOptions] { get throws(Failure) { try read(entries: TargetOptions.self) } }
+    public var targets: [TargetOptions] {
+        get throws(Failure) { try read(entries: TargetOptions.self) }
+    }
 
     public var state: StateOptions { get throws(Failure) { try read() ?? StateOptions() } }
 }

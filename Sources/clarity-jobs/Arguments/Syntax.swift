@@ -1,3 +1,5 @@
+import Platform
+
 /// The syntax of a command as data; parsing, help and suggestions are derived from it.
 struct CommandSyntax: Sendable {
     var name: String
@@ -69,4 +71,192 @@ struct Arguments {
 
     /// Returns all values of an option that may be given several times.
     func all(_ option: String) -> [String] { given[option] ?? [] }
+}
+
+/// A command line that breaks the syntax; the message is one line for the user.
+struct UsageFault: Error, Equatable {
+    var message: String
+}
+
+/// Parses command lines by the GNU conventions.
+///
+/// Options may stand before, between and after operands. Accepted forms are `--name=value`,
+/// `--name value`, `-abc`, `-c value` and `-cvalue`; `--` ends the options.
+struct ArgumentParser {
+    let root: CommandSyntax
+    let environment: [String: String]
+
+    /// Parses `words`, then takes missing options from the environment.
+    ///
+    /// The root's options are accepted after every command.
+    func parse(_ words: [String]) throws(UsageFault) -> (CommandSyntax, Arguments) {
+        var command = root
+        var scope = root.options
+        var result = Arguments(words: words)
+        var rest = words[...]
+        var areOptionsOver = false
+        while let word = rest.popFirst() {
+            if areOptionsOver || word == "-" || !word.hasPrefix("-") {
+                if !areOptionsOver, result.operands.isEmpty,
+                    let next = command.commands.first(where: { $0.name == word })
+                {
+                    try refuse(command.options, unless: next, result)
+                    command = next
+                    // A command has its own options and the general ones, of which its own replace
+                    // those with the same name; none of the command above it.
+                    scope = root.options.filter { general in
+                        !next.options.contains { $0.name == general.name }
+                    }
+                    scope += next.options
+                    result.path.append(word)
+                    if next.passesArgumentsOn {
+                        result.operands = Array(rest)
+                        break
+                    }
+                } else if command.operands == nil {
+                    throw UsageFault(message: surplus(word, of: command))
+                } else {
+                    result.operands.append(word)
+                }
+            } else if word == "--" {
+                areOptionsOver = true
+            } else if word.hasPrefix("--") {
+                try parseLong(word.dropFirst(2), scope, &rest, &result)
+            } else {
+                try parseShort(word.dropFirst(), scope, &rest, &result)
+            }
+        }
+        try addEnvironment(scope, &result)
+        return (command, result)
+    }
+
+    /// Refuses options that were given before `next` and that `next` does not have.
+    private func refuse(
+        _ options: [OptionSyntax], unless next: CommandSyntax, _ result: Arguments
+    ) throws(UsageFault) {
+        let known = root.options + next.options
+        let stray = options.first { option in
+            (result.flags.contains(option.name) || result.values[option.name] != nil)
+                && !known.contains { $0.name == option.name }
+        }
+        guard let stray else { return }
+        let path = (result.path + [next.name]).joined(separator: " ")
+        throw UsageFault(message: "`\(path)` has no option `--\(stray.name)`")
+    }
+
+    private func parseLong(
+        _ word: Substring, _ scope: [OptionSyntax], _ rest: inout ArraySlice<String>,
+        _ result: inout Arguments
+    ) throws(UsageFault) {
+        let equals = word.firstIndex(of: "=")
+        let name = String(word[..<(equals ?? word.endIndex)])
+        guard let option = scope.first(where: { $0.name == name }) else {
+            let suggestion = didYouMean(name, among: scope.map(\.name), prefix: "--")
+            throw UsageFault(message: "unknown option `--\(name)`\(suggestion)")
+        }
+        let attached = equals.map { String(word[word.index(after: $0)...]) }
+        if option.value == nil {
+            guard attached == nil else {
+                throw UsageFault(message: "option `--\(name)` takes no value")
+            }
+            result.flags.insert(name)
+        } else {
+            guard let value = attached ?? rest.popFirst() else {
+                throw UsageFault(message: "option `--\(name)` wants a value")
+            }
+            try set(option, value, shown: "--\(name)", &result)
+        }
+    }
+
+    private func parseShort(
+        _ letters: Substring, _ scope: [OptionSyntax], _ rest: inout ArraySlice<String>,
+        _ result: inout Arguments
+    ) throws(UsageFault) {
+        var letters = letters
+        while let letter = letters.popFirst() {
+            guard let option = scope.first(where: { $0.letter == letter }) else {
+                throw UsageFault(message: "unknown option `-\(letter)`")
+            }
+            if option.value == nil {
+                result.flags.insert(option.name)
+                continue
+            }
+            guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
+                throw UsageFault(message: "option `-\(letter)` wants a value")
+            }
+            try set(option, value, shown: "-\(letter)", &result)
+            return
+        }
+    }
+
+    private func addEnvironment(
+        _ scope: [OptionSyntax], _ result: inout Arguments
+    ) throws(UsageFault) {
+        for option in scope where result[option.name] == nil {
+            guard let value = environment[option.variable], !value.isEmpty else { continue }
+            result.fromEnvironment.insert(option.name)
+            if option.value != nil {
+                try set(option, value, shown: option.variable, &result)
+            } else if ["1", "true"].contains(value) {
+                result.flags.insert(option.name)
+            }
+        }
+    }
+
+    private func set(
+        _ option: OptionSyntax, _ value: String, shown: String, _ result: inout Arguments
+    ) throws(UsageFault) {
+        guard option.choices.isEmpty || option.choices.contains(value) else {
+            let choices = option.choices.map { "`\($0)`" }.joined(separator: ", ")
+            throw UsageFault(message: "`\(shown)` is one of \(choices), got `\(value)`")
+        }
+        result.values[option.name] = value
+        result.given[option.name, default: []].append(value)
+    }
+
+    private func surplus(_ word: String, of command: CommandSyntax) -> String {
+        guard !command.commands.isEmpty else {
+            return "`\(command.name)` takes no operand, got `\(word)`"
+        }
+        let suggestion = didYouMean(word, among: command.commands.map(\.name))
+        return "unknown command `\(word)`\(suggestion)"
+    }
+}
+
+extension CommandSyntax {
+    /// Returns the help page of this command; `path` is what the user typed to reach it.
+    func help(path: [String], common: [OptionSyntax]) -> String {
+        var usage = path.joined(separator: " ")
+        if !commands.isEmpty { usage += runsAlone ? " [COMMAND]" : " COMMAND" }
+        if let operands { usage += " \(operands)" }
+        let introduction = ([summary] + details).map { "\($0)\n" }.joined()
+        var page = "\(introduction)\nUsage: \(usage) [OPTION...]\n"
+        if !examples.isEmpty {
+            page += "\nExamples:\n" + examples.map { "  \($0)\n" }.joined()
+        }
+        if !commands.isEmpty {
+            page += "\nCommands:\n" + Help.columns(commands.map { ($0.name, $0.summary) })
+        }
+        if !passesArgumentsOn, !options.isEmpty, path.count > 1 {
+            page += "\nOptions:\n" + Help.columns(options.map(Help.line))
+        }
+        guard !common.isEmpty else { return page }
+        page += "\nOptions of every command (each also as CLARITY_JOBS_...):\n"
+        return page + Help.columns(common.map(Help.line))
+    }
+}
+
+private enum Help {
+    static func line(_ option: OptionSyntax) -> (String, String) {
+        let choices =
+            option.choices.isEmpty ? "" : " (\(option.choices.joined(separator: ", ")))"
+        return ((option.letter == nil ? "    " : "") + option.synopsis, option.summary + choices)
+    }
+
+    static func columns(_ rows: [(String, String)]) -> String {
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { name, summary in
+            "  \(name)\(String(repeating: " ", count: width - name.count + 2))\(summary)\n"
+        }.joined()
+    }
 }

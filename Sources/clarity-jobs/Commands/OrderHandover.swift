@@ -15,7 +15,8 @@ struct OrderHandover {
     init(_ order: AttemptOrder) throws(CommandFailure) {
         let bytes = Array(order.lines.map { $0 + "\n" }.joined().utf8)
         file = clinux_memory_file()
-        guard file >= 0, write(file, bytes, bytes.count) == bytes.count, lseek(file, 0, SEEK_SET) == 0
+        guard file >= 0, write(file, bytes, bytes.count) == bytes.count,
+            lseek(file, 0, SEEK_SET) == 0
         else { throw CommandFailure(.internalFault, "cannot hand the order to the worker") }
     }
 

@@ -1,4 +1,5 @@
 import ClarityHost
+import ClarityScheduler
 import Testing
 
 @Suite struct JobFileMessageTests {

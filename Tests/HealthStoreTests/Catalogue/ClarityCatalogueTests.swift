@@ -100,6 +100,8 @@ import Testing
         #expect(
             kinds.values.allSatisfy { $0.filter(\.isRequired).map(\.key) == ["path"] })
         #expect(
-            kinds["apple-health-export"]?.map(\.type) == [.source, .timeZone, .texts, .dateOrInstant])
+            kinds["apple-health-export"]?.map(\.type) == [
+                .source, .timeZone, .texts, .dateOrInstant,
+            ])
     }
 }

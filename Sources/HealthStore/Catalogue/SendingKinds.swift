@@ -1,0 +1,179 @@
+public import ClarityScheduler
+public import HealthModel
+
+// The kinds that upload samples to the backend.
+
+extension JobKind {
+    public static let bulkUpload = JobKind("bulk-upload")
+}
+
+/// The options of the kind `bulk-upload`.
+public struct BulkUploadOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .bulkUpload,
+        summary: "reads the sources and sends what the backend does not have yet",
+        options: declarations, heedsConditions: true,
+        addressKey: backendAddress, isSingle: true)
+
+    /// What happens to samples that were possibly sent if a second send could duplicate them.
+    public enum OnAmbiguous: String, CaseIterable, Sendable {
+        case resend, hold
+    }
+
+    /// The number of samples in a request; `nil` means as many as the backend accepts.
+    public var batchSize: Int?
+    /// The route of new batches; `nil` means the dialect's default.
+    public var route: UploadRoute?
+    public var onAmbiguous = OnAmbiguous.resend
+    /// The bytes that may be sent over a metered connection in 24 h; `nil` means any number.
+    public var meteredBudget: Int64?
+    /// The maximum number of waiting samples that are sent on battery; 0 means any number.
+    public var largeUpload = 500
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            "batch_size", .integer(1...1000), &batchSize,
+            "samples in one request; without it as many as the backend accepts")
+        fields.add(
+            "route", &route, otherwise: "auto",
+            "endpoint for samples: typed metrics or HealthKit samples; `auto` chooses "
+                + "one that accepts the sample's kind")
+        fields.add(
+            "on_ambiguous", &onAmbiguous,
+            "what happens to samples that may already be stored if the backend does not "
+                + "deduplicate: send them again and count them, or set them aside for you")
+        fields.add(
+            "metered_budget", .size((64 << 10)...(1 << 40)), &meteredBudget,
+            "maximum to send over a metered connection in 24 h; without it there is no "
+                + "limit")
+        fields.add(
+            "large_upload", .integer(0...1_000_000_000), &largeUpload,
+            "an upload of more samples than this waits for external power; 0 never waits")
+    }
+}
+
+// The kind that gives the records of the archive back.
+
+extension JobKind {
+    public static let exportData = JobKind("export-data")
+}
+
+/// The options of the kind `export-data`.
+public struct ExportDataOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .exportData,
+        summary: "writes the records of the archive, not encrypted, into a folder such as a NAS's",
+        options: declarations)
+
+    /// What records are written as.
+    public enum Format: String, CaseIterable, Sendable {
+        /// A folder with a file for each type.
+        case csv
+        /// A folder with a file of FHIR R4 Observations for each type.
+        case fhir
+        /// A file with a table for each type.
+        case sqlite
+    }
+
+    public var folder = ""
+    public var format = Format.csv
+    /// One type on each line; `nil` for all.
+    public var types: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "folder", .path, &folder,
+            "folder that has the last complete export and nothing else")
+        fields.add(
+            "format", &format,
+            "what is written: a file of CSV or of FHIR Observations for each type, or `records.db`")
+        fields.add("types", .texts, &types, "types to write, such as `HeartRate`; without it all")
+    }
+}
+
+// The kinds that keep the state directory small and auditable.
+
+extension JobKind {
+    public static let cleanup = JobKind("cleanup")
+}
+
+/// The options of the kind `cleanup`.
+public struct CleanupOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .cleanup,
+        summary: "deletes old data that the backend has confirmed, and compacts the database",
+        options: declarations)
+
+    public var retain = days(90)
+    public var retainAudit = days(90)
+    public var retainFiles: Duration?
+    public var retainRecords: Duration?
+    public var mostRecordBytes: Int64?
+    /// One type on each line; `nil` for all.
+    public var recordTypes: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        let spans = OptionDeclaration.ValueType.duration(days(1)...days(36_600))
+        fields.add(
+            "retain", spans, &retain,
+            "how long values that the backend has confirmed stay readable here")
+        fields.add(
+            "retain_audit", spans, &retainAudit,
+            "how long entries of the audit log stay here after an `audit-upload` job has "
+                + "sent them")
+        fields.add(
+            "retain_files", spans, &retainFiles,
+            "how long files stay in `done` of a spool folder; without it they are never "
+                + "deleted, and those in `rejected` never are")
+        fields.add(
+            "retain_records", spans, &retainRecords,
+            "how long records stay in the archive, a whole month of a type at a time; without it "
+                + "for ever")
+        fields.add(
+            "records_at_most", .size(1 << 20...1 << 50), &mostRecordBytes,
+            "the most that the records of the archive may take; the oldest months go first")
+        fields.add(
+            "record_types", .texts, &recordTypes,
+            "types that the two rules are about, such as `HeartRate`; without it all")
+    }
+}
+
+/// The options of the kind `audit-upload`.
+public struct AuditUploadOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .auditUpload,
+        summary: "sends new entries of the audit log, without values, to a server of your own",
+        options: declarations, addressKey: "url")
+
+    public var url = ""
+    public var pageSize = 500
+    public var authorities: String?
+    /// One digest on each line.
+    public var pins: String?
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {
+        fields.add(
+            required: "url", .url, &url, "address to which the entries are posted, as NDJSON")
+        fields.add("page_size", .integer(1...1000), &pageSize, "entries in one request")
+        fields.add(
+            "ca_bundle", .path, &authorities,
+            "file with the certificate authorities to trust instead of the system's")
+        fields.add(
+            "pins", .texts, &pins,
+            "digests `sha256//...` of at least two public keys; the server must present "
+                + "one of them")
+    }
+}
+
+extension JobKind {
+    /// The kind that sends to a server other than the backend.
+    public static let auditUpload = JobKind("audit-upload")
+}
