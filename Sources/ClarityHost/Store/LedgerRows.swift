@@ -84,3 +84,168 @@ enum LedgerRows {
         }
     }
 }
+
+/// A job's record, as a row of `job_records`.
+enum JobRecordRow {
+    enum Column: String, RowColumn {
+        case job_id, anchor_at_ms, considered_until_ms, era, schedule, schedule_since_ms
+        case last_finished_ms, paused_since_ms, paused_until_ms, pause_reason, retry_after_ms
+        case revision
+    }
+
+    static let columns = Column.list
+
+    static func record(_ row: borrowing Row) -> JobRecord {
+        var record = JobRecord(lastFinished: row.optionalInstant(Column.last_finished_ms))
+        if let anchor = row.optionalInstant(Column.anchor_at_ms) {
+            record.clock = JobClock(
+                anchor: anchor, considered: row.instant(Column.considered_until_ms),
+                era: Int(row.integer(Column.era)), schedule: row.text(Column.schedule),
+                scheduleSince: row.instant(Column.schedule_since_ms))
+        }
+        if let since = row.optionalInstant(Column.paused_since_ms) {
+            record.pause = Pause(
+                since: since, until: row.optionalInstant(Column.paused_until_ms),
+                reason: row.text(Column.pause_reason))
+        }
+        record.retryAfter = row.optionalInstant(Column.retry_after_ms)
+        return record
+    }
+
+    /// The changes that a decision makes to a job's counters.
+    struct Step {
+        /// The runs that finished without failing.
+        var runs: Int64 = 0
+        /// The runs that failed.
+        var failures: Int64 = 0
+    }
+
+    static func put(
+        _ record: JobRecord, of job: JobID, _ step: Step, revision: Int64,
+        _ connection: Connection
+    ) throws(DatabaseError) {
+        let clock = record.clock
+        let values = Column.allCases.map { column -> Value in
+            switch column {
+            case .job_id: .text(job.rawValue)
+            case .anchor_at_ms: .instant(clock?.anchor)
+            case .considered_until_ms: .instant(clock?.considered)
+            case .era: .integer(Int64(clock?.era ?? 0))
+            case .schedule: .text(clock?.schedule)
+            case .schedule_since_ms: .instant(clock?.scheduleSince)
+            case .last_finished_ms: .instant(record.lastFinished)
+            case .paused_since_ms: .instant(record.pause?.since)
+            case .paused_until_ms: .instant(record.pause?.until)
+            case .pause_reason: .text(record.pause?.reason)
+            case .retry_after_ms: .instant(record.retryAfter)
+            case .revision: .integer(revision)
+            }
+        }
+        try connection.run(
+            upsert, with: values + [.integer(step.runs), .integer(step.failures)])
+    }
+
+    private static let upsert = """
+        INSERT INTO job_records (\(columns), kept_runs, kept_failures)
+        VALUES (\(Column.parameters), ?, ?)
+        ON CONFLICT (job_id) DO UPDATE SET
+            \(Column.replacements(besides: [.job_id])),
+            kept_runs = job_records.kept_runs + excluded.kept_runs,
+            kept_failures = job_records.kept_failures + excluded.kept_failures
+        """
+}
+
+/// A deferral as a row of `deferrals`.
+enum DeferralRow {
+    enum Column: String, RowColumn {
+        case reason, subject, wanted, measured, source, since_ms, until_ms, run_id
+    }
+
+    static let columns = Column.list
+
+    static func span(_ row: borrowing Row) -> DeferralSpan {
+        DeferralSpan(
+            Deferral(
+                row.word(Column.reason) ?? .constraint, subject: row.text(Column.subject),
+                wanted: row.text(Column.wanted), measured: row.text(Column.measured),
+                source: row.text(Column.source)),
+            of: RunID(row.integer(Column.run_id)), since: row.instant(Column.since_ms),
+            until: row.optionalInstant(Column.until_ms))
+    }
+
+    /// Ends the spans of reasons that no longer hold, continues those that do, and starts the new
+    /// ones.
+    ///
+    /// `known` are the deferrals that the table has as open. Unchanged deferrals are not written,
+    /// so that a run can wait for days without a commit. If a deferral starts again in the same
+    /// millisecond as an earlier span, as it can after the clock was set back, that span continues.
+    static func put(
+        _ deferrals: [Deferral], of run: RunID, known: [Deferral], at instant: Instant,
+        _ connection: Connection
+    ) throws(DatabaseError) {
+        for old in known where !deferrals.contains(where: { $0.subject == old.subject }) {
+            try connection.run(
+                """
+                UPDATE deferrals SET until_ms = max(?, since_ms)
+                WHERE run_id = ? AND subject = ? AND until_ms IS NULL
+                """,
+                .instant(instant), .integer(run.rawValue), .text(old.subject))
+        }
+        for (position, deferral) in deferrals.enumerated() {
+            let before = known.firstIndex { $0.subject == deferral.subject }
+            if let before, before == position, known[before] == deferral { continue }
+            try connection.run(
+                before == nil ? insert : update, .integer(run.rawValue), .text(deferral.subject),
+                .text(deferral.reason.rawValue), .text(deferral.wanted), .text(deferral.measured),
+                .text(deferral.source), .integer(Int64(position)), .instant(instant))
+        }
+    }
+
+    /// Ends every open deferral of a run.
+    static func end(of run: RunID, at instant: Instant, _ connection: Connection)
+        throws(DatabaseError)
+    {
+        try connection.run(
+            "UPDATE deferrals SET until_ms = max(?, since_ms) WHERE run_id = ? AND until_ms IS NULL",
+            .instant(instant), .integer(run.rawValue))
+    }
+
+    private static let insert = """
+        INSERT INTO deferrals
+            (run_id, subject, reason, wanted, measured, source, place, since_ms)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (run_id, subject, since_ms) DO UPDATE SET
+            until_ms = NULL, reason = excluded.reason, wanted = excluded.wanted,
+            measured = excluded.measured, source = excluded.source, place = excluded.place
+        """
+
+    private static let update = """
+        UPDATE deferrals SET
+            reason = ?3, wanted = ?4, measured = ?5, source = ?6, place = ?7
+        WHERE run_id = ?1 AND subject = ?2 AND until_ms IS NULL AND CAST(?8 AS BIGINT) IS NOT NULL
+        """
+}
+
+/// A fact of an account as a row of `account_facts`.
+enum FactRow {
+    /// Replaces the facts of an account, unless those that are known are newer.
+    ///
+    /// Two jobs of an account may end in the order in which they did not look. Known facts from
+    /// after `now` are of a clock that was set back since, and are replaced.
+    static func put(
+        _ facts: [AttemptFact], of account: AccountID?, at now: Instant, _ connection: Connection
+    ) throws(DatabaseError) {
+        let name = Value.text(account?.rawValue ?? "")
+        let known =
+            try connection.first(
+                "SELECT max(at_ms) FROM account_facts WHERE account = ?", name
+            ) { $0.optionalInstant(0) } ?? nil
+        if let known, known <= now, let newest = facts.map(\.at).max(), newest < known { return }
+        try connection.run("DELETE FROM account_facts WHERE account = ?", name)
+        for fact in facts {
+            try connection.run(
+                "INSERT INTO account_facts (account, name, value, at_ms) VALUES (?, ?, ?, ?)",
+                name, .text(fact.name), .integer(fact.value), .instant(fact.at))
+        }
+    }
+}

@@ -151,3 +151,119 @@ package func counted(_ count: some BinaryInteger, _ words: String) -> String {
         }
     return "1 \(parts.joined(separator: " "))"
 }
+
+/// How an attempt ended, as seen from outside.
+public struct AttemptEnd: Hashable, Sendable {
+    /// The outcome that the worker reported, or the fault that ended the attempt without one.
+    public enum Result: Hashable, Sendable {
+        case reported(Outcome)
+        case broke(AttemptFault)
+    }
+
+    public var result: Result
+    public var tally: Tally
+    /// What held when the attempt ended; each name occurs once.
+    public var facts: [AttemptFact]
+    public var notes: [String]
+    public var checkpoint: String?
+    /// The events that the attempt emitted; jobs may wait for them with `on:`.
+    public var events: Set<EventName>
+    /// The largest resident memory that was measured, in bytes; 0 if unknown.
+    public var peakMemoryBytes: Int64
+    /// The output of the attempt's program; `nil` if it was not kept.
+    public var output: AttemptOutput?
+
+    /// Creates an end.
+    public init(
+        _ result: Result, tally: Tally = Tally(), facts: [AttemptFact] = [], notes: [String] = [],
+        checkpoint: String? = nil, events: Set<EventName> = [], peakMemoryBytes: Int64 = 0,
+        output: AttemptOutput? = nil
+    ) {
+        self.result = result
+        self.tally = tally
+        self.facts = facts
+        self.notes = notes
+        self.checkpoint = checkpoint
+        self.events = events
+        self.peakMemoryBytes = peakMemoryBytes
+        self.output = output
+    }
+}
+
+extension AttemptEnd {
+    /// Whether all events of the attempt are known: its worker reported an outcome or never
+    /// started.
+    var hasLastWord: Bool {
+        switch result {
+        case .reported, .broke(.notStarted): true
+        case .broke: false
+        }
+    }
+}
+
+/// A way for a worker to end without a valid report.
+///
+/// Most faults make the attempt fail. If the scheduler was stopping the attempt, or SIGKILL from
+/// outside ended it, the attempt may count as stopped, cancelled or interrupted instead.
+public enum AttemptFault: Hashable, Sendable {
+    /// The program could not be started.
+    case notStarted(String)
+    /// The program exited with this status and reported no outcome.
+    case exitedWithoutReport(status: Int32)
+    /// A signal ended the program; SIGKILL from outside is 9.
+    case killedBySignal(Int32)
+    /// The program wrote something that is not a report to its report descriptor.
+    case malformedReport(String)
+    /// The resident memory exceeded the limit.
+    case memoryLimitExceeded(limitBytes: Int64, measuredBytes: Int64)
+    /// The program ended and left a process of its process group running.
+    case leftProcessesBehind
+}
+
+/// The instructions that a worker gets when an attempt starts.
+public struct AttemptOrder: Hashable, Sendable {
+    public var run: RunID
+    public var job: JobID
+    public var kind: JobKind
+    /// The number of the attempt within its run, from 1.
+    public var attempt: Int
+    /// A fencing token, higher than that of every earlier attempt of the run: a receiver can refuse
+    /// an older one. The workers of this program do not compare it, because sample ids make their
+    /// repeats harmless.
+    public var generation: Int64
+    public var scheduledFor: Instant
+    /// The time from the start of the attempt to its deadline.
+    public var timeout: Duration
+    /// How long before the deadline the worker is warned.
+    public var warning: Duration
+    /// The limit on resident memory, in bytes; an attempt that exceeds it is ended.
+    public var memoryLimitBytes: Int64
+    /// The checkpoint that an earlier attempt of the same run left with `AttemptReport.checkpoint`.
+    public var checkpoint: String?
+    /// The known conditions of the machine at the start, for a kind that uses them.
+    public var conditions: OrderConditions
+    /// The job's options and the sections of the job file, flattened: `backend.url`,
+    /// `sources.0.path`, `page_size`.
+    public var options: [String: String]
+
+    /// Creates an order.
+    public init(
+        run: RunID, job: JobID, kind: JobKind, attempt: Int, generation: Int64,
+        scheduledFor: Instant, timeout: Duration, warning: Duration, memoryLimitBytes: Int64,
+        checkpoint: String? = nil, conditions: OrderConditions = OrderConditions(),
+        options: [String: String] = [:]
+    ) {
+        self.run = run
+        self.job = job
+        self.kind = kind
+        self.attempt = attempt
+        self.generation = generation
+        self.scheduledFor = scheduledFor
+        self.timeout = timeout
+        self.warning = warning
+        self.memoryLimitBytes = memoryLimitBytes
+        self.checkpoint = checkpoint
+        self.conditions = conditions
+        self.options = options
+    }
+}

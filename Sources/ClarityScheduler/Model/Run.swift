@@ -105,3 +105,173 @@ public struct Lease: Hashable, Sendable {
         self.state = state
     }
 }
+
+/// The state of a run.
+///
+/// `enqueued` -> `running` -> `succeeded` | `failed` | `cancelled`, or back to `enqueued` when
+/// another attempt is due; `enqueued` -> `skipped` | `cancelled`. The store's CHECK constraints
+/// enforce the same states.
+public enum RunState: String, CaseIterable, Sendable {
+    case enqueued
+    case running
+    case succeeded
+    case failed
+    case cancelled
+    case skipped
+
+    /// Whether the run is over for good.
+    public var isFinished: Bool {
+        switch self {
+        case .enqueued, .running: false
+        case .succeeded, .failed, .cancelled, .skipped: true
+        }
+    }
+}
+
+/// Why a run exists.
+public enum Trigger: String, CaseIterable, Sendable {
+    /// The job's schedule named this occurrence.
+    case schedule
+    /// The run stands for missed occurrences.
+    case catchUp
+    /// A person requested the run.
+    case manual
+    /// An event named in `on:` happened.
+    case event
+    /// A run of another job, which names this job in `then:`, succeeded or failed for good.
+    case chain
+    /// A person requested this occurrence of the past.
+    case backfill
+}
+
+/// Why a job or an enqueued run waits; computed anew for each decision.
+public enum WaitReason: String, CaseIterable, Sendable {
+    case notDue
+    case constraint
+    case backoff
+    case overlap
+    case paused
+}
+
+/// What happens to an occurrence that gets no run of its own.
+public enum OccurrenceFate: String, CaseIterable, Sendable {
+    /// A later run, or one that already waits, stands for it.
+    case coalesced
+    /// A policy passed over it: `overlap: skip` or `catch_up`.
+    case skipped
+    /// No scheduler looked before `start_within`, or `within` of `catch_up`, was over.
+    case expired
+    /// The job was paused, and has `catch_up: none`.
+    case paused
+}
+
+/// Why a running attempt was stopped from outside.
+public enum StopReason: String, CaseIterable, Sendable {
+    /// The attempt reached its timeout.
+    case timeout
+    /// The attempt made no progress for as long as its job allows.
+    case stalled
+    /// A constraint of the job no longer held.
+    case constraintLost
+    /// The scheduler is shutting down.
+    case shutdown
+    /// A person cancelled the run.
+    case cancelled
+    /// A later occurrence replaced the run.
+    case superseded
+    /// Another process took over the run.
+    case leaseLost
+}
+
+/// One reason why an enqueued run did not start, with the required and the measured value.
+public struct Deferral: Hashable, Sendable {
+    public var reason: WaitReason
+    /// The name of the constraint in the job file, or a name for any other reason.
+    public var subject: String
+    public var wanted: String
+    public var measured: String
+    public var source: String
+
+    /// Creates a deferral.
+    public init(
+        _ reason: WaitReason, subject: String, wanted: String, measured: String, source: String
+    ) {
+        self.reason = reason
+        self.subject = subject
+        self.wanted = wanted
+        self.measured = measured
+        self.source = source
+    }
+}
+
+/// A deferral of a run and the time during which it held.
+public struct DeferralSpan: Hashable, Sendable {
+    public var deferral: Deferral
+    public var run: RunID
+    public var since: Instant
+    /// The end, or `nil` while the deferral holds.
+    public var until: Instant?
+
+    /// Creates a span.
+    public init(_ deferral: Deferral, of run: RunID, since: Instant, until: Instant? = nil) {
+        self.deferral = deferral
+        self.run = run
+        self.since = since
+        self.until = until
+    }
+}
+
+/// A loop that runs.
+public struct RunningLoop: Hashable, Sendable {
+    /// The name of the machine; `nil` for this one.
+    public var machine: String?
+    public var process: Int32
+    public var since: Instant
+    /// Whether it waits for another loop to end, which decides meanwhile.
+    public var isStandby: Bool
+
+    /// Creates a loop.
+    public init(
+        machine: String? = nil, process: Int32, since: Instant, isStandby: Bool = false
+    ) {
+        self.machine = machine
+        self.process = process
+        self.since = since
+        self.isStandby = isStandby
+    }
+}
+
+extension [RunningLoop] {
+    /// Whether there are loops, and all of them wait for one that decides.
+    public var isLeaderless: Bool { !isEmpty && allSatisfy(\.isStandby) }
+}
+
+/// A summary of a source that shows whether it has something new, taken without reading its files.
+public struct SourceFingerprint: Hashable, Sendable {
+    /// Whether the source is a folder in which each file counts.
+    public var isFolder: Bool
+    /// The number of files; 0 or 1 unless the source is a folder.
+    public var files: Int
+    /// The time of the newest change of a file's contents or name, in nanoseconds since 1970; 0
+    /// without a file.
+    public var newestChange: Int64
+
+    /// Creates a fingerprint.
+    public init(isFolder: Bool = false, files: Int, newestChange: Int64) {
+        self.isFolder = isFolder
+        self.files = files
+        self.newestChange = newestChange
+    }
+
+    /// Whether the source has something that was not there when `known` was taken.
+    ///
+    /// A removed file is no news. A single file is new whichever way its time differs, because the
+    /// clock may have been set back.
+    public func isNews(after known: SourceFingerprint?) -> Bool {
+        guard let known else { return files > 0 }
+        let isOther =
+            isFolder
+            ? newestChange > known.newestChange : newestChange != known.newestChange
+        return files > known.files || files > 0 && isOther
+    }
+}

@@ -91,3 +91,120 @@ public struct SimulationTotals: Sendable {
         if latest.map({ late > $0.by }) ?? true { latest = Latest(job: run.job, by: late) }
     }
 }
+
+/// Records the changes that a simulation's decisions make, and summarises them.
+struct SimulationLog {
+    private var runs: [RunID: Run] = [:]
+    private var spans: [RunID: [DeferralSpan]] = [:]
+    private var fates: [JobID: [OccurrenceFate: Int]] = [:]
+    private var starts: [JobID: Int] = [:]
+
+    mutating func add(_ change: LedgerChange) {
+        switch change {
+        case .put(let run):
+            runs[run.id] = run
+            if let finished = run.finishedAt { end(of: run.id, besides: [], at: finished) }
+        case .putAttempt(let attempt):
+            guard attempt.result == .running, let job = runs[attempt.run]?.job else { return }
+            starts[job, default: 0] += 1
+        case .deferred(let run, let deferrals, let instant):
+            end(of: run, besides: deferrals.map(\.subject), at: instant)
+            for deferral in deferrals where !isOpen(deferral.subject, of: run) {
+                spans[run, default: []].append(
+                    DeferralSpan(deferral, of: run, since: instant))
+            }
+        case .recordFate(let job, let fate, first: _, latest: _, let count, run: _):
+            fates[job, default: [:]][fate, default: 0] += count
+        case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
+            .prune:
+            break
+        }
+    }
+
+    /// Returns the report; a wait that has not ended counts up to the end of the stretch.
+    func report(of jobs: [Job], over stretch: Range<Instant>) -> SimulationReport {
+        let all = runs.values.sorted { $0.id < $1.id }
+        let byJob = Dictionary(grouping: all, by: \.job)
+        return SimulationReport(
+            stretch: stretch,
+            runs: all.map { run in
+                SimulatedRun(run: run, holds: sums(spans[run.id] ?? [], stretch))
+            },
+            jobs: jobs.map { report(of: $0.id, byJob[$0.id] ?? [], over: stretch) })
+    }
+
+    private func report(
+        of job: JobID, _ runs: [Run], over stretch: Range<Instant>
+    ) -> SimulatedJob {
+        // With flex, a run may start before the end of the stretch for an occurrence after it.
+        let ofOccurrences = runs.filter {
+            [.schedule, .catchUp].contains($0.trigger) && $0.scheduledFor < stretch.upperBound
+        }
+        let fates = fates[job] ?? [:]
+        let successes = runs.filter { $0.state == .succeeded }.compactMap(\.finishedAt).sorted()
+        let marks = [stretch.lowerBound] + successes + [stretch.upperBound]
+        return SimulatedJob(
+            job: job, occurrences: ofOccurrences.count + fates.values.reduce(0, +), fates: fates,
+            runs: runs.count, successes: successes.count,
+            expired: runs.filter { $0.state == .skipped }.count, starts: starts[job] ?? 0,
+            holds: sums(runs.flatMap { spans[$0.id] ?? [] }, stretch),
+            worstAge: zip(marks, marks.dropFirst()).map { $1 - $0 }.max() ?? .zero)
+    }
+
+    private func sums(_ spans: [DeferralSpan], _ stretch: Range<Instant>) -> [HoldSummary] {
+        HoldSummary.sums(of: spans, from: stretch.lowerBound, until: stretch.upperBound)
+    }
+
+    private func isOpen(_ subject: String, of run: RunID) -> Bool {
+        spans[run]?.contains { $0.deferral.subject == subject && $0.until == nil } ?? false
+    }
+
+    /// Ends the open spans of a run, except those of some subjects.
+    private mutating func end(of run: RunID, besides subjects: [String], at instant: Instant) {
+        guard let known = spans[run] else { return }
+        for index in known.indices
+        where known[index].until == nil && !subjects.contains(known[index].deferral.subject) {
+            spans[run]?[index].until = instant
+        }
+    }
+}
+
+/// The result of a simulation.
+public struct SimulationReport: Hashable, Sendable {
+    /// The simulated time; it ends earlier than requested if there were too many runs.
+    public var stretch: Range<Instant>
+    /// In the order of their numbers.
+    public var runs: [SimulatedRun]
+    /// In the order of the job file.
+    public var jobs: [SimulatedJob]
+}
+
+/// The result of one run in a simulation.
+public struct SimulatedRun: Hashable, Sendable {
+    /// The final state of the run; its lease and counts have no meaning.
+    public var run: Run
+    /// What held the run back, the longest first.
+    public var holds: [HoldSummary]
+}
+
+/// The result of one job in a simulation.
+public struct SimulatedJob: Hashable, Sendable {
+    public var job: JobID
+    /// The number of occurrences that the job's schedule named.
+    public var occurrences: Int
+    /// The number of occurrences that got no run of their own, by fate.
+    public var fates: [OccurrenceFate: Int]
+    /// The number of runs, whatever triggered them.
+    public var runs: Int
+    /// The number of runs that succeeded.
+    public var successes: Int
+    /// The number of runs that were skipped before they started.
+    public var expired: Int
+    /// The number of attempts that were started.
+    public var starts: Int
+    /// What held the job's runs back, the longest first.
+    public var holds: [HoldSummary]
+    /// The longest time without a success: from the start to the first success, between two
+    /// successes, or from the last success to the end.
+    public var worstAge: Duration
+}

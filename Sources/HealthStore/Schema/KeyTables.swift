@@ -81,3 +81,85 @@ extension HealthSchema {
         ) STRICT;
         """
 }
+
+extension HealthSchema {
+    /// What a login stores, and what is known of the backend.
+    static let sessionTables = """
+        CREATE TABLE session (
+            id INTEGER PRIMARY KEY CONSTRAINT session_one CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE session_record (
+            id INTEGER PRIMARY KEY CONSTRAINT session_record_one CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
+
+        -- `number` rises when a logout removes everything: who began before may write no more.
+        -- `is_vacant` from then until somebody logs in.
+        CREATE TABLE tenancy (
+            id INTEGER PRIMARY KEY CONSTRAINT tenancy_one CHECK (id = 1),
+            number INTEGER NOT NULL DEFAULT 1 CONSTRAINT tenancy_number CHECK (number >= 1),
+            is_vacant INTEGER NOT NULL DEFAULT 0
+                CONSTRAINT tenancy_is_vacant CHECK (is_vacant = 0 OR is_vacant = 1)
+        ) STRICT;
+
+        -- `tag` is a keyed hash of the e-mail address.
+        CREATE TABLE login_tries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            tag BLOB NOT NULL CONSTRAINT login_tries_tag CHECK (length(tag) = 16),
+            tried_at_ms INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX login_tries_tag ON login_tries (tag, tried_at_ms);
+
+        CREATE TABLE profile (
+            id INTEGER PRIMARY KEY CONSTRAINT profile_one CHECK (id = 1),
+            sealed BLOB NOT NULL,
+            synced_at_ms INTEGER NOT NULL
+        ) STRICT;
+
+        -- The dialect that each backend spoke last.
+        CREATE TABLE dialects (
+            backend TEXT PRIMARY KEY,
+            name TEXT NOT NULL CONSTRAINT dialects_name CHECK (length(name) BETWEEN 1 AND 40)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The rows that every user has from the beginning.
+    static let firstRows = "INSERT INTO tenancy (id) VALUES (1) ON CONFLICT (id) DO NOTHING;"
+}
+
+extension HealthSchema {
+    /// The notices, and whom to tell of each.
+    static let noticeTables = """
+        -- What a person should know. A notice is open until `resolved_at_ms`. Nothing in it is
+        -- encrypted: it has job names, kinds of data and counts.
+        CREATE TABLE notices (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            text TEXT NOT NULL,
+            raised_at_ms INTEGER NOT NULL,
+            resolved_at_ms INTEGER,
+            CONSTRAINT notices_order CHECK (resolved_at_ms >= raised_at_ms)
+        ) STRICT;
+        CREATE UNIQUE INDEX notices_open ON notices (kind, subject) WHERE resolved_at_ms IS NULL;
+
+        -- What to tell each target. `sends` counts the sends that may have arrived: more than one
+        -- means that the target may have it twice.
+        CREATE TABLE notice_deliveries (
+            notice INTEGER NOT NULL REFERENCES notices (id) ON DELETE CASCADE,
+            target TEXT NOT NULL,
+            event TEXT NOT NULL
+                CONSTRAINT deliveries_event CHECK (event = 'raised' OR event = 'resolved'),
+            state TEXT NOT NULL CONSTRAINT deliveries_state
+                CHECK (state = 'pending' OR state = 'sending' OR state = 'sent'),
+            sends INTEGER NOT NULL DEFAULT 0 CONSTRAINT deliveries_sends CHECK (sends >= 0),
+            sent_at_ms INTEGER,
+            PRIMARY KEY (notice, target, event),
+            CONSTRAINT deliveries_sent CHECK ((state = 'sent') = (sent_at_ms IS NOT NULL)),
+            CONSTRAINT deliveries_begun CHECK (state = 'pending' OR sends > 0)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX notice_deliveries_open ON notice_deliveries (target) WHERE state <> 'sent';
+        """
+}

@@ -3,6 +3,7 @@ import Platform
 import Database
 @preconcurrency import Glibc
 import Synchronization
+import CLinux
 
 /// Proves that the holder of leases is alive, by a session that the server ends.
 ///
@@ -184,5 +185,89 @@ final class LeaseSession: Sendable {
                 }
             }
         }
+    }
+}
+
+/// Until when a server leaves its runs to this process for certain, in memory that the keepers of its
+/// commands share.
+///
+/// A keeper ends its command when the time is over. So a command of a loop that is frozen or cut off
+/// has ended before the server lets another loop start it again.
+final class LeaseSpan: @unchecked Sendable {
+    // `@unchecked`: one aligned word, which one thread writes. The keepers read it as a whole.
+    private let word: UnsafeMutablePointer<Int64>
+    /// The memory, for a keeper to inherit.
+    let descriptor: Int32
+
+    private static let size = MemoryLayout<Int64>.size
+
+    /// - Throws: `StateDirectoryError` if the system gives no memory.
+    init() throws(StateDirectoryError) {
+        descriptor = clinux_memory_file()
+        guard descriptor >= 0, ftruncate(descriptor, LeaseSpan.size) == 0,
+            let memory = mmap(
+                nil, LeaseSpan.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+            memory != MAP_FAILED
+        else { throw StateDirectoryError(path: "the memory of the leases", errno: errno) }
+        word = memory.bindMemory(to: Int64.self, capacity: 1)
+    }
+
+    deinit {
+        munmap(word, LeaseSpan.size)
+        close(descriptor)
+    }
+
+    /// Extends the time until `elapsed`, as the clock of elapsed time shows it.
+    func extend(to elapsed: Duration) {
+        let (seconds, attoseconds) = elapsed.components
+        word.pointee = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
+    /// Ends the time now.
+    func end() { word.pointee = 0 }
+}
+
+/// Shows whether the thread on which a loop decides still comes round.
+///
+/// A loop proves by a session of its own that it lives, and that session has a thread of its own. A
+/// loop that is stuck would prove it for ever, and no other loop would decide in its place.
+public final class LoopPulse: Sendable {
+    /// How long the deciding thread may take to come round; by default twice the time that a decision
+    /// waits for the database.
+    let longest: Duration
+
+    /// The mark of the newest session by which the process has proved that it lives.
+    let newestMark = Mutex<String?>(nil)
+    private let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
+    /// When the question was asked that has no answer yet, in milliseconds awake; `Int64.max` if
+    /// every question has its answer.
+    private let askedAt = Atomic(Int64.max)
+
+    /// Creates the pulse of a loop that decides on `events`.
+    public convenience init(of events: EventThread) {
+        self.init { answer in
+            Task(executorPreference: events) { answer() }
+        }
+    }
+
+    /// Creates a pulse.
+    ///
+    /// - Parameter ask: calls its argument on the thread that decides.
+    public init(
+        longest: Duration = .seconds(20),
+        ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
+    ) {
+        (self.longest, self.ask) = (longest, ask)
+    }
+
+    /// Asks the deciding thread for a sign of life, unless it owes one.
+    ///
+    /// - Returns: for how long it has owed one.
+    func silence(at now: Duration = SystemClock().awake) -> Duration {
+        let (isFirst, asked) = askedAt.compareExchange(
+            expected: .max, desired: now.milliseconds, ordering: .relaxed)
+        guard isFirst else { return now - .milliseconds(asked) }
+        ask { [weak self] in self?.askedAt.store(.max, ordering: .relaxed) }
+        return .zero
     }
 }

@@ -65,7 +65,7 @@ enum ServerHistorySchema {
         ) STRICT;
         """
 
-    // MARK: Triggers, as in HistoryTotals.swift
+    // MARK: Triggers, as in HistorySchema.swift
 
     private static let totalsTriggers = """
         CREATE FUNCTION count_run() RETURNS trigger LANGUAGE plpgsql AS $$
