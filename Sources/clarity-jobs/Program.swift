@@ -1,7 +1,10 @@
 import CLinux
 import HealthStore
 import Platform
+import ClarityScheduler
+import ClarityHost
 @preconcurrency import Glibc
+import Synchronization
 
 /// `clarity-jobs`: parses the command line, runs the command, and turns errors into lines and an
 /// exit status.
@@ -187,5 +190,94 @@ enum Program {
         var count: Int32 = 0
         let words = clinux_arguments(&count)
         return (1..<max(1, Int(count))).compactMap { words?[$0].map { String(cString: $0) } }
+    }
+}
+
+/// The end of a command that did not do its work: lines for the user and an exit status.
+struct CommandFailure: Error {
+    var status: ExitStatus
+    /// The lines. The program's name precedes the first, unless that names a place in a file.
+    var lines: [String]
+
+    init(_ status: ExitStatus, _ lines: String...) {
+        self.status = status
+        self.lines = lines
+    }
+
+    /// Splits a text into lines.
+    init(_ status: ExitStatus, text: String) {
+        self.status = status
+        lines = text.split(separator: "\n").map(String.init)
+    }
+
+    init(_ error: RunStoreError) {
+        self.init(ExitStatus(of: error), error.description)
+    }
+}
+
+/// Runs `body` and turns an error of the store into a failure of the command.
+func askingStore<Result>(
+    _ body: () throws(RunStoreError) -> Result
+) throws(CommandFailure) -> Result {
+    do throws(RunStoreError) {
+        return try body()
+    } catch {
+        throw CommandFailure(error)
+    }
+}
+
+/// Runs asynchronous work, and everything it waits for, on this thread.
+///
+/// The program has no other thread for tasks, so that it sleeps while it has nothing to do
+/// (`EventThread`). Most commands need no task. Threads for tasks would cost them as much as
+/// everything else they do.
+func runBlocking(
+    _ work: @escaping @Sendable (EventThread) async throws(CommandFailure) -> ExitStatus
+) throws(CommandFailure) -> ExitStatus {
+    guard let events = EventThread() else {
+        throw CommandFailure(.unreachable, "this process may open no more files")
+    }
+    // Lets the tasks that the work has cancelled end too.
+    defer { events.doReady() }
+    return try events.run { () throws(CommandFailure) in try await work(events) }
+}
+
+/// Turns SIGINT and SIGTERM into requests to drain.
+///
+/// The first signal asks for a drain. A second one of either kind ends the process at once, as
+/// users expect of a second Ctrl-C; the next scheduler rescues its runs.
+struct TerminationSignals: Sendable {
+    /// A drain request for the first signal.
+    let events: AsyncStream<Planner.Event>
+    private let first = First()
+
+    init(on events: EventThread) {
+        self.events = events.termination { [first] number in
+            first.note(ExitStatus(rawValue: 128 + number))
+            return .drain
+        }
+    }
+
+    /// The exit status for the first signal; `nil` if none came.
+    var received: ExitStatus? { first.status }
+
+    /// Tells a person who pressed Ctrl-C what is kept of these jobs. A service that is stopped says
+    /// nothing: its manager does.
+    func sayInterrupted(_ jobs: [Job], _ console: Console) {
+        guard received == .interrupted else { return }
+        let sends = jobs.contains { $0.kind == .bulkUpload }
+        console.note(
+            "clarity-jobs: interrupted; "
+                + (sends
+                    ? "what was not sent stays in the outbox"
+                    : "the next `loop` or `run --due` tries again what had begun"))
+    }
+
+    private final class First: Sendable {
+        private let kept = Mutex<ExitStatus?>(nil)
+
+        var status: ExitStatus? { kept.withLock { $0 } }
+
+        func note(_ status: ExitStatus?) { kept.withLock { $0 = status } }
     }
 }

@@ -3,6 +3,8 @@ import ClarityHost
 import HealthStore
 import ClarityScheduler
 import Platform
+import Database
+import Synchronization
 
 // How the commands read and change the health data.
 
@@ -170,6 +172,31 @@ extension CommandFailure {
             self.init(status, error.description)
         // The text of an unknown error could contain anything.
         default: self.init(.internalFault, "unexpected error of type `\(type(of: error))`")
+        }
+    }
+}
+
+/// Asks a server which accounts are logged in.
+final class ServerLogins: Sendable {
+    private let server: ServerAddress
+    private let connection = Mutex<ServerConnection?>(nil)
+
+    init(_ server: ServerAddress) { self.server = server }
+
+    /// Returns the names of the accounts; `nil` if the server does not answer.
+    func now() -> Set<String>? {
+        connection.withLock { connection in
+            do throws(DatabaseError) {
+                if connection?.hasFailed ?? true {
+                    connection = try ServerConnection(server, patience: .seconds(5))
+                }
+                return try connection.map { connection throws(DatabaseError) in
+                    try HealthServer.logins(connection)
+                }
+            } catch {
+                // The decision that follows fails too, and says why.
+                return nil
+            }
         }
     }
 }
