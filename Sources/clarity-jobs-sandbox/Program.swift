@@ -1,6 +1,6 @@
 import HTTPServing
-@preconcurrency import Glibc
 import Platform
+@preconcurrency import Glibc
 
 @main enum Program {
     static func main() {
@@ -98,5 +98,15 @@ import Platform
 
     private static func complain(_ text: String) {
         fputs("clarity-jobs-sandbox: \(text)\n", stderr)
+    }
+}
+
+extension Dialect {
+    /// Creates the routes of this dialect.
+    func makeRoutes() -> any RouteSet {
+        switch name {
+        case Dialect.loop.name: LoopRoutes(self)
+        default: BlueprintRoutes()
+        }
     }
 }

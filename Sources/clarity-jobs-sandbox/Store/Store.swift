@@ -66,3 +66,153 @@ final class Store {
         return elements
     }
 }
+
+extension Migrations {
+    /// The schema of `sandbox.db`; `application_id` is `CLSB` in ASCII.
+    static let sandbox = Migrations(
+        applicationID: 0x434C_5342,
+        steps: [
+            """
+            CREATE TABLE users (
+                id TEXT PRIMARY KEY,
+                email TEXT NOT NULL UNIQUE,
+                first_name TEXT NOT NULL,
+                last_name TEXT NOT NULL,
+                phone_number TEXT,
+                salt BLOB NOT NULL,
+                iterations INTEGER NOT NULL,
+                password BLOB NOT NULL,
+                is_verified INTEGER NOT NULL CHECK (is_verified IN (0, 1)),
+                verification_code TEXT,
+                created_at_ms INTEGER NOT NULL,
+                last_login_ms INTEGER
+            ) STRICT;
+
+            -- Tokens are kept as digests: the file lets nobody in.
+            CREATE TABLE tokens (
+                digest BLOB PRIMARY KEY,
+                kind TEXT NOT NULL CHECK (kind IN ('access', 'refresh')),
+                session TEXT NOT NULL,
+                user_id TEXT NOT NULL REFERENCES users (id),
+                expires_at_ms INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX tokens_by_session ON tokens (session);
+
+            -- What the server works at after it has answered.
+            CREATE TABLE work (
+                id TEXT PRIMARY KEY,
+                kind TEXT NOT NULL CHECK (kind IN ('metrics', 'healthkit', 'insight', 'analysis')),
+                user_id TEXT NOT NULL REFERENCES users (id),
+                state TEXT NOT NULL CHECK (state IN ('received', 'processing', 'completed', 'failed')),
+                progress INTEGER NOT NULL CHECK (progress BETWEEN 0 AND 100),
+                polls INTEGER NOT NULL DEFAULT 0,
+                ends_in TEXT NOT NULL CHECK (ends_in IN ('completed', 'failed')),
+                digest BLOB,
+                result TEXT NOT NULL,
+                created_at_ms INTEGER NOT NULL,
+                updated_at_ms INTEGER NOT NULL,
+                CHECK (state <> 'completed' OR progress = 100)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX work_by_user ON work (user_id, kind, state, updated_at_ms);
+            CREATE UNIQUE INDEX work_by_digest ON work (user_id, kind, digest)
+                WHERE digest IS NOT NULL;
+
+            -- A metric without work was there from the start and counts in no summary.
+            CREATE TABLE metrics (
+                sequence INTEGER PRIMARY KEY,
+                metric_id TEXT NOT NULL UNIQUE,
+                user_id TEXT NOT NULL REFERENCES users (id),
+                work_id TEXT REFERENCES work (id),
+                type TEXT NOT NULL,
+                created_at_ms INTEGER NOT NULL,
+                body TEXT NOT NULL
+            ) STRICT;
+            CREATE INDEX metrics_by_time ON metrics (user_id, created_at_ms, sequence);
+
+            CREATE TABLE healthkit_samples (
+                identifier TEXT NOT NULL,
+                user_id TEXT NOT NULL REFERENCES users (id),
+                work_id TEXT NOT NULL REFERENCES work (id),
+                kind TEXT NOT NULL,
+                body TEXT NOT NULL,
+                PRIMARY KEY (user_id, identifier)
+            ) STRICT, WITHOUT ROWID;
+
+            -- How often each outcome was answered: a status, `reset` or `hang`.
+            CREATE TABLE answers (
+                outcome TEXT PRIMARY KEY,
+                count INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+            """,
+            """
+            -- A contract that recognises nothing stores what comes again as another copy. Copy 0
+            -- came first.
+            CREATE TABLE metrics_with_copies (
+                sequence INTEGER PRIMARY KEY,
+                metric_id TEXT NOT NULL,
+                copy INTEGER NOT NULL DEFAULT 0 CHECK (copy >= 0),
+                user_id TEXT NOT NULL REFERENCES users (id),
+                work_id TEXT REFERENCES work (id),
+                type TEXT NOT NULL,
+                created_at_ms INTEGER NOT NULL,
+                body TEXT NOT NULL,
+                UNIQUE (metric_id, copy)
+            ) STRICT;
+            INSERT INTO metrics_with_copies
+                SELECT sequence, metric_id, 0, user_id, work_id, type, created_at_ms, body
+                FROM metrics;
+            DROP TABLE metrics;
+            ALTER TABLE metrics_with_copies RENAME TO metrics;
+            CREATE INDEX metrics_by_time ON metrics (user_id, created_at_ms, sequence);
+            CREATE INDEX metrics_by_work ON metrics (work_id);
+
+            CREATE TABLE samples_with_copies (
+                identifier TEXT NOT NULL,
+                copy INTEGER NOT NULL DEFAULT 0 CHECK (copy >= 0),
+                user_id TEXT NOT NULL REFERENCES users (id),
+                work_id TEXT NOT NULL REFERENCES work (id),
+                kind TEXT NOT NULL,
+                body TEXT NOT NULL,
+                PRIMARY KEY (user_id, identifier, copy)
+            ) STRICT, WITHOUT ROWID;
+            INSERT INTO samples_with_copies
+                SELECT identifier, 0, user_id, work_id, kind, body FROM healthkit_samples;
+            DROP TABLE healthkit_samples;
+            ALTER TABLE samples_with_copies RENAME TO healthkit_samples;
+
+            -- What was sent and is not kept: dropped without a word, or refused with one.
+            CREATE TABLE losses (
+                fate TEXT NOT NULL CHECK (fate IN ('dropped', 'refused')),
+                reason TEXT NOT NULL,
+                count INTEGER NOT NULL,
+                PRIMARY KEY (fate, reason)
+            ) STRICT, WITHOUT ROWID;
+            """,
+            """
+            -- Every upload request, whatever became of it.
+            CREATE TABLE sends (
+                id INTEGER PRIMARY KEY,
+                connection INTEGER NOT NULL,
+                peer_port INTEGER NOT NULL,
+                answer TEXT NOT NULL,
+                -- Whether the routes made the answer, and not a fault in their place.
+                is_carried_out INTEGER NOT NULL,
+                -- Whether the answer left whole, to a client that was still there.
+                is_answered INTEGER NOT NULL DEFAULT 0
+            ) STRICT;
+            CREATE INDEX sends_by_connection ON sends (connection, id);
+
+            -- The samples of each. `known` was stored before and not stored again.
+            CREATE TABLE sent_samples (
+                send_id INTEGER NOT NULL REFERENCES sends (id),
+                place INTEGER NOT NULL,
+                sample_id TEXT NOT NULL,
+                fate TEXT NOT NULL
+                    CONSTRAINT sample_has_a_fate
+                    CHECK (fate = 'stored' OR fate = 'known' OR fate = 'not kept'),
+                PRIMARY KEY (send_id, place)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX sent_samples_by_id ON sent_samples (sample_id, send_id);
+            """,
+        ])
+}
