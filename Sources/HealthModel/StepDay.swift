@@ -60,3 +60,92 @@ public enum StepWeek: Hashable, Sendable, PrivateValue {
     /// The number of days, of the seven, for which nothing is stored.
     case missing(days: Int)
 }
+
+/// The known minutes of a week, with the instants at which they began.
+public struct MovementWeek: Hashable, Sendable, PrivateValue {
+    /// The steps of one minute.
+    public struct Minute: Hashable, Sendable, PrivateValue {
+        public var start: Instant
+        public var steps: Int
+
+        /// Creates a minute.
+        public init(start: Instant, steps: Int) {
+            self.start = start
+            self.steps = steps
+        }
+    }
+
+    /// The most steps in a minute; a higher count is not a count of steps.
+    public static let mostSteps = 1000
+    /// The number of minutes in a week.
+    public static let minutes = 7 * StepDay.minutes
+
+    /// The known minutes in order of time, each instant once.
+    public let known: [Minute]
+
+    /// Collects the known minutes that are over, each at the instant when clocks in its day's zone
+    /// showed it.
+    ///
+    /// It leaves out minutes that no source has reported, days without any step (these are not
+    /// among `days`), the hour that a clock change skips, minutes that are not over at `now`, and
+    /// minutes with more than `mostSteps`. An hour that a clock change repeats appears at its first
+    /// occurrence, with the steps of both.
+    ///
+    /// - Parameter zone: returns the zone with a name, or `nil` if this machine does not know it.
+    /// - Throws: a failure that names the unknown zone.
+    public init(
+        _ days: [StepDay], now: Instant, zone: (String) -> Zone?
+    ) throws(Failure) {
+        var known: [Minute] = []
+        for day in days.sorted(by: { $0.day < $1.day }) {
+            guard let zone = zone(day.zone) else {
+                throw Failure(
+                    .configuration, "the time zone `\(day.zone)` is not known to this machine")
+            }
+            let clock = DayClock(day.day, zone)
+            for minute in 0..<day.knownMinutes {
+                let steps = Int(day.counts[minute])
+                guard steps <= MovementWeek.mostSteps, let start = clock.start(of: minute),
+                    start + .seconds(60) <= now
+                else { continue }
+                known.append(Minute(start: start, steps: steps))
+            }
+        }
+        // On a journey two zones may both have shown an hour: each instant once, from the later
+        // day.
+        var last: [Instant: Int] = [:]
+        for (index, minute) in known.enumerated() { last[minute.start] = index }
+        self.known = last.values.map { known[$0] }.sorted { $0.start < $1.start }
+    }
+}
+
+/// The form in which a week of steps is sent.
+public enum AnalysisForm: String, CaseIterable, Sendable {
+    /// The steps of each minute.
+    case steps
+    /// The same steps as movement measurements, one a minute.
+    case actigraphy
+}
+
+/// Computes when the clocks of a zone show the minutes of a day.
+private struct DayClock {
+    private let zone: Zone
+    private let date: (year: Int, month: Int, day: Int)
+
+    init(_ day: CivilDay, _ zone: Zone) {
+        self.zone = zone
+        let time = CivilTime(Int64(day.daysSince1970) * 86_400_000)
+        date = (time.year, time.month, time.day)
+    }
+
+    /// Returns the instant at which a minute begins, or `nil` if no clock shows that minute.
+    func start(of minute: Int) -> Instant? {
+        let time = CivilTime(
+            year: date.year, month: date.month, day: date.day, hour: minute / 60,
+            minute: minute % 60)
+        return switch zone.resolve(time) {
+        case .once(let instant), .twice(let instant, _): instant
+        case .skipped: nil
+        }
+    }
+}

@@ -115,3 +115,129 @@ public enum WeekRuling: Hashable, Sendable {
         }
     }
 }
+
+/// The result of an analysis.
+public struct AnalysisResult: Hashable, Sendable, PrivateValue {
+    /// The maximum number of named numbers that are stored.
+    public static let mostNumbers = 64
+    /// The longest embedding that is stored.
+    public static let longestEmbedding = 4096
+    /// The largest JSON that is stored, in bytes.
+    public static let largestJSON = 1 << 20
+
+    /// The numbers by name, all finite.
+    public var numbers: [String: Double]
+    /// The movement's embedding in the model's space; may be empty.
+    public var embedding: [Double]
+    /// The whole answer as received.
+    public var json: [UInt8]
+
+    /// Creates a result.
+    public init(numbers: [String: Double], embedding: [Double] = [], json: [UInt8]) {
+        self.numbers = numbers
+        self.embedding = embedding
+        self.json = json
+    }
+
+    var sealedForm: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(sealed: numbers)
+        bytes.append(littleEndian: UInt32(embedding.count))
+        for number in embedding { bytes.append(littleEndian: number.bitPattern) }
+        return bytes + json
+    }
+
+    init?(sealedForm: [UInt8]) {
+        var reader = ByteReader(sealedForm)
+        guard let numbers = reader.numbers(), let count = reader.number(UInt32.self) else {
+            return nil
+        }
+        var embedding: [Double] = []
+        for _ in 0..<count {
+            guard let bits = reader.number(UInt64.self) else { return nil }
+            embedding.append(Double(bitPattern: bits))
+        }
+        self.init(numbers: numbers, embedding: embedding, json: reader.rest)
+    }
+}
+
+extension [UInt8] {
+    /// Appends the numbers with their names, sorted by name.
+    mutating func append(sealed numbers: [String: Double]) {
+        append(littleEndian: UInt16(clamping: numbers.count))
+        for (name, number) in numbers.sorted(by: { $0.key < $1.key }).prefix(Int(UInt16.max)) {
+            append(field: name)
+            append(littleEndian: number.bitPattern)
+        }
+    }
+}
+
+extension ByteReader {
+    mutating func numbers() -> [String: Double]? {
+        guard let count = number(UInt16.self) else { return nil }
+        var numbers: [String: Double] = [:]
+        for _ in 0..<count {
+            guard let name = field(), let bits = number(UInt64.self) else { return nil }
+            numbers[name] = Double(bitPattern: bits)
+        }
+        return numbers
+    }
+}
+
+/// Work in progress at the backend, whose status can be requested.
+public enum OpenWork: Hashable, Sendable {
+    case upload(OpenUpload)
+    case analysis(StoredAnalysis)
+    case insight(StoredInsightRequest)
+
+    var row: (table: String, id: Int64) {
+        switch self {
+        case .upload(let upload): ("batches", upload.id)
+        case .analysis(let analysis): ("analyses", analysis.id)
+        case .insight(let request): ("insight_requests", request.id)
+        }
+    }
+}
+
+extension HealthStore {
+    /// Records a status request and the backend's answer, in this program's own words.
+    ///
+    /// - Returns: all status requests about this work so far.
+    @discardableResult
+    public func noteAsked(
+        about work: OpenWork, _ word: String, at now: Instant
+    ) throws(HealthStoreError) -> Questions {
+        let (table, id) = work.row
+        return try change { connection in
+            try connection.run(
+                """
+                UPDATE \(table) SET asked_count = asked_count + 1, last_asked_at_ms = ?,
+                    last_word = ? WHERE id = ?
+                """, .instant(now), .text(word), .integer(id))
+            return try questions(about: work, connection)
+        }
+    }
+
+    /// Returns the status requests about this work so far.
+    public func questions(about work: OpenWork) throws(HealthStoreError) -> Questions {
+        try access { connection in try questions(about: work, connection) }
+    }
+
+    private func questions(about work: OpenWork, _ connection: Connection) throws -> Questions {
+        let (table, id) = work.row
+        return try connection.first(
+            "SELECT asked_count, last_asked_at_ms, last_word FROM \(table) WHERE id = ?",
+            .integer(id)
+        ) { Questions($0, at: 0) } ?? Questions()
+    }
+}
+
+extension Questions {
+    /// Parses the three columns that begin at `column`.
+    init(_ row: borrowing Row, at column: Int32) {
+        self.init(
+            count: Int(row.integer(column)),
+            lastAt: row.optionalInteger(column + 1).map { Instant(millisecondsSince1970: $0) },
+            lastWord: row.optionalText(column + 2))
+    }
+}

@@ -122,3 +122,202 @@ extension TypeMonth: CustomStringConvertible {
         return "\(year)-\(number < 10 ? "0" : "")\(number)"
     }
 }
+
+// The sums of days beside the segments. They follow from the segments and can always be made anew;
+// those that do not belong to the newest segment, or to the wanted time zone, do not count.
+
+extension Archive {
+    /// A type with all its records.
+    package struct Stock: Hashable, Sendable {
+        package var type: ArchivedType
+        package var records: Int64 = 0
+        /// The first and the last start, in seconds since 1970.
+        package var first = Int64.max
+        package var last = Int64.min
+        package var units: [String] = []
+    }
+
+    /// Returns what there is of each type, and the months with a damaged segment.
+    package func stocks(
+        in zone: Zone
+    ) throws(HealthStoreError) -> (stocks: [Stock], damaged: [TypeMonth]) {
+        var damaged: [TypeMonth] = []
+        var stocks: [Stock] = []
+        for type in try types() {
+            var stock = Stock(type: type)
+            let found = try sums(of: type, in: zone)
+            damaged += found.damaged
+            for month in found.months where month.records > 0 {
+                stock.records += month.records
+                stock.first = min(stock.first, month.first)
+                stock.last = max(stock.last, month.last)
+                for unit in month.days.compactMap(\.unit) where !stock.units.contains(unit) {
+                    stock.units.append(unit)
+                }
+            }
+            if stock.records > 0 { stocks.append(stock) }
+        }
+        return (stocks, damaged)
+    }
+
+    /// Returns the days of a type, in order, each once for every unit or word.
+    ///
+    /// - Parameter span: the days, counted from 1970-01-01.
+    package func days(
+        of type: ArchivedType, in span: ClosedRange<Int>, _ zone: Zone
+    ) throws(HealthStoreError) -> (days: [DaySum], damaged: [TypeMonth]) {
+        // No zone is more than a day from UTC, in which months are counted.
+        let months =
+            TypeMonth.month(
+                of: Int64(span.lowerBound - 1) * 86_400)...TypeMonth.month(
+                of: Int64(span.upperBound + 2) * 86_400)
+        let found = try sums(of: type, in: zone) { months.contains($0) }
+        struct Part: Hashable {
+            var day: Int
+            var unit, word: String?
+        }
+        var days: [DaySum] = []
+        // Parts of a day stand in two months at most.
+        var places: [Part: Int] = [:]
+        for day in found.months.flatMap(\.days) where span.contains(day.day) {
+            let part = Part(day: day.day, unit: day.unit, word: day.word)
+            if let place = places[part] {
+                days[place].add(day)
+            } else {
+                places[part] = days.count
+                days.append(day)
+            }
+        }
+        return (days, found.damaged)
+    }
+
+    private func sums(
+        of type: ArchivedType, in zone: Zone, where isWanted: (Int) -> Bool = { _ in true }
+    ) throws(HealthStoreError) -> (months: [MonthSums], damaged: [TypeMonth]) {
+        let tools = try HealthStore.describing(store.path) { try Decompressor() }
+        let stored = try store.access { connection in
+            var stored: [Int: MonthSums] = [:]
+            try connection.forEach(
+                """
+                SELECT d.month, d.sealed, max(s.generation) FROM segment_days d
+                JOIN segments s ON s.type = d.type AND s.month = d.month
+                WHERE d.type = ? GROUP BY d.month, d.sealed
+                """, [.text(type.name)]
+            ) { row in
+                let month = Int(row.integer(0))
+                guard isWanted(month) else { return }
+                let key = TypeMonth(type: type.name, month: month)
+                guard let plain = store.sealer.opened(row.blob(1), for: sumsIdentity(key)),
+                    let sums = MonthSums(plain, tools), sums.generation == row.integer(2),
+                    sums.zone == zone.identifier
+                else { return }
+                stored[month] = sums
+            }
+            return stored
+        }
+        var months: [MonthSums] = []
+        var damaged: [TypeMonth] = []
+        for month in type.months where isWanted(month) {
+            if let known = stored[month] {
+                months.append(known)
+                continue
+            }
+            let key = TypeMonth(type: type.name, month: month)
+            let found = try records(of: key)
+            if found.isDamaged { damaged.append(key) }
+            months.append(MonthSums(found.sound, generation: 0, zone: zone))
+        }
+        return (months, damaged)
+    }
+
+    /// Writes the sums of a month.
+    ///
+    /// - Parameter all: every record of the month, in the order of time.
+    func writeSums(
+        of all: Segment, _ month: TypeMonth, generation: Int64, _ zone: Zone,
+        _ compressor: Compressor, _ connection: Connection
+    ) throws {
+        let sums = MonthSums(all, generation: generation, zone: zone)
+        let sealed = store.sealer.seal(sums.encoded(compressor), for: sumsIdentity(month))
+        try connection.run(
+            """
+            INSERT INTO segment_days (type, month, sealed) VALUES (?1, ?2, ?3)
+            ON CONFLICT (type, month) DO UPDATE SET sealed = ?3
+            """, .text(month.type), .integer(Int64(month.month)), .blob(sealed))
+    }
+
+    /// What `repair` did.
+    public struct Repair: Hashable, Sendable {
+        /// The months whose days were added up anew.
+        public var sums: Int64 = 0
+        /// The months with damaged records, which the sources are compared with once more.
+        public var reread: Int64 = 0
+    }
+
+    /// Makes the sums of days anew where they are missing, damaged or wrong, or follow another time
+    /// zone. Forgets what the sources had if records are damaged, so that the next reading stores
+    /// again what they still have.
+    public func repair(in zone: Zone) throws(HealthStoreError) -> Repair {
+        let tools = try HealthStore.describing(store.path) {
+            try (Compressor(level: 3), Decompressor())
+        }
+        var repair = Repair()
+        for type in try types() {
+            for number in type.months {
+                let month = TypeMonth(type: type.name, month: number)
+                // In one transaction, so that an import meanwhile is not left out of the sums.
+                try store.change { connection in
+                    let found = try records(of: month, tools.1, connection)
+                    guard !found.isDamaged else { return repair.reread += 1 }
+                    let newest = try sealed(month, connection).last?.generation ?? 0
+                    let stored = try storedSums(month, tools.1, connection)
+                    let right = MonthSums(found.sound, generation: newest, zone: zone)
+                    let isRight =
+                        stored?.zone == right.zone && stored?.generation == newest
+                        && stored?.agrees(with: right) == true
+                    if isRight { return }
+                    try writeSums(
+                        of: found.sound, month, generation: newest, zone, tools.0, connection)
+                    repair.sums += 1
+                }
+            }
+        }
+        if repair.reread > 0 { try store.change { try forgetReadings($0) } }
+        return repair
+    }
+
+    /// Whether the sums of a month contradict its records. Sums that do not count contradict nothing.
+    func areSumsWrong(
+        _ month: TypeMonth, _ all: Segment, _ zone: Zone, _ decompressor: Decompressor,
+        _ connection: Connection
+    ) throws -> Bool {
+        guard let stored = try storedSums(month, decompressor, connection) else {
+            // A row that does not open is damaged.
+            return try connection.first(
+                "SELECT 1 FROM segment_days WHERE type = ? AND month = ?", .text(month.type),
+                .integer(Int64(month.month))
+            ) { _ in true } ?? false
+        }
+        let newest = try sealed(month, connection).last?.generation
+        guard stored.zone == zone.identifier, stored.generation == newest else { return false }
+        return !stored.agrees(with: MonthSums(all, generation: stored.generation, zone: zone))
+    }
+
+    private func storedSums(
+        _ month: TypeMonth, _ decompressor: Decompressor, _ connection: Connection
+    ) throws -> MonthSums? {
+        let sealed = try connection.first(
+            "SELECT sealed FROM segment_days WHERE type = ? AND month = ?", .text(month.type),
+            .integer(Int64(month.month))
+        ) { $0.blob(0) }
+        return sealed.flatMap { store.sealer.opened($0, for: sumsIdentity(month)) }
+            .flatMap { MonthSums($0, decompressor) }
+    }
+
+    private func sumsIdentity(_ month: TypeMonth) -> RowIdentity {
+        var row = RowIdentity("segment_days", label: month.type)
+        row.append(month.type)
+        row.append(Int64(month.month))
+        return row
+    }
+}

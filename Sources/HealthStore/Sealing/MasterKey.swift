@@ -1,7 +1,6 @@
 import Platform
 import CSodium
 import ClarityScheduler
-import Platform
 import Glibc
 
 /// The key from which all others are derived; its 32 bytes never reach an error, log or output.
@@ -151,4 +150,120 @@ extension MasterKeyError: CustomStringConvertible {
         case .noCryptography: "libsodium does not work on this machine"
         }
     }
+}
+
+/// An account's own key: random, and encrypted with the key that a person or a service manager gives.
+///
+/// Whoever has the given key and this one can read the account's data. Nobody can once this one is
+/// gone, also not with the given key.
+struct WrappedKey {
+    private static let row = RowIdentity("account_key")
+
+    /// What is stored.
+    let bytes: [UInt8]
+
+    /// Wraps a key.
+    init(_ key: MasterKey, by given: MasterKey) throws(MasterKeyError) {
+        bytes = try Sealer(given.wrappingKey()).seal(key.bytes, for: WrappedKey.row)
+    }
+
+    /// Takes what was stored.
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Reads a file of the state directory; `nil` if there is none.
+    ///
+    /// - Throws: `MasterKeyError` as for a master key.
+    init?(at path: String) throws(MasterKeyError) {
+        guard let text = try KeyFile.content(of: path, as: .own) else { return nil }
+        try self.init(text: text, of: path)
+    }
+
+    /// Reads the file of a backup, which may belong to anybody; `nil` if there is none.
+    init?(of backup: Backup) throws {
+        let path = "\(backup.path)/\(MasterKeySource.ownName)"
+        guard let text = try DurableFile.text(of: path, atMost: 1024) else { return nil }
+        try self.init(text: Array(text.utf8), of: path)
+    }
+
+    private init(text: [UInt8], of path: String) throws(MasterKeyError) {
+        guard let bytes = hexDecoded(Array(text.prefix { $0 != UInt8(ascii: "\n") })) else {
+            throw .wrapped(place: path)
+        }
+        self.bytes = bytes
+    }
+
+    /// Returns the account's key.
+    ///
+    /// - Parameter place: where it is, for messages.
+    /// - Throws: `MasterKeyError.wrapped` if another key wrapped it.
+    func opened(by given: MasterKey, at place: String) throws(MasterKeyError) -> MasterKey {
+        guard let plain = try Sealer(given.wrappingKey()).opened(bytes, for: WrappedKey.row),
+            let key = MasterKey(unwrapped: plain)
+        else { throw .wrapped(place: place) }
+        return key
+    }
+}
+
+extension WrappedKey {
+    /// Copies the key of a state directory, if it has one, to a new folder.
+    ///
+    /// - Returns: the files that were written, as a backup lists them.
+    static func copy(
+        from directory: String, to folder: String
+    ) throws(MasterKeyError) -> [(name: String, version: Int)] {
+        let name = MasterKeySource.ownName
+        guard let key = try WrappedKey(at: "\(directory)/\(name)") else { return [] }
+        _ = try KeyFile.make("\(folder)/\(name)", key.bytes)
+        return [(name, 1)]
+    }
+}
+
+/// How whoever has an account's master key logs in as the account's role in PostgreSQL.
+///
+/// The password follows from the key, so that nobody has to hand out another secret. The server has
+/// only what SCRAM-SHA-256 (RFC 5802, RFC 7677) checks it by, from which neither follows.
+struct DatabaseLogin {
+    /// What RFC 7677 requires at least; the password is random enough for one.
+    private static let iterations = 4096
+
+    let password: String
+
+    init(password: String) { self.password = password }
+
+    init(_ key: MasterKey) throws(MasterKeyError) {
+        password = hexEncoded(try key.subkey(.databaseLogin))
+    }
+
+    /// Returns what `ALTER ROLE ... PASSWORD` takes in place of the password (PostgreSQL's
+    /// documentation, 53.8).
+    func verifier(salt: [UInt8]) -> String {
+        let password = Array(password.utf8)
+        // PBKDF2 (RFC 8018, 5.2), of which one block is as long as the result.
+        var block = HMAC.code(of: salt + [0, 0, 0, 1], key: password)
+        var salted = block
+        for _ in 1..<DatabaseLogin.iterations {
+            block = HMAC.code(of: block, key: password)
+            for index in salted.indices { salted[index] ^= block[index] }
+        }
+        let client = HMAC.code(of: Array("Client Key".utf8), key: salted)
+        var stored = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+        crypto_hash_sha256(&stored, client, UInt64(client.count))
+        let server = HMAC.code(of: Array("Server Key".utf8), key: salted)
+        return "SCRAM-SHA-256$\(DatabaseLogin.iterations):\(base64(salt))"
+            + "$\(base64(stored)):\(base64(server))"
+    }
+
+    /// Returns a verifier with a random salt.
+    func verifier() -> String {
+        var salt = [UInt8](repeating: 0, count: 16)
+        randombytes_buf(&salt, salt.count)
+        return verifier(salt: salt)
+    }
+}
+
+private func base64(_ bytes: [UInt8]) -> String {
+    let variant = sodium_base64_VARIANT_ORIGINAL
+    var text = [CChar](repeating: 0, count: sodium_base64_encoded_len(bytes.count, variant))
+    sodium_bin2base64(&text, text.count, bytes, bytes.count, variant)
+    return String(decoding: text.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
