@@ -273,7 +273,7 @@ struct Logout {
         }
         let receipt = try store.wipe()
         try removeCopies(store)
-        flags.format.print(LogoutResult(receipt).object) { LogoutText.lines(receipt) }
+        flags.format.print(LogoutResult(receipt).object) { LogoutReport.lines(receipt) }
         // The backend was not informed, or refused; all data on this machine is gone nevertheless.
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
     }
@@ -314,7 +314,7 @@ struct Logout {
                     + "or --keep-data")
             return .usage
         }
-        let question = LogoutText.question(
+        let question = LogoutReport.question(
             email: try email(store), unsent: try store.outbox.unsentCount())
         guard terminal.agrees(to: question) else {
             complain("nothing was done")

@@ -63,14 +63,14 @@ enum EraseMode {
         let plan = try await erasure.plan(ids)
         guard !plan.uploads.isEmpty else {
             flags.format.print(ErasureResult(ErasureReceipt(), plan).object) {
-                ["nothing to erase at the backend"] + ErasureText.lines(plan)
+                ["nothing to erase at the backend"] + ErasureReport.lines(plan)
             }
             return ids.isEmpty ? .done : .failed
         }
         if !flags.has("yes"), let refusal = unlessAgreed(to: plan) { return refusal }
         let (receipt, fault) = try await erasure.run(plan)
         flags.format.print(ErasureResult(receipt, plan).object) {
-            ErasureText.lines(receipt, plan)
+            ErasureReport.lines(receipt, plan)
         }
         if let fault { return ExitStatus(of: fault) }
         return receipt.isComplete ? .done : .failed
@@ -79,11 +79,11 @@ enum EraseMode {
     /// Returns the exit status if the person does not agree; `nil` if they do.
     private static func unlessAgreed(to plan: ErasurePlan) -> ExitStatus? {
         guard let terminal = Terminal() else {
-            ErasureText.lines(plan).forEach { printError("  \($0)") }
+            ErasureReport.lines(plan).forEach { printError("  \($0)") }
             complain("there is no terminal to ask on; use --yes to erase these")
             return .usage
         }
-        guard terminal.agrees(to: ErasureText.question(plan)) else {
+        guard terminal.agrees(to: ErasureReport.question(plan)) else {
             complain("nothing was done")
             return .failed
         }

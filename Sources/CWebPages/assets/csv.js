@@ -1,5 +1,5 @@
 /**
- * Comma-separated values (RFC 4180), by the rule of `CSVText` in Reports/Health/Sheet.swift.
+ * Comma-separated values (RFC 4180), by the rule of `CSVText` in Reports/Health/HealthReport.swift.
  *
  * A text may come from elsewhere, so one that a spreadsheet would take for a formula gets an
  * apostrophe in front (OWASP, CSV Injection). Numbers stay numbers.

@@ -31,19 +31,19 @@ public struct MonthReport: Sendable, PrivateValue {
     fileprivate(set) var absent: [MetricGroup] = []
     fileprivate(set) var nights: [Night] = []
     fileprivate(set) var workouts: [Workout] = []
-    fileprivate(set) var insights: [InsightText] = []
+    fileprivate(set) var insights: [InsightReport] = []
     fileprivate(set) var readings: [Reading] = []
     /// What is in the month, but too much to be shown.
     fileprivate(set) var excess: [String] = []
-    fileprivate var sheet = Sheet()
+    fileprivate var data = HealthReport()
 
     /// Whether the month has days to come.
     public var isUnfinished: Bool { span.upperBound < month.days.upperBound }
 
     /// The number of entries read, by kind, for the audit log.
-    public var counts: [String: Int64] { sheet.counts }
-    /// As of `Sheet.damageLine`.
-    public var damageLine: String? { sheet.damageLine }
+    public var counts: [String: Int64] { data.counts }
+    /// As of `HealthReport.damageLine`.
+    public var damageLine: String? { data.damageLine }
 
     /// The days of the month with at least one value, night or workout.
     public var knownDays: Int {
@@ -54,7 +54,7 @@ public struct MonthReport: Sendable, PrivateValue {
         return Set(days).count
     }
 
-    fileprivate init(_ month: CivilMonth, _ reader: SheetReader, today: Int) {
+    fileprivate init(_ month: CivilMonth, _ reader: HealthReader, today: Int) {
         self.month = month
         (zone, made) = (reader.zone, reader.now)
         span = month.days.lowerBound...min(today, month.days.upperBound)
@@ -71,7 +71,7 @@ public enum MonthFault: Error {
     case store(HealthStoreError)
 }
 
-extension SheetReader {
+extension HealthReader {
     /// The last whole month.
     public var lastMonth: CivilMonth { CivilMonth(of: today).before }
 
@@ -130,7 +130,7 @@ extension SheetReader {
         let before = report.month.before.days
         for group in MetricGroup.allCases where stocks.contains(where: { $0.group == group }) {
             let figures = try figures(
-                of: group, in: before.lowerBound...report.span.upperBound, &report.sheet)
+                of: group, in: before.lowerBound...report.span.upperBound, &report.data)
             let found = group.measures.compactMap { measure -> MonthReport.Metric? in
                 let all = figures[measure] ?? []
                 let days = all.filter { report.span.contains($0.day) }
@@ -148,14 +148,14 @@ extension SheetReader {
     private func addRecords(to report: inout MonthReport) throws(HealthStoreError) {
         // A night begins on the day before, and the last one is known by what follows it.
         let around = (report.span.lowerBound - 1)...(report.span.upperBound + 1)
-        if let rows = try singleRecords("SleepAnalysis", in: around, &report.sheet) {
+        if let rows = try singleRecords("SleepAnalysis", in: around, &report.data) {
             report.nights = Night.nights(of: rows, in: zone).filter {
                 report.span.contains($0.day)
             }
         } else {
             report.excess.append("nights")
         }
-        if let rows = try singleRecords("Workout", in: report.span, &report.sheet) {
+        if let rows = try singleRecords("Workout", in: report.span, &report.data) {
             report.workouts = rows.map { Workout($0) }.sorted { $0.start < $1.start }
         } else {
             report.excess.append("workouts")
@@ -167,12 +167,12 @@ extension SheetReader {
         let start = Instant(secondsSince1970: local.day(report.span.lowerBound).start)
         let end = Instant(secondsSince1970: local.day(report.span.upperBound).end)
         let rows = try store.cache.rows(
-            of: .insights, limit: SheetReader.mostInsights, before: end)
-        report.sheet.damaged += rows.damaged
-        report.insights = rows.filter { $0.row.timestamp >= start }.map { InsightText($0.row) }
+            of: .insights, limit: HealthReader.mostInsights, before: end)
+        report.data.damaged += rows.damaged
+        report.insights = rows.filter { $0.row.timestamp >= start }.map { InsightReport($0.row) }
             .reversed()
         if !report.insights.isEmpty {
-            report.sheet.counts["insights"] = Int64(report.insights.count)
+            report.data.counts["insights"] = Int64(report.insights.count)
         }
     }
 }

@@ -51,20 +51,20 @@ struct Workout {
     }
 }
 
-extension SheetReader {
+extension HealthReader {
     /// Returns the single records that start in days, of all types that a name means; `nil` if there
     /// are too many.
     func singleRecords(
-        _ name: String, in days: ClosedRange<Int>, _ sheet: inout Sheet
+        _ name: String, in days: ClosedRange<Int>, _ report: inout HealthReport
     ) throws(HealthStoreError) -> [RecordRow]? {
         var local = LocalDays(zone: zone)
         let span = local.day(days.lowerBound).start..<local.day(days.upperBound).end
         var rows: [RecordRow] = []
         for type in try store.archive.types() where type.isMeant(by: name) {
             let count = rows.count
-            guard try read(type, by: .raw, in: span, &rows, &sheet) else { return nil }
+            guard try read(type, by: .raw, in: span, &rows, &report) else { return nil }
             if rows.count > count {
-                sheet.counts["records of \(type.shortName)"] = Int64(rows.count - count)
+                report.counts["records of \(type.shortName)"] = Int64(rows.count - count)
             }
         }
         return rows

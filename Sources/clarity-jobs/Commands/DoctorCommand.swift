@@ -16,7 +16,7 @@ struct DoctorCommand {
         let file = try composition.jobFile()
         let diagnosis = composition.conditions(file, asksServices: true).diagnosis(
             asking: Set(file.questions.map(\.name)))
-        let text = DoctorText(
+        let text = DoctorReport(
             conditions: diagnosis.conditions,
             members: ConditionsNotation.members(diagnosis.conditions),
             remedies: diagnosis.remedies,

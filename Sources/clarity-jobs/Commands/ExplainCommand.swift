@@ -40,7 +40,7 @@ struct ExplainCommand {
             if case .makeKnown = $0.change { true } else { false }
         }
         let remedies = isUnknown ? monitor.diagnosis(asking: []).remedies : [:]
-        let text = ExplanationText(
+        let text = ExplanationReport(
             job: job, explanation: explanation,
             attemptSince: try attemptSince(explanation, history), remedies: remedies,
             style: composition.console.terminalStyle)

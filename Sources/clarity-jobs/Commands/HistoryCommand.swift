@@ -113,14 +113,14 @@ struct HistoryShowCommand {
         for attempt in attempts { show(attempt) }
         for span in spans {
             let until = span.until.map { "until \($0)" } ?? "until now"
-            console.show("waited since \(span.since) \(until): \(RunText.line(span.deferral))")
+            console.show("waited since \(span.since) \(until): \(RunReport.line(span.deferral))")
         }
         return .done
     }
 
     private func show(_ run: Run) {
         var lines = [
-            "run \(run.id) of \(run.job) (\(run.kind)): \(RunText.state(run))",
+            "run \(run.id) of \(run.job) (\(run.kind)): \(RunReport.state(run))",
             "trigger \(run.trigger.rawValue)\(run.causedBy.map { " by run \($0)" } ?? ""), "
                 + "scheduled for \(run.scheduledFor), enqueued \(run.enqueuedAt)",
         ]

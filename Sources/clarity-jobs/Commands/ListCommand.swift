@@ -26,7 +26,7 @@ struct ListCommand {
             file.jobs.map { job in
                 ListedJob(
                     job: job, status: known[job.id],
-                    overdue: JobStatusText.overdue(
+                    overdue: JobStatusReport.overdue(
                         known[job.id], now: moment.wall, lastLook: lastLook))
             })
         return .done
@@ -74,9 +74,10 @@ struct ListedJob: Reported {
     private var waits: String {
         let others = waitingOn.filter { $0.reason != .notDue }
         if others.isEmpty {
-            let setBack = status?.setBackUntil.map { "; \(JobStatusText.setBack(until: $0))" } ?? ""
+            let setBack =
+                status?.setBackUntil.map { "; \(JobStatusReport.setBack(until: $0))" } ?? ""
             return waitingOn.isEmpty ? "" : "not due\(setBack)"
         }
-        return others.map(RunText.line).joined(separator: "; ")
+        return others.map(RunReport.line).joined(separator: "; ")
     }
 }

@@ -35,7 +35,7 @@ struct LoopCommand {
             reports.note(change)
             // Standard error is the journal here. Standard output is for results.
             guard let run = reported.run(in: change), !LoopCommand.isIdleUpload(run) else { return }
-            console.note(RunText.line(run, isWhole: console.isVerbose))
+            console.note(RunReport.line(run, isWhole: console.isVerbose))
         }
         // Opened before anything is said, so that a history that cannot be used is all that is said.
         var first = try turns.open()

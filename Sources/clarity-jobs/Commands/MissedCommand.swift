@@ -28,7 +28,7 @@ struct MissedCommand {
 }
 
 extension MissedOccurrences: Reported {
-    private var words: String { RunText.words(of: fate, run: run) }
+    private var words: String { RunReport.words(of: fate, run: run) }
 
     public static let report = Report<MissedOccurrences>([
         Column("job", "id of the job") { $0.job.rawValue }.shown("JOB"),

@@ -30,7 +30,7 @@ struct NextCommand {
                     schedule.setBackUntil($0, at: now)
                 }
                 if let setBackUntil {
-                    note("\(job.id): \(JobStatusText.setBack(until: setBackUntil))")
+                    note("\(job.id): \(JobStatusReport.setBack(until: setBackUntil))")
                 }
                 let occurrences = JobOccurrences(
                     of: job.id, schedule, anchor: ledger.anchor(of: job.id) ?? now,

@@ -34,7 +34,7 @@ struct PastOccurrenceCommand {
         guard let past else {
             throw CommandFailure(
                 .usage,
-                "the history has no occurrence of job `\(job.id)` up to \(RunText.seconds(instant))"
+                "the history has no occurrence of job `\(job.id)` up to \(RunReport.seconds(instant))"
             )
         }
         composition.console.results(
@@ -43,29 +43,29 @@ struct PastOccurrenceCommand {
     }
 
     private func lines(_ past: PastOccurrence, _ now: Instant) -> [String] {
-        let due = RunText.seconds(past.at)
+        let due = RunReport.seconds(past.at)
         var lines = ["\(job.id): due \(due)"]
         if let gap = past.gap {
             lines.append(
-                "no scheduler ran between \(RunText.seconds(gap.lowerBound)) and "
-                    + RunText.seconds(gap.upperBound))
+                "no scheduler ran between \(RunReport.seconds(gap.lowerBound)) and "
+                    + RunReport.seconds(gap.upperBound))
         }
         switch past.fate {
         case .run: break
         case .pending:
             lines.append("no scheduler has looked at it yet: start `loop` or `run --due`")
-        case .recorded(let fate, let run): lines.append(RunText.words(of: fate, run: run))
+        case .recorded(let fate, let run): lines.append(RunReport.words(of: fate, run: run))
         }
         if let run = past.run {
-            lines.append(RunText.line(run))
-            if let started = run.startedAt { lines.append("started \(RunText.seconds(started))") }
+            lines.append(RunReport.line(run))
+            if let started = run.startedAt { lines.append("started \(RunReport.seconds(started))") }
         }
         for span in past.deferrals {
             let length = ((span.until ?? now) - span.since).text
-            let end = span.until.map { "until \(RunText.seconds($0))" } ?? "and still does"
+            let end = span.until.map { "until \(RunReport.seconds($0))" } ?? "and still does"
             lines.append(
                 "\(span.deferral.subject) held it back for \(length), from "
-                    + "\(RunText.seconds(span.since)) \(end): \(RunText.line(span.deferral))")
+                    + "\(RunReport.seconds(span.since)) \(end): \(RunReport.line(span.deferral))")
         }
         return lines.map(\.printable)
     }

@@ -47,7 +47,7 @@ struct ReadingCommands {
             }
         }
         let period = arguments["by"].flatMap { RecordPeriod(rawValue: $0) } ?? .day
-        let since = try since() ?? (period == .month ? nil : SheetReader.Since("30d"))
+        let since = try since() ?? (period == .month ? nil : HealthReader.Since("30d"))
         let until = try until()
         try checkOrder(since, until)
         let file = try composition.jobFile()
@@ -58,7 +58,7 @@ struct ReadingCommands {
         let types = try composition.archivedTypes(of: store, named: [name])
         return try show(
             "records",
-            orElse: "more than \(SheetReader.mostRecords) records; ask for a shorter time, or let "
+            orElse: "more than \(HealthReader.mostRecords) records; ask for a shorter time, or let "
                 + "`export-data` write them"
         ) { reader throws(HealthStoreError) in
             try reader.records(types, by: period, since: since, until: until)
@@ -138,7 +138,7 @@ struct ReadingCommands {
 
     private func limit() throws(CommandFailure) -> Int {
         arguments["limit"] == nil
-            ? SheetReader.mostInsights : try composition.limit(1...SheetReader.mostInsights)
+            ? HealthReader.mostInsights : try composition.limit(1...HealthReader.mostInsights)
     }
 
     private func offset() throws(CommandFailure) -> Int {
@@ -151,9 +151,9 @@ struct ReadingCommands {
     }
 
     /// Returns the first day, if one is given.
-    private func since() throws(CommandFailure) -> SheetReader.Since? {
+    private func since() throws(CommandFailure) -> HealthReader.Since? {
         guard let text = arguments["since"] else { return nil }
-        guard let since = SheetReader.Since(text) else {
+        guard let since = HealthReader.Since(text) else {
             throw CommandFailure(
                 .usage,
                 "--since is a span such as `30d` or a date such as `2026-01-31`, got `\(text)`")
@@ -164,14 +164,14 @@ struct ReadingCommands {
     /// Returns the last day, if one is given.
     private func until() throws(CommandFailure) -> CivilDay? {
         guard let text = arguments["until"] else { return nil }
-        guard case .date(let day)? = SheetReader.Since(text) else {
+        guard case .date(let day)? = HealthReader.Since(text) else {
             throw CommandFailure(.usage, "--until is a date such as `2026-01-31`, got `\(text)`")
         }
         return day
     }
 
     private func checkOrder(
-        _ since: SheetReader.Since?, _ until: CivilDay?
+        _ since: HealthReader.Since?, _ until: CivilDay?
     ) throws(CommandFailure) {
         guard case .date(let first) = since, let until, until < first else { return }
         throw CommandFailure(.usage, "--since `\(first)` is later than --until `\(until)`")
@@ -188,20 +188,20 @@ struct ReadingCommands {
         return arguments.operands.first.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Records the reading and writes the sheet.
+    /// Records the reading and writes the report.
     ///
-    /// - Parameter absence: what to say if there is no such sheet.
+    /// - Parameter absence: what to say if there is no such report.
     private func show(
         _ part: String, orElse absence: String = "",
-        _ read: (SheetReader) throws(HealthStoreError) -> Sheet?
+        _ read: (HealthReader) throws(HealthStoreError) -> HealthReport?
     ) throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let form = arguments["output"].flatMap { SheetForm(rawValue: $0) } ?? .table
+        let form = arguments["output"].flatMap { ReportForm(rawValue: $0) } ?? .table
         guard let store = try composition.healthStore(file, as: part) else {
             throw CommandFailure(
                 .missingInput, "no health data is kept yet; run `clarity-jobs auth login`")
         }
-        let reader = try composition.sheetReader(of: store, file, form)
+        let reader = try composition.healthReader(of: store, file, form)
         let found = try usingHealthData { () throws(HealthStoreError) in try read(reader) }
         guard let found else { throw CommandFailure(.missingInput, absence) }
         // Recorded first, so that nothing is shown that is not in the log.
@@ -238,14 +238,14 @@ extension Composition {
     }
 
     /// Returns a reader of the data as of `--now`.
-    func sheetReader(
-        of store: HealthStore, _ file: JobFile, _ form: SheetForm
-    ) throws(CommandFailure) -> SheetReader {
+    func healthReader(
+        of store: HealthStore, _ file: JobFile, _ form: ReportForm
+    ) throws(CommandFailure) -> HealthReader {
         let zone = try dayZone(of: store, file)
         // Only a date depends on the time zone of the days.
-        let date = arguments["now"].flatMap { SheetReader.Since($0)?.isDate == true ? $0 : nil }
+        let date = arguments["now"].flatMap { HealthReader.Since($0)?.isDate == true ? $0 : nil }
         let now =
-            date.map { SheetReader.present($0, in: zone, now: SystemClock().now) } ?? clock.now
-        return SheetReader(store, now: now, zone: zone, style: console.pageStyle, form: form)
+            date.map { HealthReader.present($0, in: zone, now: SystemClock().now) } ?? clock.now
+        return HealthReader(store, now: now, zone: zone, style: console.pageStyle, form: form)
     }
 }

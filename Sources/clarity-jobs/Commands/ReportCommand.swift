@@ -25,7 +25,7 @@ struct ReportCommand {
         if let path {
             try exporting { () throws(RecordExport.Fault) in try MonthReport.check(path) }
         }
-        let reader = try composition.sheetReader(of: store, file, .json)
+        let reader = try composition.healthReader(of: store, file, .json)
         let month = wanted ?? reader.lastMonth
         let report = try Self.report(of: month, reader)
         // Recorded first, so that nothing is given out that is not in the log.
@@ -57,7 +57,7 @@ struct ReportCommand {
     private static let noData = "no health data is kept yet; run `clarity-jobs import FILE`"
 
     private static func report(
-        of month: CivilMonth, _ reader: SheetReader
+        of month: CivilMonth, _ reader: HealthReader
     ) throws(CommandFailure) -> MonthReport {
         do throws(MonthFault) {
             return try reader.report(of: month)

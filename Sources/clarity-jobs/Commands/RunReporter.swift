@@ -55,7 +55,7 @@ final class RunReporter: Sendable {
     func say(_ waiting: Plan.Waiting) {
         guard detail == .everything else { return }
         for deferral in waiting.deferrals {
-            console.note("\(waiting.job): waits: \(RunText.line(deferral))")
+            console.note("\(waiting.job): waits: \(RunReport.line(deferral))")
         }
     }
 
@@ -74,7 +74,7 @@ final class RunReporter: Sendable {
     }
 
     private func say(_ run: Run) {
-        let line = RunText.line(run, isWhole: console.isVerbose)
+        let line = RunReport.line(run, isWhole: console.isVerbose)
         switch (run.state, detail) {
         case (.failed, _): console.fault(line)
         case (_, .failures):

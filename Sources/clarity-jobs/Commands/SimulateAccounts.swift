@@ -35,7 +35,7 @@ extension SimulateCommand {
         let (totals, bytes) = try withScratchStore { store throws(RunStoreError) in
             try simulation.totals(on: store, owner: store.leaseLock.owner)
         }
-        let report = SimulatedAccountsText(
+        let report = SimulatedAccounts(
             totals: totals, maxParallel: maxParallel, historyBytes: bytes,
             processorTime: processorTime() - start)
         composition.console.results(report.lines, report)

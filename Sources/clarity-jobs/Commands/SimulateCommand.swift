@@ -32,7 +32,7 @@ struct SimulateCommand {
             attempt: { known[$0.id] ?? attempt ?? SimulateCommand.standardAttempt(of: $0) },
             supposed: { trace?.attempt(of: $0.id, at: $1) ?? SimulatedAttempt() })
         let report = simulation.run()
-        let text = SimulationText(
+        let text = SimulationResult(
             simulation: report, style: composition.console.terminalStyle)
         composition.console.results(text.lines, text)
         if report.stretch.upperBound < from + .seconds(days * 86_400) {

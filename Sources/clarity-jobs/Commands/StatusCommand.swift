@@ -78,7 +78,7 @@ struct StatusCommand {
             statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
         let lastLook = ledger.lastLook(before: moment.wall)
         return try file.jobs.map { job throws(CommandFailure) in
-            var facts = JobStatusText.Facts(
+            var facts = JobStatusReport.Facts(
                 isDisabled: file.disabled.contains(job.id), status: known[job.id])
             facts.now = moment.wall
             facts.lastLook = lastLook
@@ -92,8 +92,8 @@ struct StatusCommand {
                 return try history.lastSuccess(of: job.id)
             }
             return BringingJob(
-                id: job.id.rawValue, kind: job.kind, status: JobStatusText.words(facts).printable,
-                isHeldBack: JobStatusText.isHeldBack(facts),
+                id: job.id.rawValue, kind: job.kind, status: JobStatusReport.words(facts).printable,
+                isHeldBack: JobStatusReport.isHeldBack(facts),
                 isOverdue: facts.status?.overdueSince != nil, lastSuccess: success,
                 gap: StatusCommand.gap(of: job, after: moment.wall))
         }

@@ -114,16 +114,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("30d", SheetReader.Since.days(30)), ("12h", .days(1)), ("36h", .days(2)),
+        ("30d", HealthReader.Since.days(30)), ("12h", .days(1)), ("36h", .days(2)),
         ("2026-01-31", .date(.init(daysSince1970: 20_484))),
     ])
-    func `a start is a count of days or a date`(text: String, since: SheetReader.Since) {
-        #expect(SheetReader.Since(text) == since)
+    func `a start is a count of days or a date`(text: String, since: HealthReader.Since) {
+        #expect(HealthReader.Since(text) == since)
     }
 
     @Test(arguments: ["", "30", "0d", "-3d", "2026-02-30", "2026-01-31T00:00:00Z", "999999999d"])
     func `anything else is no start`(text: String) {
-        #expect(SheetReader.Since(text) == nil)
+        #expect(HealthReader.Since(text) == nil)
     }
 
     @Test func `a table is no wider than there is room and stands out only where it may`() {

@@ -164,7 +164,7 @@ enum AnswerProperties {
 
     /// Checks an insight as a person sees it, in a narrow and in a wide window.
     private static func show(_ row: CachedRow) throws(APIError) {
-        let insight = InsightText(row)
+        let insight = InsightReport(row)
         for width in [20, 100] {
             for line in insight.lines(PageStyle(width: width, isPlain: true)) {
                 try require(isHarmless(line), "an insight that steers the terminal")

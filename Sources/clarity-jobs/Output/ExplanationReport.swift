@@ -1,0 +1,247 @@
+public import Reports
+public import ClarityScheduler
+import Platform
+
+/// The output of `explain`.
+struct ExplanationReport {
+    let job: Job
+    let explanation: JobExplanation
+    /// The start of the running attempt.
+    let attemptSince: Instant?
+    /// What would make an unknown condition known, by the condition's name in a trace.
+    var remedies: [String: String] = [:]
+    /// The terminal that the table has to fit, if there is one.
+    var style: PageStyle?
+
+    fileprivate var open: Run? { explanation.status.open }
+
+    // MARK: For people
+
+    /// The job, its state, the reasons for it, what would change it, and when the job starts.
+    var lines: [String] {
+        var lines = [
+            "\(job.id): \(job.kind), \(job.jobClass.rawValue), \(job.priority.rawValue) priority",
+            "schedule: \(job.schedule?.description ?? "none")",
+            "next: \(next)",
+            "state: \(state)",
+        ]
+        if isRunning, let waiting = explanation.waiting {
+            lines.append("behind it: \(words(waiting))")
+        }
+        if let pause = explanation.pause { lines.append("paused: \(words(pause))") }
+        if let expiresAt = explanation.expiresAt {
+            lines.append("given up: \(RunReport.seconds(expiresAt)), unless it has started")
+        }
+        if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
+        lines += JobExplanation.Factor.report.table(explanation.factors).lines(in: style)
+        let changes = changes
+        if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }
+        lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
+        return lines + ["likely: \(StartReport.words(explanation.start))"]
+    }
+
+    private var next: String {
+        let next = explanation.status.nextStart.map(RunReport.seconds) ?? "-"
+        let setBack = explanation.status.setBackUntil.map(JobStatusReport.setBack)
+        return [next, setBack].compactMap(\.self).joined(separator: "; ")
+    }
+
+    private var isRunning: Bool { open?.state == .running }
+
+    private var state: String {
+        guard let open else { return "idle" }
+        guard isRunning else { return words(open) }
+        let since = attemptSince.map { " since \(RunReport.seconds($0))" } ?? ""
+        return "running\(since): \(name(of: open)), attempt \(open.attempts), by "
+            + (open.lease?.owner ?? "nobody")
+    }
+
+    private func words(_ waiting: Run) -> String {
+        "enqueued since \(RunReport.seconds(waiting.enqueuedAt)): \(name(of: waiting))"
+    }
+
+    private func name(of run: Run) -> String {
+        "run \(run.id) (\(run.trigger.rawValue)) for \(RunReport.seconds(run.scheduledFor))"
+    }
+
+    private func words(_ pause: Pause) -> String {
+        "since \(RunReport.seconds(pause.since)), "
+            + (pause.until.map { "until \(RunReport.seconds($0))" } ?? "until it is resumed")
+            + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
+    }
+
+    /// The changes that would let the job start, or start again, one a line.
+    fileprivate var changes: [String] { explanation.factors.compactMap(\.change).map { words($0) } }
+
+    private func words(_ change: JobExplanation.Change) -> String {
+        switch change {
+        case .meet(let constraint): words(constraint)
+        case .makeKnown(let constraint): unknown(constraint)
+        case .opens(let instant): "wait until \(RunReport.seconds(instant))"
+        case .finish(let run): "run \(run) has to finish"
+        case .attemptGone: "an attempt that is being ended has to be gone"
+        case .slot: "one of the attempts that run has to end"
+        case .answer: "a check that is being asked for another run has to answer"
+        case .resume(nil): "clarity-jobs resume \(job.id)"
+        case .resume(let until?):
+            "clarity-jobs resume \(job.id), or wait until \(RunReport.seconds(until))"
+        case .pass(let until):
+            "wait until \(RunReport.seconds(until)), or clarity-jobs run \(job.id)"
+        case .ask: "clarity-jobs run \(job.id)"
+        }
+    }
+
+    private func words(_ constraint: Constraint) -> String {
+        switch constraint {
+        case .connected: "connect to a network"
+        case .unmetered: "connect to a network that is not metered"
+        case .notRoaming: "connect to a network that is not roaming"
+        case .externalPower: "plug the machine in"
+        case .batteryAbove(let percent): "charge the battery above \(percent) %"
+        case .notLowPower: "stop saving power"
+        case .idle: "leave the machine idle"
+        case .storageFree(_, nil): "make room: \(wanted(constraint))"
+        case .storageFree(_, let path?): "make room at `\(path)`: \(wanted(constraint))"
+        case .pressureBelow: "give the machine less to do: pressure \(wanted(constraint))"
+        case .check(let check): "make check `\(check.name)` pass"
+        case .login:
+            "run `clarity-jobs auth login`".namingAccount(job.id.account?.rawValue)
+        case .source: "put the source file in its place"
+        case .window: "wait until the clock shows \(wanted(constraint))"
+        }
+    }
+
+    /// Returns how to make an unknown value known; until it is, meeting the constraint would go
+    /// unnoticed.
+    private func unknown(_ constraint: Constraint) -> String {
+        let (question, name) =
+            switch constraint {
+            case .connected: ("whether there is a connection", "connected")
+            case .unmetered: ("whether the network is metered", "metered")
+            case .notRoaming: ("whether the network is roaming", "roaming")
+            case .externalPower: ("whether the machine is on external power", "external_power")
+            case .batteryAbove: ("the battery's charge", "battery")
+            case .notLowPower: ("whether the machine saves power", "low_power")
+            case .idle: ("whether the machine is idle", "idle")
+            case .pressureBelow: ("the machine's pressure", "pressure_percent")
+            case .storageFree: ("the free storage", "storage_free_bytes")
+            case .check, .login, .source, .window: ("whether it holds", "")
+            }
+        let remedy = remedies[name].map { "\($0); or " } ?? ""
+        let key = constraint.name
+        return "make known \(question): \(remedy)let it run without, by "
+            + "`constraints: { unknown: { \(key): run } }`"
+    }
+
+    private func wanted(_ constraint: Constraint) -> String {
+        constraint.verdict(in: Conditions(), at: Instant(secondsSince1970: 0)).wanted
+    }
+}
+
+extension ExplanationReport: Reported {
+    static let report = Report<ExplanationReport>([
+        Column("job", "id of the job") { $0.job.id.rawValue },
+        Column("kind", "kind of the job") { $0.job.kind.rawValue },
+        Column("class", "class of the job") { $0.job.jobClass.rawValue },
+        Column("priority", "priority of the job") { $0.job.priority.rawValue },
+        Column("schedule", "the schedule as the job file writes it") {
+            $0.job.schedule?.description
+        },
+        Column("next", "when it is due next") { $0.explanation.status.nextStart },
+        Column(
+            "set_back_until", "when the schedule goes on, because the clock was set back"
+        ) { $0.explanation.status.setBackUntil },
+        Column("state", "`idle`, `enqueued` or `running`") { $0.open?.state.rawValue ?? "idle" },
+        Column("run", "number of the unfinished run") { $0.open?.id.rawValue },
+        Column("trigger", "what made that run") { $0.open?.trigger.rawValue },
+        Column("scheduled_for", "when that run was due") { $0.open?.scheduledFor },
+        Column("waiting_run", "number of the run that waits behind it") {
+            $0.explanation.waiting?.id.rawValue
+        },
+        Column("enqueued_at", "when that run was made") { $0.open?.enqueuedAt },
+        Column("attempts", "number of its attempts") { $0.open?.attempts ?? 0 },
+        Column("running_since", "start of the running attempt") { $0.attemptSince },
+        Column("owner", "the process that runs it") { $0.open?.lease?.owner },
+        Column("given_up_at", "when the run expires if it has not started") {
+            $0.explanation.expiresAt
+        },
+        Column("paused", "the job's pause") { $0.explanation.pause },
+        Column("constraints", "the constraints of the job") {
+            $0.explanation.factors.filter { $0.reason == .constraint }
+        },
+        Column("reasons", "every other reason to wait") {
+            $0.explanation.factors.filter { $0.reason != .constraint }
+        },
+        Column("changes", "what would let the job start, in words") { $0.changes },
+        Column("start", "when the job starts") { $0.explanation.start },
+    ])
+}
+
+extension JobExplanation.Factor: Reported {
+    public static let report = Report<JobExplanation.Factor>([
+        Column("reason", WaitReason.listed) { $0.reason.rawValue },
+        Column("subject", "what holds the run back, such as `network`") { $0.subject }
+            .shown("REASON"),
+        Column("wanted", "the required value, in words") { $0.wanted }
+            .shown("WANTED") { orDash($0.wanted) },
+        Column("measured", "the measured value, in words") { $0.measured }
+            .shown("MEASURED") { orDash($0.measured) },
+        Column("source", "where the measured value comes from") { $0.source }
+            .shown("SOURCE") { orDash($0.source) },
+        Column("verdict", "`met`, `assumed`, `unmet` or `dropped`") { $0.state.rawValue }
+            .shown("VERDICT") { $0.verdict },
+        Column("drops_at", "when the constraint is dropped") { $0.dropsAt },
+        Column("since", "since when it holds the waiting run back") { $0.since }.shown("SINCE"),
+        Column("last_7_days", "how often it held the job back") { $0.past }
+            .shown("LAST 7 DAYS") { $0.past?.words ?? "-" },
+    ])
+
+    private static func orDash(_ cell: String) -> String { cell.isEmpty ? "-" : cell }
+
+    private var verdict: String {
+        guard let dropsAt else { return state.rawValue }
+        return state == .dropped
+            ? "dropped at \(dropsAt.shown)" : "\(state.rawValue), dropped at \(dropsAt.shown)"
+    }
+}
+
+/// Formats the likely start of a job.
+enum StartReport {
+    static func words(_ start: LikelyStart) -> String {
+        switch start {
+        case .running: "it runs"
+        case .now: "now"
+        case .at(let instant): "\(RunReport.seconds(instant)), if conditions stay as they are"
+        case .by(let instant, let dropped):
+            "\(RunReport.seconds(instant)) at the latest: from then on it does without "
+                + dropped.joined(separator: ", ")
+        case .estimated(let instant, let bases):
+            "\(RunReport.seconds(instant)), an estimate: "
+                + bases.map(words).joined(separator: "; ")
+        case .unknown(let notBefore, let doubts):
+            "unknown"
+                + (notBefore.map { ", not before \(RunReport.seconds($0))" } ?? "")
+                + ": " + doubts.map(words).joined(separator: "; ")
+        case .never(let expires):
+            "never: it is given up at \(RunReport.seconds(expires)), before anything can change"
+        }
+    }
+
+    private static func words(_ basis: LikelyStart.Basis) -> String {
+        "\(basis.subject) holds it back since \(RunReport.seconds(basis.since)), the median of "
+            + "\(basis.times) earlier times is \(basis.median.text)"
+    }
+
+    private static func words(_ doubt: LikelyStart.Doubt) -> String {
+        switch doubt {
+        case .untilAsked: "nothing but a request, an event or a chain starts it"
+        case .untilResumed: "it is paused until somebody resumes it"
+        case .notWaitedFor(let subject): "\(subject) is in the way, and no run waits for it yet"
+        case .tooFewTimes(let subject, let times):
+            "\(subject) holds it back, and \(counted(times, "earlier times")) in 7 days"
+                + " \(times == 1 ? "is" : "are") too few for an estimate"
+        case .longerThanMostly(let basis):
+            "\(words(basis)), and it has been longer"
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Testing
+
+@testable import ClarityScheduler
+@testable import clarity_jobs
+
+@Suite struct JobStatusReportTests {
+    private let at = Instant(secondsSince1970: 1_760_000_000)
+
+    private func deferral(_ reason: WaitReason, _ subject: String) -> Deferral {
+        Deferral(reason, subject: subject, wanted: "w", measured: "m", source: "s")
+    }
+
+    private func run(
+        _ state: RunState, failure: String? = nil, leased status: Lease.State = .held
+    ) throws -> Run {
+        var run = Run(
+            id: RunID(1), job: try #require(JobID("a")), kind: JobKind("k"), trigger: .schedule,
+            scheduledFor: at, enqueuedAt: at)
+        run.state = state
+        run.lease = Lease(owner: "someone", state: status)
+        run.failure = failure.map { Failure(.unreachable, $0) }
+        return run
+    }
+
+    private func facts(
+        next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil,
+        setBackUntil: Instant? = nil
+    ) throws -> JobStatusReport.Facts {
+        JobStatusReport.Facts(
+            status: JobStatus(
+                job: try #require(JobID("a")), next: next ? at : nil,
+                nextStart: next ? at : nil, open: open,
+                deferrals: deferrals, setBackUntil: setBackUntil),
+            since: ["network": at], last: last)
+    }
+
+    @Test func `a job has one state, and may wait for more than its schedule`() throws {
+        let notDue = deferral(.notDue, "schedule")
+        let network = deferral(.constraint, "network")
+        let rows: [(JobStatusReport.Facts, String, Bool)] = [
+            (JobStatusReport.Facts(isDisabled: true), "is disabled", true),
+            (try facts(open: run(.running), [network]), "runs now", false),
+            (
+                try facts(open: run(.running, leased: .lapsed)),
+                "ran when its scheduler ended; the next `loop` or `run --due` takes it over", true
+            ),
+            (try facts(next: true, [notDue]), "is due 2025-10-09T08:53:20Z", false),
+            // No run is requested, so none waits for the network.
+            (try facts(next: true, [notDue, network]), "is due 2025-10-09T08:53:20Z", false),
+            (
+                try facts(next: true, [notDue], setBackUntil: at - .seconds(60)),
+                "is due 2025-10-09T08:53:20Z; the clock was set back: the schedule goes on at "
+                    + "2025-10-09T08:52:20Z, where it had been", false
+            ),
+            (try facts([notDue]), "starts by event, chain or request", false),
+            (
+                try facts(next: true, [notDue], last: run(.failed, failure: "no route")),
+                "is due 2025-10-09T08:53:20Z; its last try: no route", true
+            ),
+            (
+                try facts(
+                    open: run(.enqueued, failure: "no route"),
+                    [deferral(.backoff, "backoff"), network]),
+                "waits for backoff: wanted w, is m; network: wanted w, is m, since "
+                    + "2025-10-09T08:53:20Z; its last try: no route", true
+            ),
+            (
+                try facts([notDue, deferral(.paused, "pause")]),
+                "waits for pause: wanted w, is m", true
+            ),
+        ]
+
+        for (facts, words, isHeldBack) in rows {
+            #expect(JobStatusReport.words(facts) == words)
+            #expect(JobStatusReport.isHeldBack(facts) == isHeldBack, "\(words)")
+        }
+    }
+}
