@@ -1,5 +1,5 @@
+public import HealthModel
 public import ClarityScheduler
-public import HealthStore
 public import JSON
 
 /// The JSON type of a value in a command's result.

@@ -1,6 +1,6 @@
 public import HealthStore
 public import HealthModel
-public import ClarityScheduler
+import ClarityScheduler
 import JSON
 
 // The list of analysed weeks, and a single analysis.

@@ -1,3 +1,4 @@
+import HealthModel
 public import HealthStore
 import ClarityScheduler
 import JSON

@@ -1,3 +1,4 @@
+import HealthModel
 public import HealthStore
 public import ClarityScheduler
 import JSON

@@ -41,7 +41,7 @@ extension OutboxSample {
             "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
             "  \(entry.state.text)" + (entry.reason.map { ": \($0)" } ?? ""),
         ]
-        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
+        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold)`") }
         if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
         lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
         if entry.possibleSends > 0 {

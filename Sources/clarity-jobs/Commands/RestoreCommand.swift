@@ -1,5 +1,6 @@
 import Backend
 import ClarityHost
+import HealthModel
 import HealthStore
 import Reports
 import ClarityScheduler

@@ -1,6 +1,7 @@
 import JSON
 import Reports
 import ClarityHost
+import HealthModel
 import ClarityScheduler
 import HealthStore
 import Platform
