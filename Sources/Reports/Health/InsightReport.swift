@@ -1,6 +1,6 @@
 import HealthModel
 public import HealthStore
-import ClarityScheduler
+package import ClarityScheduler
 import JSON
 
 /// A stored insight: an entry of the history or the full text.
@@ -71,6 +71,10 @@ package struct StoredInsight: PrivateValue {
     // In a list for people only.
     var name = ""
     var firstLine = ""
+
+    package init(insight: InsightReport, syncedAt: Instant?) {
+        (self.insight, self.syncedAt) = (insight, syncedAt)
+    }
 }
 
 extension StoredInsight: Reported {
