@@ -82,8 +82,16 @@ let package = Package(
         library(
             "HealthStore",
             ["HealthModel", "Platform", "ClarityScheduler", "JSON", "Database", "CSodium", "CZstd"]),
-        library(
-            "Backend", ["HealthModel", "Platform", "ClarityScheduler", "JSON", "CCurl"]),
+        // Apart, so that `clarity-jobs` knows the dialects and does not load libcurl.
+        .target(
+            name: "BackendContract", dependencies: ["HealthModel", "ClarityScheduler"],
+            path: "Sources/Backend/Contract", swiftSettings: strict),
+        .target(
+            name: "Backend",
+            dependencies: [
+                "BackendContract", "HealthModel", "Platform", "ClarityScheduler", "JSON", "CCurl",
+            ],
+            exclude: ["Contract"], swiftSettings: strict),
         library(
             "Import",
             ["HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON", "CArchive"]),
@@ -105,7 +113,8 @@ let package = Package(
         program(
             "clarity-jobs",
             [
-                "Reports", "Backend", "ClarityHost", "HealthStore", "HealthModel", "Platform",
+                "Reports", "BackendContract", "ClarityHost", "HealthStore", "HealthModel",
+                "Platform",
                 "ClarityScheduler", "JSON", "Database", "WebAPI", "CLinux",
             ]),
         program(
@@ -164,7 +173,8 @@ let package = Package(
             "HealthStoreTests",
             ["HealthStore", "HealthModel", "Platform", "ClarityScheduler", "Database"]),
         tests(
-            "BackendTests", ["Backend", "HealthModel", "Platform", "ClarityScheduler", "JSON"]),
+            "BackendTests",
+            ["Backend", "BackendContract", "HealthModel", "Platform", "ClarityScheduler", "JSON"]),
         tests(
             "ImportTests",
             ["Import", "HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON"]),

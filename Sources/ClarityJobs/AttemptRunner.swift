@@ -1,4 +1,5 @@
 public import Backend
+import BackendContract
 import Synchronization
 import Platform
 import HealthStore

@@ -1,5 +1,6 @@
 import HealthModel
 public import Backend
+import BackendContract
 public import HealthStore
 public import ClarityScheduler
 import Platform

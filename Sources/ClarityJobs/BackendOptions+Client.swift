@@ -1,4 +1,5 @@
 public import Backend
+public import BackendContract
 public import HealthStore
 public import ClarityScheduler
 public import HealthModel

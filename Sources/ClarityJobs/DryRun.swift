@@ -1,4 +1,5 @@
 import Backend
+import BackendContract
 import HealthStore
 public import ClarityScheduler
 public import Reports

@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Platform
 import Backend
+import BackendContract
 import ClarityJobs
 @preconcurrency import Glibc
 import Synchronization

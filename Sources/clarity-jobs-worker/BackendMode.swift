@@ -2,6 +2,7 @@ import HealthStore
 import ClarityScheduler
 import Platform
 import Backend
+import BackendContract
 import ClarityJobs
 import Reports
 import JSON

@@ -5,6 +5,7 @@ import ClarityJobs
 import Reports
 import JSON
 import Backend
+import BackendContract
 import Glibc
 
 /// Shows what an order would do.

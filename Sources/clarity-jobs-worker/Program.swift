@@ -4,6 +4,7 @@ import Platform
 import ClarityScheduler
 import HealthStore
 import Backend
+import BackendContract
 import ClarityJobs
 
 /// Does what the scheduler must not do itself: an attempt or its dry run, a login or logout, an

@@ -1,6 +1,7 @@
 import HealthModel
 import Platform
 @testable import Backend
+@testable import BackendContract
 import HealthStore
 import ClarityScheduler
 import ClarityTestSupport

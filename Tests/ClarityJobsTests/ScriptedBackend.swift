@@ -1,6 +1,7 @@
 import Synchronization
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 /// Answers requests with a function, and records them.

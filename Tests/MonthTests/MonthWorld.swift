@@ -1,4 +1,5 @@
 import Backend
+import BackendContract
 import ClarityHost
 import HealthStore
 import HealthModel

@@ -1,3 +1,4 @@
+public import BackendContract
 public import HealthModel
 public import ClarityScheduler
 import JSON

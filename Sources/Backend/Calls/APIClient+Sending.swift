@@ -1,3 +1,4 @@
+public import BackendContract
 import HealthModel
 import ClarityScheduler
 import JSON

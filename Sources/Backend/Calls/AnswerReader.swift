@@ -1,3 +1,4 @@
+import BackendContract
 import HealthModel
 import ClarityScheduler
 import JSON

@@ -1,3 +1,4 @@
+import BackendContract
 public import HealthModel
 public import ClarityScheduler
 

@@ -1,3 +1,4 @@
+package import BackendContract
 package import ClarityScheduler
 
 extension APIError {

@@ -163,9 +163,9 @@ extension SampleKind {
 
 extension UploadRoute {
     /// The call that uploads a batch.
-    var call: APICall { self == .metrics ? .uploadMetrics : .uploadSamples }
+    package var call: APICall { self == .metrics ? .uploadMetrics : .uploadSamples }
     /// The call that asks about an upload.
-    var statusCall: APICall { self == .metrics ? .metricsStatus : .samplesStatus }
+    package var statusCall: APICall { self == .metrics ? .metricsStatus : .samplesStatus }
 }
 
 /// A field that a request's body may have; the raw value is its name on the wire.

@@ -1,3 +1,4 @@
+import BackendContract
 import JSON
 
 /// The content of a refusal by the backend: its code, and the metrics, fields and fault codes it

@@ -1,3 +1,4 @@
+import BackendContract
 import CCurl
 import ClarityScheduler
 import Platform

@@ -1,3 +1,4 @@
+public import BackendContract
 import CCurl
 import ClarityScheduler
 

@@ -1,3 +1,4 @@
+import BackendContract
 import CCurl
 @preconcurrency import Glibc
 

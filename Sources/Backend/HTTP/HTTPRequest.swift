@@ -1,3 +1,4 @@
+public import BackendContract
 public import HealthModel
 @preconcurrency import Glibc
 

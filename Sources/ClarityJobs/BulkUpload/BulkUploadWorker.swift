@@ -1,4 +1,5 @@
 public import Backend
+public import BackendContract
 public import HealthStore
 import HealthModel
 public import ClarityScheduler

@@ -1,4 +1,5 @@
 import Backend
+import BackendContract
 import HealthModel
 import HealthStore
 import ClarityScheduler

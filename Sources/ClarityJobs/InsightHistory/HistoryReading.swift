@@ -1,4 +1,5 @@
 import Backend
+import BackendContract
 import ClarityScheduler
 
 /// Reads the history of insights, starting with the newest page.

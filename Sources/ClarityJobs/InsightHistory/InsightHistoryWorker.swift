@@ -1,5 +1,6 @@
 import HealthModel
 import Backend
+import BackendContract
 import HealthStore
 import ClarityScheduler
 

@@ -1,4 +1,5 @@
 public import Backend
+import BackendContract
 import HealthStore
 public import ClarityScheduler
 import Platform

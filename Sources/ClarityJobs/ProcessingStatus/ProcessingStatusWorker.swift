@@ -1,6 +1,7 @@
 import HealthStore
 import ClarityScheduler
 import Backend
+import BackendContract
 import HealthModel
 
 /// Polls for the results of the uploads and analyses that the backend accepted.

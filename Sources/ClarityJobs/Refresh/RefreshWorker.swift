@@ -1,4 +1,5 @@
 import Backend
+import BackendContract
 import HealthStore
 import HealthModel
 import ClarityScheduler

@@ -1,4 +1,4 @@
-import Backend
+import BackendContract
 import ClarityHost
 import HealthStore
 import HealthModel

@@ -1,4 +1,4 @@
-import Backend
+import BackendContract
 import ClarityHost
 import HealthModel
 import HealthStore

@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct APIClientAnswersTests {
     private func upload(

@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests client and transport together, over real sockets.
 struct APIClientLoopbackTests {

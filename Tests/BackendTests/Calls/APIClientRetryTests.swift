@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct APIClientRetryTests {
     private static let profile = FakeTransport.Answer.status(200, #"{"user_id":"user-1"}"#)

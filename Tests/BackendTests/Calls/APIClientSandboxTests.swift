@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests the client against the real sandbox, a separate process, in both dialects.
 struct APIClientSandboxTests {

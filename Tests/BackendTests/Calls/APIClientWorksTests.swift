@@ -3,6 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests insights, analyses and uploads by their routes.
 struct APIClientWorksTests {

@@ -1,4 +1,5 @@
-public import Backend
+import Backend
+public import BackendContract
 public import Testing
 
 /// A case of a parameterised test is called after the dialect's name.

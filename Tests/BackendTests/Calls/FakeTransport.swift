@@ -1,6 +1,7 @@
 import Synchronization
 
 @testable import Backend
+@testable import BackendContract
 
 /// A transport that answers with a function and records the requests.
 final class FakeTransport: HTTPTransport {

@@ -3,6 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 
 @testable import Backend
+@testable import BackendContract
 
 /// 2026-11-20T06:00:00Z.
 let morning = Instant(secondsSince1970: 1_795_154_400)

@@ -3,6 +3,7 @@ import ClarityScheduler
 import Synchronization
 
 @testable import Backend
+@testable import BackendContract
 
 /// A session store in memory.
 final class MemorySessions: SessionStore {

@@ -2,6 +2,7 @@ import HealthModel
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct TokenSubjectTests {
     private static let digits = Array(

@@ -2,6 +2,7 @@ import ClarityScheduler
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests the meaning of the deployed backend's answers, as they were measured.
 struct LoopMeaningTests {

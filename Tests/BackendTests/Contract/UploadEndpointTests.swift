@@ -3,6 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct UploadEndpointTests {
     private func rules(_ dialect: Dialect, _ route: UploadRoute?) throws -> UploadEndpoint {

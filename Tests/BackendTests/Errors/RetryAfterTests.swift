@@ -2,6 +2,7 @@ import ClarityScheduler
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct RetryAfterTests {
     static let rows: [(String?, Duration?)] = [

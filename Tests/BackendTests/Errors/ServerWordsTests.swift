@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 @Suite struct ServerWordsTests {
     @Test(arguments: [

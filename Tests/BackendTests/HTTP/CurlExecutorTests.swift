@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 @Suite(.timeLimit(.minutes(5)))
 struct CurlExecutorTests {

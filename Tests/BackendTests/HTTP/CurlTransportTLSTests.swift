@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests the transport against a hostile TLS server. Time limits that a test does not wait for are
 /// an hour, so that only the limit under test can expire.

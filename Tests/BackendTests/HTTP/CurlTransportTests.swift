@@ -5,6 +5,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests the transport over real sockets. Time limits that a test does not wait for are an hour, so
 /// that only the limit under test can expire.

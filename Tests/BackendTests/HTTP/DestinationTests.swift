@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct DestinationTests {
     @Test(arguments: [

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct PublicKeyPinsTests {
     private static let one = "sha256//" + String(repeating: "A", count: 43) + "="

@@ -2,6 +2,7 @@
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct TransportFailureTests {
     private func error(_ verdict: CurlVerdict) -> TransportError {

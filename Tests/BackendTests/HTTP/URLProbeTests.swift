@@ -2,6 +2,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// Tests probes over real sockets.
 @Suite(.timeLimit(.minutes(5))) struct URLProbeTests {

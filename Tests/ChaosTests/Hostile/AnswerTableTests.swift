@@ -5,6 +5,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 @Suite("A backend that answers anything", .timeLimit(.minutes(20)))

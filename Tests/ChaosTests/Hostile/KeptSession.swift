@@ -3,6 +3,7 @@ import ClarityScheduler
 import Synchronization
 
 @testable import Backend
+@testable import BackendContract
 
 /// A session store in memory that refuses nothing.
 final class KeptSession: SessionStore {

@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 /// A transport to a backend in this process that can tamper with the answers to one call.
 final class TamperedTransport: HTTPTransport {

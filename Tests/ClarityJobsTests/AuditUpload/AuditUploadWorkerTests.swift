@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 @Suite struct AuditUploadWorkerTests {

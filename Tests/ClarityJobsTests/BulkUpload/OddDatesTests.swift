@@ -2,6 +2,7 @@ import HealthStore
 import ClarityScheduler
 import ClarityTestSupport
 import Backend
+import BackendContract
 import Testing
 
 @testable import Import

@@ -3,6 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 /// An upload ends when the backend refuses everything that it sends.

@@ -2,6 +2,7 @@ import HealthModel
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 @Suite struct UploadForecastTests {

@@ -1,5 +1,6 @@
 import HealthModel
 @testable import Backend
+@testable import BackendContract
 import HealthStore
 import ClarityScheduler
 import ClarityTestSupport

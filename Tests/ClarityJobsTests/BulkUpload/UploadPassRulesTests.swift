@@ -7,6 +7,7 @@ import Testing
 @testable import HealthStore
 @testable import HealthModel
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 /// Tests uploads to a backend that keeps more or less than it is sent.

@@ -1,5 +1,6 @@
 import HealthStore
 @testable import Backend
+@testable import BackendContract
 import HealthModel
 import ClarityScheduler
 import ClarityTestSupport

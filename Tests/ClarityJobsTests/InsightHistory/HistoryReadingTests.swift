@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 /// Tests the history of a list that changes while it is read, and the full texts.

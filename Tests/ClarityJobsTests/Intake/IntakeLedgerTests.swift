@@ -5,6 +5,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import Import
 @testable import ClarityJobs
 

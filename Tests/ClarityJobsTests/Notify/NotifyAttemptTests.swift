@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 @Suite("Notices, told to their targets")

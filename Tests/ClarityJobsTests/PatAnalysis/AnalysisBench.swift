@@ -4,6 +4,7 @@ import ClarityScheduler
 import ClarityTestSupport
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 extension WorkBench {

@@ -2,6 +2,7 @@ import HealthStore
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 @Suite struct AnalysisNumbersTests {

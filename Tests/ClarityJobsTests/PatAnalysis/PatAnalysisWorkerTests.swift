@@ -1,4 +1,5 @@
 @testable import Backend
+@testable import BackendContract
 import HealthStore
 import HealthModel
 import ClarityScheduler

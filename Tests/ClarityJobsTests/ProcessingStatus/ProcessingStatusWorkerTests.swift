@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 @Suite struct ProcessingStatusWorkerTests {

@@ -1,6 +1,7 @@
 import HealthStore
 
 @testable import Backend
+@testable import BackendContract
 @testable import ClarityJobs
 
 /// Makes the answers of a backend that serves rows in pages.

@@ -3,6 +3,7 @@ import JSON
 import Testing
 
 @testable import Backend
+@testable import BackendContract
 
 struct InstantFieldTests {
     @Test func `an instant is written as it describes itself`() {

@@ -1,4 +1,5 @@
 @testable import Backend
+@testable import BackendContract
 @testable import HealthStore
 @testable import HealthModel
 

@@ -5,6 +5,7 @@ import Glibc
 import JSON
 
 @testable import Backend
+@testable import BackendContract
 @testable import Import
 
 /// Checks files of samples that other programs write: each record is a sample that can be queued
