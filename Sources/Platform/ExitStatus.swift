@@ -48,7 +48,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         case .credential: "the login was refused, or nobody is logged in"
         case .configuration:
             "a setting, key or file that is needed is missing or wrong, or a file was written by a "
-                + "newer version"
+                + "newer version, or by one before 0.1.0"
         case .timeout: "a run was ended by its timeout"
         case .interrupted: "ended by SIGINT, after running attempts had finished"
         case .terminated: "ended by SIGTERM, after running attempts had finished"

@@ -137,10 +137,9 @@ import Testing
         #expect(outcome == .success)
         #expect(reports.facts == [])
         #expect(
-            reports.notes == [
-                "`status` keeps what it knew of the data: the login that was kept is damaged; run "
-                    + "`clarity-jobs auth login`"
-            ])
+            reports.notes.last
+                == "`status` keeps what it knew of the data: the login that was kept is damaged; run "
+                + "`clarity-jobs auth login`")
     }
 
     @Test func `facts follow from what the attempt itself changed`() async throws {

@@ -68,8 +68,14 @@ struct RepeatedDecision {
     private func reload(keeping concerned: Set<JobID>) -> Planner.Event {
         var (jobs, maxParallel) = (planner.jobs, planner.maxParallel)
         for case .reload(let others, let most) in events { (jobs, maxParallel) = (others, most) }
-        return .reload(
-            JobSet(jobs.jobs.filter { concerned.contains($0.id) }), maxParallel: maxParallel)
+        let groups = jobs.groups.map { group in
+            var kept = group
+            kept.jobs = zip(group.jobs, group.wholeJobs).compactMap { declared, whole in
+                concerned.contains(whole.id) ? declared : nil
+            }
+            return kept
+        }
+        return .reload(JobSet(groups), maxParallel: maxParallel)
     }
 
     /// The part of a plan that concerns some jobs.

@@ -92,7 +92,7 @@ final class StateDatabase: Sendable {
 
     /// Writes the key into a state directory, which is created if it is missing.
     func writeKey(into state: String) throws {
-        mkdir(state, 0o700)
+        for folder in [state, "\(state)/keys"] { mkdir(folder, 0o700) }
         let path = "\(state)/keys/master.key"
         let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TemporaryFolder.Errno(code: errno) }

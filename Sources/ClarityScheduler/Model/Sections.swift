@@ -149,10 +149,10 @@ public struct SectionValues: Hashable, Sendable {
         }
     }
 
-    /// Replaces each section that `other` has.
+    /// Replaces each section that `other` has, and with them the paths of sources.
     package mutating func merge(_ other: SectionValues) {
         contents.merge(other.contents) { _, new in new }
-        sourcePaths = (sourcePaths + other.sourcePaths).sorted()
+        if !other.sourcePaths.isEmpty { sourcePaths = other.sourcePaths }
     }
 }
 

@@ -99,6 +99,9 @@ public struct JobSet: Hashable, Sendable {
     /// The indices of the groups with each source, if a job waits for its change.
     private var readers: [String: [Int]] = [:]
 
+    /// The groups of the set.
+    package var groups: [JobGroup] { spans.map(\.group) }
+
     /// Creates a set of whole jobs; no two may have the same id.
     public init(_ jobs: [Job]) {
         var groups: [JobGroup] = []

@@ -14,7 +14,7 @@ struct InstallTests {
         mkdir("\(folder.path)/Benchmarks", 0o755)
         for name in [
             "deploy", "docs", "packaging", "Examples", "jobs.yaml", "README.md", "CHANGELOG.md",
-            "ARCHITECTURE.md", "Benchmarks/RESULTS.md",
+            "ARCHITECTURE.md", "CONTRIBUTING.md", "Benchmarks/RESULTS.md",
         ] {
             try FileManager.default.copyItem(
                 atPath: "\(Playground.root)/\(name)", toPath: "\(folder.path)/\(name)")

@@ -152,8 +152,8 @@ struct MetricsProgramTests {
         #expect(
             end.errorLines == [
                 "clarity-jobs: no metrics of the health data: there is no master key for "
-                    + "`\(playground.statePath)/health.db`; restore `master.key` beside it, or set "
-                    + "`CLARITY_JOBS_KEY`"
+                    + "`\(playground.statePath)/health.db`; restore `keys/master.key` beside it, "
+                    + "or set `CLARITY_JOBS_KEY`"
             ])
     }
 

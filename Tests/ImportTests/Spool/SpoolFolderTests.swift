@@ -90,7 +90,7 @@ import Testing
         try folder.write("a.json", [1])
         let spool = try SpoolFolder(SourcePlace(folder.path))
 
-        #expect(throws: SourceError.notAFolder(path: "\(folder.path)/done")) {
+        #expect(throws: SourceError.symbolicLink(path: "\(folder.path)/done")) {
             try spool.settle("a.json", try spool.open("a.json").stamp, faults: nil)
         }
         #expect(try elsewhere.contents() == [:])

@@ -172,7 +172,9 @@ enum AnswerProperties {
                 try require(!line.contains("\n"), "a line that is two")
             }
         }
-        try require(isHarmless(StoredInsight(insight: insight, syncedAt: nil).object.page), "JSON that steers the terminal")
+        try require(
+            isHarmless(StoredInsight(insight: insight, syncedAt: nil).object.page),
+            "JSON that steers the terminal")
     }
 
     /// Ends the check from code that throws only errors of the client.
