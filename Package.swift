@@ -68,7 +68,7 @@ let package = Package(
         library("Database", ["CSQLite", "CPostgreSQL"]),
         library("WebAPI"),
         library("ClarityScheduler"),
-        library("Platform", ["ClarityScheduler", "Database", "CLinux", "CSodium"]),
+        library("Platform", ["ClarityScheduler", "CLinux", "CSodium"]),
         // Beside Platform, so that only programs that serve load libmicrohttpd.
         library("HTTPServing", ["Platform", "CMicroHTTPD"]),
         library(

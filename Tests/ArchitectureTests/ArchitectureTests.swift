@@ -27,6 +27,22 @@ struct ArchitectureTests {
         #expect(drawn.filter { !found.contains($0) } == [])
     }
 
+    @Test func `every file that ARCHITECTURE.md names exists`() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        let text = String(
+            decoding: try TemporaryFolder.read("\(root)/ARCHITECTURE.md"), as: UTF8.self)
+        let found = Set(
+            try ["Sources", "Tests"].flatMap { folder in
+                try SourceTree.files(below: "\(root)/\(folder)").map { file in
+                    file.path.split(separator: "/").last.map { String($0) } ?? file.path
+                }
+            })
+        let named = text.matches(of: /[A-Za-z0-9+\-]+\.swift/).map { String($0.output) }
+
+        #expect(named.count > 50)
+        #expect(named.filter { !found.contains($0) } == [])
+    }
+
     @Test func `whoever inserts a sample counts it`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let texts = try SourceTree.files(below: "\(root)/Sources/HealthStore").map { file in

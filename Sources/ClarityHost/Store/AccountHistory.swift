@@ -187,7 +187,7 @@ public struct AccountErasure {
             guard access(path, F_OK) == 0 else { return nil }
             let connection = try FileConnection(path: path, access: .readWrite)
             try historyMigrations.migrate(connection) { _ in
-                try BackupFolder.makeBeforeMigration(of: path)
+                try backUpHistory(path)
             }
             return (connection, path)
         }

@@ -1,4 +1,5 @@
 import Database
+import Platform
 
 /// The schema of `history.db`. A new file gets it at once, and one of an earlier release by the
 /// steps that it lacks: whoever changes a table changes its text below, and adds a step that does
@@ -11,6 +12,14 @@ let historyMigrations = Migrations(
     ].joined(separator: "\n"),
     oldest: 11,
     steps: [factTables, machineTables])
+
+/// Backs a history up before its schema changes.
+func backUpHistory(_ path: String) throws {
+    let source = try FileConnection(path: path, access: .readOnly)
+    try BackupFolder.makeBeforeMigration(of: path, sizeBytes: source.sizeBytes()) {
+        try source.writeCopy(to: $0, form: nil)
+    }
+}
 
 /// What is known of each job, and how far the history was pruned.
 let jobTables = """

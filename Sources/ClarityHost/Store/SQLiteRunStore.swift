@@ -56,7 +56,7 @@ public final class SQLiteRunStore: RunStore {
                 """)
             connection.logLimit = 4000
             try historyMigrations.migrate(connection) { _ in
-                try BackupFolder.makeBeforeMigration(of: path)
+                try backUpHistory(path)
             }
             try SQLiteRunStore.giveBackPages(of: connection, path)
             // Enable this only now: a migration recreates tables that others refer to.

@@ -96,9 +96,11 @@ struct HealthFilePlace: HealthPlace {
 
     /// Backs the file up, with the account's own key if it has one, before its schema changes.
     static func backUp(_ path: String, keyID: String) throws {
-        try BackupFolder.makeBeforeMigration(of: path, key: keyID) { folder in
-            try WrappedKey.copy(from: HealthFile(of: path).directory, to: folder)
-        }
+        let source = try FileConnection(path: path, access: .readOnly)
+        try BackupFolder.makeBeforeMigration(
+            of: path, sizeBytes: source.sizeBytes(), key: keyID,
+            with: { try WrappedKey.copy(from: HealthFile(of: path).directory, to: $0) },
+            copy: { try source.writeCopy(to: $0, form: nil) })
     }
 
     /// Configures a connection to the file as all connections are, and migrates the schema.

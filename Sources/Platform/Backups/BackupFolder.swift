@@ -1,5 +1,4 @@
 public import ClarityScheduler
-import Database
 @preconcurrency import Glibc
 
 /// A folder of backups, each in a subfolder named after the time at which it was made.
@@ -124,23 +123,25 @@ public struct BackupFolder: Sendable {
     /// writes.
     ///
     /// - Parameters:
+    ///   - sizeBytes: how large the database is.
     ///   - key: the identifier of the key that encrypts it; `nil` if none does.
     ///   - others: writes what belongs to it into the given folder, as `write` of `make` does.
-    /// - Throws: `BackupError` or `DatabaseError`; the schema then stays as it is.
+    ///   - copy: writes the database into the given file and returns the version of its schema.
+    /// - Throws: `BackupError`, and what `others` and `copy` throw; the schema then stays as it is.
     public static func makeBeforeMigration(
-        of path: String, key: String? = nil,
-        with others: (String) throws -> [(name: String, version: Int)] = { _ in [] }
+        of path: String, sizeBytes: Int64, key: String? = nil,
+        with others: (String) throws -> [(name: String, version: Int)] = { _ in [] },
+        copy: (String) throws -> Int
     ) throws {
         let end = path.lastIndex(of: "/") ?? path.startIndex
         let name = String(path[end...].drop { $0 == "/" })
-        let source = try FileConnection(path: path, access: .readOnly)
         _ = try BackupFolder(ofState: String(path[..<end])).make(
-            .beforeMigration, at: SystemClock().now, key: key, sizeBytes: try source.sizeBytes(),
+            .beforeMigration, at: SystemClock().now, key: key, sizeBytes: sizeBytes,
             keep: keptBeforeMigration
         ) { folder in
-            let copy = "\(folder)/\(name)"
-            try DurableFile.make(copy)
-            return try [(name, source.writeCopy(to: copy, form: nil))] + others(folder)
+            let file = "\(folder)/\(name)"
+            try DurableFile.make(file)
+            return try [(name, copy(file))] + others(folder)
         }
     }
 

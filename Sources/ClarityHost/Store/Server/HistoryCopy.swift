@@ -79,7 +79,7 @@ public final class HistoryCopy {
             _ = try historyMigrations.version(of: file)
             try file.useWriteAheadLog()
             try historyMigrations.migrate(file) { _ in
-                try BackupFolder.makeBeforeMigration(of: path)
+                try backUpHistory(path)
             }
             let remote = try ServerHistory.connect(to: server)
             return try remote.transaction { try file.transaction { try body(file, remote) } }
