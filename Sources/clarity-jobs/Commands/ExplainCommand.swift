@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 import JSON
+import Reports
 
 /// `explain JOB`: shows why a job does or does not run now.
 struct ExplainCommand {
@@ -72,6 +73,169 @@ struct ExplainCommand {
         guard let run = explanation.status.open, run.state == .running else { return nil }
         return try askingStore { () throws(RunStoreError) in
             try history.attempts(of: run.id).last?.startedAt
+        }
+    }
+}
+
+/// `explain JOB --at TIME`: explains what happened to the last occurrence up to a time.
+struct PastOccurrenceCommand {
+    private let composition: Composition
+    private let job: Job
+    private let file: JobFile
+
+    init(_ composition: Composition, _ job: Job, _ file: JobFile) {
+        self.composition = composition
+        self.job = job
+        self.file = file
+    }
+
+    func run(_ instant: Instant) throws(CommandFailure) -> ExitStatus {
+        guard let schedule = job.schedule else {
+            throw CommandFailure(
+                .usage, "job `\(job.id)` has no schedule",
+                "help: `clarity-jobs history \(job.id)` lists its runs")
+        }
+        let now = composition.clock.now
+        guard instant <= now else {
+            throw CommandFailure(
+                .usage, "--at \(instant) is in the future",
+                "help: `clarity-jobs next \(job.id)` lists what comes")
+        }
+        let history = try composition.history(file)
+        let past = try askingStore { () throws(RunStoreError) in
+            try history.past(of: job.id, schedule, at: instant)
+        }
+        guard let past else {
+            throw CommandFailure(
+                .usage,
+                "the history has no occurrence of job `\(job.id)` up to \(RunReport.seconds(instant))"
+            )
+        }
+        composition.console.results(
+            lines(past, now), ExplainedOccurrence(job: job.id, past: past))
+        return .done
+    }
+
+    private func lines(_ past: PastOccurrence, _ now: Instant) -> [String] {
+        let due = RunReport.seconds(past.at)
+        var lines = ["\(job.id): due \(due)"]
+        if let gap = past.gap {
+            lines.append(
+                "no scheduler ran between \(RunReport.seconds(gap.lowerBound)) and "
+                    + RunReport.seconds(gap.upperBound))
+        }
+        switch past.fate {
+        case .run: break
+        case .pending:
+            lines.append("no scheduler has looked at it yet: start `loop` or `run --due`")
+        case .recorded(let fate, let run): lines.append(RunReport.words(of: fate, run: run))
+        }
+        if let run = past.run {
+            lines.append(RunReport.line(run))
+            if let started = run.startedAt { lines.append("started \(RunReport.seconds(started))") }
+        }
+        for span in past.deferrals {
+            let length = ((span.until ?? now) - span.since).text
+            let end = span.until.map { "until \(RunReport.seconds($0))" } ?? "and still does"
+            lines.append(
+                "\(span.deferral.subject) held it back for \(length), from "
+                    + "\(RunReport.seconds(span.since)) \(end): \(RunReport.line(span.deferral))")
+        }
+        return lines.map(\.printable)
+    }
+}
+
+/// The result of `explain JOB --at TIME`.
+struct ExplainedOccurrence: Reported {
+    let job: JobID
+    let past: PastOccurrence
+
+    private var fate: String {
+        switch past.fate {
+        case .run: "run"
+        case .pending: "pending"
+        case .recorded(let fate, _): fate.rawValue
+        }
+    }
+
+    static let report = Report<ExplainedOccurrence>([
+        Column("job", "id of the job") { $0.job.rawValue },
+        Column("scheduled_for", "the occurrence; this form is that of --at") { $0.past.at },
+        Column("fate", "`run`, `pending`, `coalesced`, `skipped`, `expired` or `paused`") {
+            $0.fate
+        },
+        Column("down_since", "since when no scheduler ran") { $0.past.gap?.lowerBound },
+        Column("down_until", "until when no scheduler ran") { $0.past.gap?.upperBound },
+        Column("run", "the run of the occurrence") { $0.past.run.map { ListedRun(run: $0) } },
+        Column("deferrals", "what that run waited for") { $0.past.deferrals },
+    ])
+}
+
+/// The next occurrences of one job, computed one at a time.
+struct JobOccurrences {
+    /// How far from a clock change an occurrence may be, before or after it, to count as close.
+    static let around = Duration.seconds(36 * 3600)
+    /// How far ahead clock changes are searched: a year, and the time around its end.
+    static let horizon = Duration.seconds(400 * 86_400)
+
+    let job: JobID
+    /// The zone in which the job's times are shown.
+    let zone: Zone
+    /// The coming clock changes of the zone; `nil` if all occurrences are wanted.
+    let changes: [Zone.Change]?
+
+    private let schedule: Schedule
+    private let anchor: Instant
+    private var last: Instant
+    private var changesLeft: ArraySlice<Zone.Change>
+
+    /// Creates the occurrences strictly after `now`; with `aroundChanges`, only those close to a
+    /// clock change.
+    init(
+        of job: JobID, _ schedule: Schedule, anchor: Instant, after now: Instant, zone: Zone,
+        aroundChanges: Bool
+    ) {
+        self.job = job
+        self.schedule = schedule
+        self.anchor = anchor
+        self.zone = zone
+        last = now
+        changes = aroundChanges ? zone.changes(in: now..<now + JobOccurrences.horizon) : nil
+        changesLeft = (changes ?? [])[...]
+    }
+
+    mutating func next() -> Instant? {
+        guard changes != nil else {
+            guard let found = schedule.next(after: last, anchor: anchor) else { return nil }
+            last = found
+            return found
+        }
+        while let change = changesLeft.first {
+            let start = change.at - JobOccurrences.around - .milliseconds(1)
+            if let found = schedule.next(after: max(last, start), anchor: anchor),
+                found <= change.at + JobOccurrences.around
+            {
+                last = found
+                return found
+            }
+            changesLeft.removeFirst()
+        }
+        return nil
+    }
+
+    /// Returns what a clock change does to an occurrence, for the user; `nil` if nothing.
+    ///
+    /// The note is about the time that the schedule's rule names, without the delay added to it.
+    func note(on occurrence: Instant) -> String? {
+        let named = occurrence - schedule.delay
+        if changes?.contains(where: { $0.at == named && $0.isForward }) == true {
+            return "after the skipped hour"
+        }
+        let local = named + zone.offset(at: named)
+        switch zone.resolve(CivilTime(local.millisecondsSince1970)) {
+        case .twice(named, _): return "the first of the repeated hour"
+        case .twice(_, named): return "the second of the repeated hour"
+        case .twice, .once, .skipped: return nil
         }
     }
 }

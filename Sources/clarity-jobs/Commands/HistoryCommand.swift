@@ -1,7 +1,7 @@
-import ClarityHost
+public import ClarityHost
 import ClarityScheduler
 import Platform
-import Reports
+public import Reports
 
 /// `history [JOB]`: lists past and present runs, newest first.
 struct HistoryCommand {
@@ -149,5 +149,117 @@ struct HistoryShowCommand {
         for line in attempt.output?.lines ?? [] {
             composition.console.show("  | \(line)")
         }
+    }
+}
+
+/// `history missed [JOB]`: lists the occurrences that started no run of their own, latest first.
+struct MissedCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let job = try composition.historyJob("history missed")
+        let limit = try composition.limit(1...100_000)
+        let since = try composition.time("since")
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        let found = try askingStore { () throws(RunStoreError) in
+            try history.missed(
+                of: job, account: composition.namedAccount, since: since, limit: limit,
+                jobs: file.enabledJobs,
+                at: composition.clock.now)
+        }
+        if found.isEmpty, let job { try composition.demandKnown(job, file, history) }
+        composition.console.results(found)
+        return .done
+    }
+}
+
+extension MissedOccurrences: Reported {
+    private var words: String { RunReport.words(of: fate, run: run) }
+
+    public static let report = Report<MissedOccurrences>([
+        Column("job", "id of the job") { $0.job.rawValue }.shown("JOB"),
+        Column("first_at", "the first occurrence") { $0.due.first }.shown("FIRST"),
+        Column("latest_at", "the last one; the same if it is one") { $0.due.latest }
+            .shown("LATEST"),
+        Column("occurrences", "number of occurrences") { $0.due.count }.shown("NUMBER"),
+        Column("fate", "`coalesced`, `skipped`, `expired`, `paused` or `pending`") {
+            $0.fate?.rawValue ?? "pending"
+        },
+        Column("run", "the run that stands for them, or that was in the way") {
+            $0.run?.rawValue
+        },
+        Column("words", "the same in words") { $0.words }.shown("WHAT BECAME OF THEM"),
+    ])
+}
+
+/// The occurrences of several jobs in order of time; at the same instant, in the order of the jobs.
+///
+/// A heap holds the next occurrence of each job. Each job computes only one occurrence ahead, so
+/// that a few occurrences of many jobs cost little.
+struct MergedOccurrences: Sequence, IteratorProtocol {
+    /// An occurrence of the job with this index.
+    struct Element: Comparable {
+        var at: Instant
+        var job: Int
+
+        static func < (a: Element, b: Element) -> Bool { (a.at, a.job) < (b.at, b.job) }
+    }
+
+    private var jobs: [JobOccurrences]
+    /// A heap: no element is later than those at twice its index plus one and plus two.
+    private var heap: [Element]
+
+    /// Merges the occurrences of jobs.
+    init(_ jobs: [JobOccurrences]) {
+        var jobs = jobs
+        let first = jobs.indices.compactMap { index in
+            jobs[index].next().map { Element(at: $0, job: index) }
+        }
+        self.jobs = jobs
+        // A sorted array is a heap.
+        heap = first.sorted()
+    }
+
+    mutating func next() -> Element? {
+        guard let first = heap.first else { return nil }
+        if let following = jobs[first.job].next() {
+            heap[0] = Element(at: following, job: first.job)
+        } else {
+            let last = heap.removeLast()
+            if heap.isEmpty { return first }
+            heap[0] = last
+        }
+        sink()
+        return first
+    }
+
+    /// Moves the first element down to restore the heap.
+    private mutating func sink() {
+        var index = 0
+        while true {
+            let children = index * 2 + 1...index * 2 + 2
+            guard let child = children.filter({ $0 < heap.count }).min(by: { heap[$0] < heap[$1] }),
+                heap[child] < heap[index]
+            else { return }
+            heap.swapAt(index, child)
+            index = child
+        }
+    }
+}
+
+extension Composition {
+    /// Returns the value of `--limit`, which must be in `range`; 20 by default.
+    func limit(_ range: ClosedRange<Int>) throws(CommandFailure) -> Int {
+        guard let text = arguments["limit"] else { return 20 }
+        guard let number = Int(text), range.contains(number) else {
+            throw CommandFailure(
+                .usage,
+                "--limit is a number from \(range.lowerBound) to \(range.upperBound), "
+                    + "got `\(text)`")
+        }
+        return number
     }
 }

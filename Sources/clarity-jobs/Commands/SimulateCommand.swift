@@ -2,6 +2,8 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 import JSON
+@preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// `simulate [JOB...]`: shows the runs that there would be over a trace of conditions.
 struct SimulateCommand {
@@ -133,5 +135,159 @@ extension Conditions {
             idle: Reading(true, source: source),
             storageFreeBytes: Reading(.max, source: source),
             pressurePercent: Reading(0, source: source))
+    }
+}
+
+// `simulate --accounts N`: what so many accounts come to on this machine.
+extension SimulateCommand {
+    /// Simulates invented accounts with the planner and a store of its own, which it removes.
+    func runAccounts() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard arguments.operands.isEmpty, arguments["trace"] == nil, arguments["account"] == nil
+        else {
+            throw CommandFailure(
+                .usage, "--accounts goes with no JOB, no --trace and no --account")
+        }
+        let text = arguments["accounts"] ?? ""
+        guard let count = Int(text), (1...100_000).contains(count) else {
+            throw CommandFailure(
+                .usage, "--accounts is a number from 1 to 100000, got `\(text)`")
+        }
+        let (days, attempt) = (try days(), try attempt())
+        let file = try composition.wholeJobFile()
+        guard file.accounts != nil else {
+            throw CommandFailure(.usage, "--accounts needs a job file with `accounts`")
+        }
+        let from = try composition.time("from") ?? composition.clock.now
+        let maxParallel = file.mostAttempts
+        let simulation = Simulation(
+            JobSet(file.invented(count)), maxParallel: maxParallel,
+            over: from..<from + .seconds(days * 86_400), conditions: .allowing,
+            attempt: { attempt ?? SimulateCommand.standardAttempt(of: $0) },
+            retention: file.retention)
+        let start = processorTime()
+        let (totals, bytes) = try withScratchStore { store throws(RunStoreError) in
+            try simulation.totals(on: store, owner: store.leaseLock.owner)
+        }
+        let report = SimulatedAccounts(
+            totals: totals, maxParallel: maxParallel, historyBytes: bytes,
+            processorTime: processorTime() - start)
+        composition.console.results(report.lines, report)
+        return .done
+    }
+
+    /// Runs `body` with an empty store, and returns its result and the size of its history.
+    private func withScratchStore<Result>(
+        _ body: (SQLiteRunStore) throws(RunStoreError) -> Result
+    ) throws(CommandFailure) -> (Result, bytes: Int64) {
+        var template = Array(
+            "\(composition.environment["TMPDIR"] ?? "/tmp")/clarity-jobs-simulation.XXXXXX"
+                .utf8CString)
+        guard mkdtemp(&template) != nil else {
+            let problem = SystemError().reason
+            throw CommandFailure(.disk, "cannot make a temporary folder: \(problem)")
+        }
+        let folder = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let result: (Result, bytes: Int64)
+        do {
+            result = try askingStore { () throws(RunStoreError) in
+                try SimulateCommand.run(body, in: folder)
+            }
+        } catch {
+            // The first fault is told; what it left lies in a folder for temporary files.
+            try? DurableFile.removeFolder(folder)
+            throw error
+        }
+        do throws(BackupError) {
+            try DurableFile.removeFolder(folder)
+        } catch {
+            throw CommandFailure(.disk, error.description)
+        }
+        return result
+    }
+
+    private static func run<Result>(
+        _ body: (SQLiteRunStore) throws(RunStoreError) -> Result, in folder: String
+    ) throws(RunStoreError) -> (Result, bytes: Int64) {
+        let directory: StateDirectory
+        do throws(StateDirectoryError) {
+            directory = try StateDirectory(path: folder)
+        } catch {
+            throw RunStoreError.unreachable(error.description)
+        }
+        let store = try SQLiteRunStore(
+            in: directory, uniqueNumber: .random(in: .min ... .max), isDurable: false)
+        let result = try body(store)
+        store.tidy()
+        var status = stat()
+        stat("\(folder)/history.db", &status)
+        return (result, Int64(status.st_size))
+    }
+
+    private func processorTime() -> Duration {
+        // In microseconds, by POSIX.
+        .milliseconds(Int64(clock()) / 1000)
+    }
+}
+
+/// `trace record`: writes the machine's conditions as they change, for use by `simulate`.
+struct TraceRecordCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
+        let span = try span()
+        let file = try composition.jobFile()
+        let name = composition.arguments["file"].flatMap { $0 == "-" ? nil : $0 }
+        let output = try output(name)
+        let monitor = composition.conditions(file, asksServices: true)
+        monitor.listen(on: events)
+        let recorder = TraceRecorder(
+            monitor: monitor, clock: EventClock(events))
+        let signals = TerminationSignals(on: events)
+        let recording = Task(executorPreference: events) { () -> SystemError? in
+            do throws(SystemError) {
+                try await recorder.run(for: span) { line throws(SystemError) in
+                    try output.write(line)
+                }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let ending = Task(executorPreference: events) {
+            for await _ in signals.events { recording.cancel() }
+        }
+        defer { ending.cancel() }
+        if let fault = await recording.value, fault.code != EPIPE {
+            let place = name.map { "trace `\($0)`" } ?? "standard output"
+            throw CommandFailure(.disk, "cannot write to \(place): \(fault.reason)")
+        }
+        return .done
+    }
+
+    private func span() throws(CommandFailure) -> Duration? {
+        guard let text = composition.arguments["for"] else { return nil }
+        guard let span = Duration(text: text), span > .zero else {
+            throw CommandFailure(
+                .usage, "--for is a span such as `90s`, `12h` or `7d`, got `\(text)`")
+        }
+        return span
+    }
+
+    private func output(_ name: String?) throws(CommandFailure) -> LineOutput {
+        guard let name else { return .standard }
+        do throws(SystemError) {
+            return try LineOutput(
+                makingFileAt: name, mayReplace: composition.arguments.has("force"))
+        } catch {
+            var failure = CommandFailure(
+                error.isDisk || error.code == EROFS ? .disk : .usage,
+                "cannot make trace `\(name)`: \(error.reason)")
+            if error.code == EEXIST { failure.lines.append("help: --force replaces it") }
+            throw failure
+        }
     }
 }

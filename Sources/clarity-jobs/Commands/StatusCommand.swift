@@ -113,3 +113,128 @@ struct StatusCommand {
         return longest
     }
 }
+
+/// `status --all`: shows which accounts are up to date, by what the history knows of them.
+///
+/// It opens nobody's health data, so it needs no key and takes the same time however much data the
+/// accounts have.
+struct StatusAllCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    /// Returns `failed` unless every account is up to date.
+    func run() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.wholeJobFile()
+        let history = try composition.history(file)
+        let now = composition.clock.now
+        let known = try askingStore { () throws(RunStoreError) in
+            try history.accounts(at: now)
+        }
+        let report = AccountsReport(
+            try accountsToShow(file).map { account in
+                status(of: account, known[account.jobs.account] ?? AccountHistory(), at: now)
+            })
+        show(report)
+        return report.holds ? .done : .failed
+    }
+
+    /// Returns the status of one account of the job file, which may be disabled.
+    func status(
+        of account: AccountDeclaration, _ file: JobFile
+    ) throws(CommandFailure) -> AccountStatus {
+        let now = composition.clock.now
+        let history = try composition.history(file)
+        let known = try askingStore { () throws(RunStoreError) in try history.accounts(at: now) }
+        let view = file.view(of: account)
+        let goals = try goals(view.sections)
+        let jobs = view.groups.first ?? JobGroup(jobs: [])
+        return status(
+            of: Account(name: account.id.rawValue, goals: goals, jobs: jobs),
+            known[account.id] ?? AccountHistory(), at: now)
+    }
+
+    /// An account with what the job file says of it.
+    private struct Account {
+        var name: String
+        var goals: [FreshnessGoal]
+        var jobs: JobGroup
+    }
+
+    /// Returns the enabled accounts in the order of the job file; the file itself if it has none.
+    private func accountsToShow(_ file: JobFile) throws(CommandFailure) -> [Account] {
+        let fileName = composition.foundJobFilePath.split(separator: "/").last.map(String.init)
+        var accounts: [Account] = []
+        for group in file.groups {
+            accounts.append(
+                Account(
+                    name: group.account?.rawValue ?? fileName ?? "",
+                    goals: try goals(group.sections), jobs: group))
+        }
+        return accounts
+    }
+
+    private func goals(_ sections: SectionValues) throws(CommandFailure) -> [FreshnessGoal] {
+        try readingSections { () throws(Failure) in try sections.freshness }
+    }
+
+    private func status(
+        of account: Account, _ history: AccountHistory, at now: Instant
+    ) -> AccountStatus {
+        let facts = history.factsAt.map { at in
+            var facts = AccountFacts(at: at)
+            for fact in history.facts { facts.add(fact.name, fact.value) }
+            return facts
+        }
+        var jobs = AccountStatus.Jobs()
+        for (job, clock) in history.clocks {
+            if let due = account.jobs.schedule(of: job)?.overdue(after: clock, at: now) {
+                jobs.overdue.append((job.declared.rawValue, due))
+            }
+        }
+        for (job, obstacle) in history.obstacles {
+            switch obstacle {
+            case .failed(let reason, let at):
+                jobs.troubles.append("\(job.declared) failed at \(at): \(reason)")
+            case .paused(let pause):
+                let end = pause.until.map { " until \($0)" } ?? ""
+                let reason = pause.reason.isEmpty ? "" : ": \(pause.reason)"
+                jobs.troubles.append("\(job.declared) is paused\(end)\(reason)")
+            case .waits(let deferral, let lastTry):
+                // The pause is named once, and a run that is not due yet is no trouble.
+                guard deferral.reason != .paused, deferral.reason != .notDue else { continue }
+                jobs.waits.append(
+                    "\(job.declared) waits for \(deferral.subject): wanted \(deferral.wanted), "
+                        + "is \(deferral.measured)"
+                        + (lastTry.map { "; its last try: \($0)" } ?? ""))
+            }
+        }
+        return AccountStatus(account.name, goals: account.goals, facts, jobs, now: now)
+    }
+
+    private func show(_ report: AccountsReport) {
+        let console = composition.console
+        let shown = report.shown(missedOnly: console.isQuiet)
+        switch console.form {
+        case .json: console.result(report.result(missedOnly: console.isQuiet).object.page)
+        case .ndjson: console.text(shown.map { $0.object.line + "\n" }.joined())
+        case .table:
+            let lines = shown.map(\.line) + (console.isQuiet ? [] : [report.sum])
+            let style = console.pageStyle
+            // In one write, because there may be ten thousand lines.
+            console.text(
+                lines.map { line in
+                    let fitted = console.fitted(line).joined(separator: "\n")
+                    return StatusAllCommand.painted(fitted, style) + "\n"
+                }.joined())
+        }
+    }
+
+    /// Returns a line, which may be wrapped, with its state in colour.
+    private static func painted(_ line: String, _ style: PageStyle) -> String {
+        guard !style.isPlain else { return line }
+        return line.replacing(/(: |:\n +)(not fresh|fresh|overdue)/, maxReplacements: 1) {
+            "\($0.output.1)\(style.painted(String($0.output.2)))"
+        }
+    }
+}

@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 import Reports
+import JSON
 
 /// `validate`: checks the job file, reports every fault in it, and warns of settings that can never
 /// take effect.
@@ -78,4 +79,28 @@ struct JobFileFinding: Reported {
         Column("message", "what is wrong") { $0.fault.message },
         Column("remedy", "what mends it") { $0.fault.help },
     ])
+}
+
+/// `doctor`: shows this machine's conditions, their sources, and what is missing to know more.
+struct DoctorCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        if composition.arguments.has("backend") {
+            return try AuthCommand(composition).checkBackend()
+        }
+        let file = try composition.jobFile()
+        let diagnosis = composition.conditions(file, asksServices: true).diagnosis(
+            asking: Set(file.questions.map(\.name)))
+        let text = DoctorReport(
+            conditions: diagnosis.conditions,
+            members: ConditionsNotation.members(diagnosis.conditions),
+            remedies: diagnosis.remedies,
+            subscriptions: diagnosis.subscriptions.map { ($0.subject, $0.fault) },
+            now: composition.clock.now, style: composition.console.terminalStyle)
+        composition.console.results(text.lines, text)
+        return .done
+    }
 }
