@@ -36,7 +36,7 @@ let package = Package(
         .library(name: "ClarityHost", targets: ["ClarityHost", "Platform", "Database"]),
         .library(
             name: "ClarityJobs",
-            targets: ["ClarityJobs", "Backend", "HealthStore", "HealthModel"]),
+            targets: ["ClarityJobs", "Backend", "BackendContract", "HealthStore", "HealthModel"]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-keeper", targets: ["clarity-jobs-keeper"]),
@@ -98,7 +98,8 @@ let package = Package(
         library(
             "ClarityJobs",
             [
-                "Reports", "Backend", "Import", "HealthStore", "HealthModel", "Platform",
+                "Reports", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
+                "Platform",
                 "ClarityScheduler",
                 "JSON", "CLinux",
             ]),
@@ -120,7 +121,8 @@ let package = Package(
         program(
             "clarity-jobs-worker",
             [
-                "Reports", "ClarityJobs", "Backend", "Import", "HealthStore", "HealthModel",
+                "Reports", "ClarityJobs", "Backend", "BackendContract", "Import", "HealthStore",
+                "HealthModel",
                 "Platform",
                 "ClarityScheduler", "JSON", "CLinux",
             ]),
@@ -181,7 +183,8 @@ let package = Package(
         tests(
             "ClarityJobsTests",
             [
-                "ClarityJobs", "Backend", "Import", "HealthStore", "HealthModel", "Platform",
+                "ClarityJobs", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
+                "Platform",
                 "ClarityScheduler",
                 "JSON",
             ]),
@@ -204,7 +207,8 @@ let package = Package(
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-keeper",
                 "clarity-jobs-sandbox", "ClarityScheduler", "ProgramTestSupport", "Database",
                 // What texts from elsewhere are handed to without a program around it.
-                "Backend", "ClarityHost", "HealthStore", "HealthModel", "Reports", "Platform",
+                "Backend", "BackendContract", "ClarityHost", "HealthStore", "HealthModel",
+                "Reports", "Platform",
                 "ClarityJobs",
                 "Import", "JSON",
             ]),
@@ -212,7 +216,8 @@ let package = Package(
         tests(
             "MonthTests",
             [
-                "clarity-jobs-sandbox", "Backend", "ClarityHost", "ClarityJobs", "HealthStore",
+                "clarity-jobs-sandbox", "Backend", "BackendContract", "ClarityHost", "ClarityJobs",
+                "HealthStore",
                 "HealthModel",
                 "Platform", "ClarityScheduler", "JSON", "Database",
             ]),
