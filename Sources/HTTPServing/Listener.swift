@@ -1,3 +1,4 @@
+import CMicroHTTPD
 public import Platform
 @preconcurrency import Glibc
 
