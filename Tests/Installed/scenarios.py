@@ -143,8 +143,8 @@ def upgrade_from_before_the_packages(world):
     machine.boot()
     machine.run("useradd", "--system", "--home-dir", f"/{STATE}", "--create-home", "clarity-jobs")
     machine.run("install", "-d", "-o", "clarity-jobs", "/etc/clarity-jobs")
-    for program in ("clarity-jobs", "clarity-jobs-worker", "clarity-jobs-web"):
-        machine.run("install", f"/release/bin/{program}", "/usr/local/bin/")
+    for name in ("", "-worker", "-keeper", "-web"):
+        machine.run("install", f"/release/bin/clarity-jobs{name}", "/usr/local/bin/")
     machine.run("cp", "/release/deploy/systemd/clarity-jobs.service", "/etc/systemd/system/")
     initialise(world, "--no-sync", "--config", "/etc/clarity-jobs/jobs.yaml", "--state", f"/{STATE}")
     machine.run("systemctl", "daemon-reload")
