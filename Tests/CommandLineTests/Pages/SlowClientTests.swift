@@ -61,17 +61,20 @@ struct SlowClientTests {
         let crowd = try Crowd(
             600, port: pages.port, head: "GET /today HTTP/1.1\r\nHost: x\r\nX-Slow: yes yes yes")
 
-        var late: [String] = []
+        // A server without a crowd, asked at the same moment: what holds up both is the machine.
+        let calm = try await PagesProgram(try await Playground(sandboxOptions: nil))
+        let calmCookie = try await calm.enter()
+
         for _ in 0..<5 {
             try crowd.press()
             for path in ["/today", "/assets/app.js", "/enter", "/runs/1"] {
+                async let beside = timely { try await calm.send("GET", path, cookie: calmCookie) }
                 let page = try await timely { try await pages.send("GET", path, cookie: cookie) }
+                let isMachineSlow = try await !beside.isTimely
                 #expect(page.answer.status == 200, "\(path)")
-                if !page.isTimely { late.append(path) }
+                #expect(page.isTimely || isMachineSlow, "\(path)")
             }
         }
-        // Tests beside this one may hold up an answer or two; a crowd would hold up all.
-        #expect(late.count <= 2, "\(late)")
         #expect(crowd.reopened > 0)
     }
 
