@@ -72,10 +72,10 @@ public struct BackendCheck: Sendable {
     }
 
     private mutating func add(_ subject: String, _ error: APIError) {
-        let ruling = error.ruling
+        let classification = error.classification
         findings.append(
-            BackendResult.Finding(subject: subject, text: ruling.sentence, isGood: false))
-        failure = failure ?? Failure(ruling.category, ruling.sentence)
+            BackendResult.Finding(subject: subject, text: classification.sentence, isGood: false))
+        failure = failure ?? Failure(classification.category, classification.sentence)
     }
 
     /// A service that is ill does not keep jobs from working: the deployed backend says it is well
@@ -100,7 +100,8 @@ public struct BackendCheck: Sendable {
             add(subject, "the session must be renewed first; the next job does that")
         } catch {
             findings.append(
-                BackendResult.Finding(subject: subject, text: error.ruling.sentence, isGood: false))
+                BackendResult.Finding(
+                    subject: subject, text: error.classification.sentence, isGood: false))
         }
     }
 

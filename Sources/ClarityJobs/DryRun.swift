@@ -30,7 +30,7 @@ public enum DryRun {
             show(text)
         }
         do {
-            let store = try HealthStore.rehearsal(
+            let store = try HealthStore.dryRun(
                 of: SectionValues(order.options).state.directory, environment: environment,
                 clock: clock)
             guard order.kind != .notify else {
@@ -141,7 +141,8 @@ final class DryRunTransport: HTTPTransport {
         return lines
     }
 
-    /// Returns the answer of a backend that accepts everything, and what a person should know of it.
+    /// Returns the answer of a backend that accepts everything, and what a person should know of
+    /// it.
     private func answer(
         to request: HTTPRequest, _ number: Int
     ) -> (body: String, comment: String) {

@@ -51,7 +51,7 @@ func work(_ context: WorkContext) async -> Outcome {
     }
     do {
         return try await worker.run(context).forReport
-    } catch let error as APIError where error.ruling.course == .endSession {
+    } catch let error as APIError where error.classification.course == .endSession {
         return context.awaitingLogin(after: error)
     } catch HealthStoreError.loggedOut {
         return context.awaitingLogin(after: .notLoggedIn)
@@ -68,7 +68,7 @@ extension WorkContext {
         let reason =
             error == .notLoggedIn
             ? "waits for a login; run `clarity-jobs auth login`"
-            : "waits for a login: \(error.ruling.sentence)"
+            : "waits for a login: \(error.classification.sentence)"
         // By this category the planner lets the next occurrence try the renewal again.
         let failure = Failure(error.mayBeOutage ? .unreachable : .credential, reason)
         do throws(HealthStoreError) {
@@ -92,16 +92,16 @@ extension APIError {
 /// Returns what an error means for an attempt, in words that a report can hold. This is the only
 /// table of these outcomes.
 public func outcome(of error: any Error) -> Outcome {
-    ruling(on: error).forReport
+    classification(on: error).forReport
 }
 
-private func ruling(on error: any Error) -> Outcome {
+private func classification(on error: any Error) -> Outcome {
     switch error {
     case let error as APIError: error.outcome
     case let error as HealthStoreError:
         error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
     case let error as SourceError: .failure(error.failure)
-    case RecordExport.Fault.store(let error): ruling(on: error)
+    case RecordExport.Fault.store(let error): classification(on: error)
     case let error as RecordExport.Fault: error.outcome
     case let failure as Failure: .failure(failure)
     case let later as SendLater: later.outcome

@@ -56,7 +56,7 @@ public struct UploadEndpoint: Hashable, Sendable {
 
     // How a job uses the endpoint.
 
-    /// Whether a possibly sent batch is resent even where that could store its samples twice. If
+    /// Whether a batch in doubt is resent even where that could store its samples twice. If
     /// not, its samples are set aside.
     public var resends = true
     /// Whether new batches use the route. If not, it only sends the batches that were made for it.
@@ -155,10 +155,10 @@ public enum UploadRefusal: Hashable, Sendable, CaseIterable {
     /// The sample is dated in the future. It is set aside, and queued again when that time has
     /// come.
     case inFuture
-    /// The sample is possibly sent, and resending could store it twice. It is set aside for a
+    /// The sample is in doubt, and resending could store it twice. It is set aside for a
     /// person.
-    case possiblySent
-    /// The sample is possibly sent, and a later value of the same day or night has followed it. It
+    case inDoubt
+    /// The sample is in doubt, and a later value of the same day or night has followed it. It
     /// is set aside for a person.
     case followed
 
@@ -168,7 +168,7 @@ public enum UploadRefusal: Hashable, Sendable, CaseIterable {
         case .kindNotAccepted: "kind"
         case .outOfRange, .notANumber: "range"
         case .inFuture: "future"
-        case .possiblySent, .followed: "doubt"
+        case .inDoubt, .followed: "doubt"
         }
     }
 
@@ -186,7 +186,7 @@ extension UploadRefusal: CustomStringConvertible {
         case .outOfRange: "its value is outside the range that the backend accepts"
         case .notANumber: "its value is no number that can be sent"
         case .inFuture: "it is dated in the future"
-        case .possiblySent: "it may have arrived, and sending it again could double it"
+        case .inDoubt: "it may have arrived, and sending it again could double it"
         case .followed: "it may have arrived, and a later value has followed it"
         }
     }

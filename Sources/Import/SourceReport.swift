@@ -8,7 +8,7 @@ public import ClarityScheduler
 /// shows as text.
 ///
 /// Every top-level record ends in exactly one count, so that none is lost silently:
-/// `recordsRead + nestedTaken == samples + pairedPartners + folded + repeated + Σ unmapped
+/// `recordsRead + nestedTaken == samples + pairedPartners + aggregated + repeated + Σ unmapped
 /// + Σ refused`.
 public struct SourceReport: Hashable, Sendable {
     /// The records at the top level of the source.
@@ -23,7 +23,7 @@ public struct SourceReport: Hashable, Sendable {
     /// The readings that were paired with another one into a sample: one for each blood pressure.
     public var pairedPartners: Int64 = 0
     /// The records that became part of a day or a night.
-    public var folded: Int64 = 0
+    public var aggregated: Int64 = 0
     /// The records for a day that were exact copies of another record of their source; only one
     /// counts.
     public var repeated: Int64 = 0
@@ -65,8 +65,9 @@ public struct SourceReport: Hashable, Sendable {
     /// The elements of the text by name, such as `Workout`. Of names that no export is known to
     /// have, 64 plain ones are told apart; all others are counted as `(other elements)`.
     public var elements: [String: Int64] = [:]
-    /// The workouts and other elements that the archive cannot keep, because they have no date or more
-    /// than 1 MiB of text, by name; also routes that cannot be read and points without a place or time.
+    /// The workouts and other elements that the archive cannot keep, because they have no date or
+    /// more than 1 MiB of text, by name; also routes that cannot be read and points without a place
+    /// or time.
     public var elementsRefused: [String: Int64] = [:]
     /// The files beside the text in its archive or folder, of which only routes are read, by sort:
     /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
@@ -84,12 +85,12 @@ public struct SourceReport: Hashable, Sendable {
     mutating func note(due instant: Instant) { dueAt = min(dueAt ?? instant, instant) }
 
     /// Counts a sample that is passed on. An aggregate is a record into which another program has
-    /// folded many readings.
+    /// aggregated many readings.
     mutating func count(_ sample: Sample, _ nature: SampleNature) {
         switch nature {
         case .measurement, .knownMeasurement: samplesByKind[sample.kind, default: 0] += 1
         case .aggregate:
-            folded += 1
+            aggregated += 1
             made[sample.kind, default: 0] += 1
         }
     }
@@ -102,7 +103,7 @@ public struct SourceReport: Hashable, Sendable {
 
     /// The records that no count explains; if this is not 0, the reader has a fault.
     public var unexplained: Int64 {
-        recordsRead + nestedTaken - samples - pairedPartners - folded - repeated
+        recordsRead + nestedTaken - samples - pairedPartners - aggregated - repeated
             - unmapped.values.reduce(0, +)
             - refused.values.reduce(0, +)
     }

@@ -174,7 +174,7 @@ public enum APIReach: Hashable, Sendable {
     case accounts
 }
 
-/// Who has come in to the pages.
+/// Who is logged in to the pages.
 public enum APIViewer: Hashable, Sendable {
     /// The one person of a job file without accounts.
     case person

@@ -3,7 +3,7 @@ import Synchronization
 
 /// For whom work is done.
 enum Asker: Hashable {
-    /// A person who has come in, by the account; an empty text without one. Or a token, by its name.
+    /// A person who is logged in, by the account; an empty text without one. Or a token, by its name.
     case person(String)
     /// Somebody who tries a password, by where they are.
     case stranger(String)

@@ -105,7 +105,7 @@ enum AuthMode {
                 printError("the backend has mailed another code")
             } catch {
                 guard error == .codeRefused else { throw error }
-                complain(error.ruling.sentence)
+                complain(error.classification.sentence)
             }
         }
     }
@@ -302,7 +302,7 @@ struct Logout {
         do throws(HealthStoreError) {
             return try store.sessions.record()?.email
         } catch {
-            guard case .sealing = error else { throw error }
+            guard case .encryption = error else { throw error }
             return nil
         }
     }

@@ -21,7 +21,7 @@ enum BackendMode {
             let environment = try keyEnvironment(for: order)
             let state = try sections.state.directory
             let check = try await BackendCheck(
-                backend, try HealthStore.rehearsal(of: state, environment: environment),
+                backend, try HealthStore.dryRun(of: state, environment: environment),
                 try CurlTransport(version: programVersion, trust: backend.trust()),
                 // Before anything was stored there is nobody to share the limits with, and a check
                 // must not create the state directory.

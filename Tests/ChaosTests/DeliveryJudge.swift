@@ -178,7 +178,7 @@ struct DeliveryJudge {
         find(copies - counted, "copies are stored beyond the first, and \(counted) were counted")
         if policy == .hold {
             find(claims.possibleCopies, "possible copies where none may be sent")
-            verdict.stuck = max(0, claims.held - doubtful - missing.count)
+            verdict.stuck = max(0, claims.held - inDoubt - missing.count)
             find(verdict.stuck, "samples are on hold whose every upload was answered")
         }
         return verdict
@@ -260,7 +260,7 @@ struct DeliveryJudge {
     ///
     /// Samples on hold are not sent again, so no repetition shows which sends were cut short where
     /// nothing else names them. The largest sends that may have been cut short are counted.
-    private var doubtful: Int {
+    private var inDoubt: Int {
         let excused = excused
         let (heard, unheard) = (
             record.sends.filter { $0.accepted && !excused.contains($0.send) },

@@ -177,7 +177,7 @@ extension DeliveryJudgeTests.Case {
                 .init(
                     send: index + 1, connection: index + 1, peerPort: send.port,
                     accepted: send.isAccepted, last: send.isLast,
-                    samples: send.samples.map { .init(id: "\($0)", fate: "stored") }))
+                    samples: send.samples.map { .init(id: "\($0)", outcome: "stored") }))
         }
         record.samples = copies.sorted { $0.key < $1.key }.map { sample, count in
             let expected = ExpectedSample.heartRate(sample, 60 + sample % 40)

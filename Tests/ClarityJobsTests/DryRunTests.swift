@@ -12,7 +12,7 @@ import Testing
 
 @Suite struct DryRunTests {
     /// Runs a dry run, and returns its outcome and what it shows.
-    private func rehearse(
+    private func dryRun(
         _ bench: WorkBench, _ kind: String, _ options: [String: String] = [:],
         conditions: OrderConditions = OrderConditions()
     ) async -> (outcome: Outcome, text: String) {
@@ -31,7 +31,7 @@ import Testing
         try bench.logIn()
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(bench, "bulk-upload", bench.source)
+        let (outcome, text) = await dryRun(bench, "bulk-upload", bench.source)
 
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
@@ -58,7 +58,7 @@ import Testing
         try bench.logIn()
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(
+        let (outcome, text) = await dryRun(
             bench, "insight-history", ["backend.dialect": "auto"])
 
         #expect(outcome == .success)
@@ -72,7 +72,7 @@ import Testing
         try bench.logIn()
         try bench.store().sessions.remember("loop", of: WorkBench.url)
 
-        let (_, text) = await rehearse(bench, "refresh", ["backend.dialect": "auto"])
+        let (_, text) = await dryRun(bench, "refresh", ["backend.dialect": "auto"])
 
         #expect(!text.contains("/auth/health"))
         #expect(text.contains("/health-data?limit=100&offset=0\n"))
@@ -84,7 +84,7 @@ import Testing
         bench.writeExport(0..<30)
         try bench.logIn()
 
-        let (_, text) = await rehearse(bench, "bulk-upload", bench.source)
+        let (_, text) = await dryRun(bench, "bulk-upload", bench.source)
         _ = await bench.attempt("bulk-upload", bench.source)
 
         let sent = try #require(bench.backend.requests.first)
@@ -101,7 +101,7 @@ import Testing
         let options = ["metered_budget": "131072", "large_upload": "0"]
         let metered = OrderConditions(metered: true)
 
-        let (dry, text) = await rehearse(bench, "bulk-upload", options, conditions: metered)
+        let (dry, text) = await dryRun(bench, "bulk-upload", options, conditions: metered)
         let (real, _) = await bench.attempt("bulk-upload", options, conditions: metered)
 
         #expect(dry == real)
@@ -117,7 +117,7 @@ import Testing
         try bench.logIn()
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(bench, "refresh")
+        let (outcome, text) = await dryRun(bench, "refresh")
 
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
@@ -134,7 +134,7 @@ import Testing
         try bench.logIn(expiresIn: .seconds(1))
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(bench, "insight-history")
+        let (outcome, text) = await dryRun(bench, "insight-history")
 
         #expect(outcome == .success)
         #expect(text.contains("POST http://127.0.0.1:9/api/v1/auth/refresh\n"))
@@ -150,7 +150,7 @@ import Testing
         let batch = try #require(try store.outbox.nextBatch(limit: 2, at: bench.clock.now))
         try store.outbox.settle(batch, processingID: "p-1", at: bench.clock.now)
 
-        let (_, text) = await rehearse(bench, "processing-status")
+        let (_, text) = await dryRun(bench, "processing-status")
 
         #expect(
             text.split(separator: "\n").filter { $0.hasPrefix("GET") } == [
@@ -168,7 +168,7 @@ import Testing
         try bench.keepSteps()
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(bench, "pat-analysis", ["form": form])
+        let (outcome, text) = await dryRun(bench, "pat-analysis", ["form": form])
         let after = bench.stateContents()
         _ = await bench.attempt("pat-analysis", ["form": form])
 
@@ -194,7 +194,7 @@ import Testing
         try bench.keepAnalysis()
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(bench, "insight-generate")
+        let (outcome, text) = await dryRun(bench, "insight-generate")
         let after = bench.stateContents()
         _ = await bench.attempt("insight-generate")
 
@@ -226,8 +226,8 @@ import Testing
         _ = try store.analyses.upsertInsights([row], syncedAt: bench.clock.now)
         let before = bench.stateContents()
 
-        let (_, status) = await rehearse(bench, "processing-status")
-        let (_, insights) = await rehearse(bench, "insight-history")
+        let (_, status) = await dryRun(bench, "processing-status")
+        let (_, insights) = await dryRun(bench, "insight-history")
 
         func requests(_ text: String) -> [Substring] {
             text.split(separator: "\n").filter { $0.hasPrefix("GET") }
@@ -249,7 +249,7 @@ import Testing
         bench.clock.advance(by: .seconds(91 * 86_400))
         let before = bench.stateContents()
 
-        let (outcome, text) = await rehearse(bench, "cleanup")
+        let (outcome, text) = await dryRun(bench, "cleanup")
 
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
@@ -260,7 +260,7 @@ import Testing
     @Test func `without a store nothing is made, and nobody is logged in`() async {
         let bench = WorkBench()
 
-        let (outcome, _) = await rehearse(bench, "refresh")
+        let (outcome, _) = await dryRun(bench, "refresh")
 
         #expect(outcome == APIError.notLoggedIn.outcome)
         #expect(bench.stateContents() == [:])
@@ -270,7 +270,7 @@ import Testing
         let bench = WorkBench()
         try bench.logIn(at: "http://clarity.example/api/v1")
 
-        let (outcome, _) = await rehearse(
+        let (outcome, _) = await dryRun(
             bench, "refresh", ["backend.url": "http://clarity.example/api/v1"])
 
         #expect(

@@ -54,7 +54,7 @@ final class WorkBench: Sendable {
         guard let job = JobID("job.\(kind)") else { preconditionFailure("no job id: \(kind)") }
         return AttemptOrder(
             run: RunID(1), job: job, kind: JobKind(kind), attempt: 1,
-            generation: 1, scheduledFor: clock.now, timeout: .seconds(30), warning: .seconds(5),
+            fencingToken: 1, scheduledFor: clock.now, timeout: .seconds(30), warning: .seconds(5),
             memoryLimitBytes: 1 << 30,
             options: [
                 "state.directory": state, "backend.url": WorkBench.url,

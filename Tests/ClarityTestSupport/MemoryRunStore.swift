@@ -6,8 +6,8 @@ public final class MemoryRunStore: RunStore {
     /// All runs, including finished ones.
     public private(set) var runs: [RunID: Run] = [:]
     public private(set) var attempts: [RunID: [Int: Attempt]] = [:]
-    /// Each `recordFate` change, in order.
-    public private(set) var fates: [LedgerChange] = []
+    /// Each `recordOutcome` change, in order.
+    public private(set) var outcomes: [LedgerChange] = []
     /// Each `prune` change, in order. The store forgets nothing.
     public private(set) var prunes: [LedgerChange] = []
     /// The process that uses the store. A test may act as one process after the other.
@@ -17,7 +17,7 @@ public final class MemoryRunStore: RunStore {
     private var present = Ledger()
     /// The runs whose lease is lost although its holder lives.
     private var lateRuns: Set<RunID> = []
-    /// The era of each job's clock, and the occurrences that have a run or a fate.
+    /// The era of each job's clock, and the occurrences that have a run or an outcome.
     private var eras: [JobID: Int] = [:]
     private var taken: Set<Taken> = []
 
@@ -25,7 +25,7 @@ public final class MemoryRunStore: RunStore {
         var job: JobID
         var era: Int
         var instant: Instant
-        var isFate: Bool
+        var isOutcome: Bool
     }
 
     /// Creates an empty store.
@@ -39,7 +39,7 @@ public final class MemoryRunStore: RunStore {
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let changes = decide(try ledger())
-        let before = (runs, attempts, fates, prunes)
+        let before = (runs, attempts, outcomes, prunes)
         let alsoBefore = (present, lateRuns, eras, taken)
         do throws(RunStoreError) {
             beginEras(changes)
@@ -48,7 +48,7 @@ public final class MemoryRunStore: RunStore {
                 present.apply(change)
             }
         } catch {
-            (runs, attempts, fates, prunes) = before
+            (runs, attempts, outcomes, prunes) = before
             (present, lateRuns, eras, taken) = alsoBefore
             throw error
         }
@@ -77,7 +77,7 @@ public final class MemoryRunStore: RunStore {
         return deadOwners.contains(owner) || lateRuns.contains(run.id) ? .lapsed : .held
     }
 
-    /// Records the eras of the clocks, before the runs and fates of the same decision.
+    /// Records the eras of the clocks, before the runs and outcomes of the same decision.
     private func beginEras(_ changes: [LedgerChange]) {
         for case .setClock(let job, let clock) in changes { eras[job] = clock.era }
     }
@@ -85,14 +85,14 @@ public final class MemoryRunStore: RunStore {
     private func write(_ change: LedgerChange) throws(RunStoreError) {
         switch change {
         case .setClock, .setPause, .setRetryAfter, .setBoot, .setSource, .putFacts: break
-        case .recordFate(let job, _, let first, let latest, let count, _):
+        case .recordOutcome(let job, _, let first, let latest, let count, _):
             guard latest >= first, count >= 1 else { throw .refused("a fate of no occurrence") }
-            try take(job, first, isFate: true)
-            fates.append(change)
+            try take(job, first, isOutcome: true)
+            outcomes.append(change)
         case .put(let run):
             try check(run)
             if runs[run.id] == nil, [.schedule, .catchUp].contains(run.trigger) {
-                try take(run.job, run.scheduledFor, isFate: false)
+                try take(run.job, run.scheduledFor, isOutcome: false)
             }
             if run.trigger == .backfill, runs.values.contains(where: { isSameBackfill($0, run) }) {
                 throw .refused("an occurrence of `\(run.job)` is done again already")
@@ -119,8 +119,8 @@ public final class MemoryRunStore: RunStore {
             && counts.contains(b.state)
     }
 
-    private func take(_ job: JobID, _ instant: Instant, isFate: Bool) throws(RunStoreError) {
-        let taken = Taken(job: job, era: eras[job] ?? 0, instant: instant, isFate: isFate)
+    private func take(_ job: JobID, _ instant: Instant, isOutcome: Bool) throws(RunStoreError) {
+        let taken = Taken(job: job, era: eras[job] ?? 0, instant: instant, isOutcome: isOutcome)
         guard self.taken.insert(taken).inserted else {
             throw .refused("the occurrence of `\(job)` at \(instant) has its fate already")
         }

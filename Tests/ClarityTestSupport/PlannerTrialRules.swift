@@ -102,7 +102,7 @@ struct PlannerTrialRules {
         else { throw BrokenRule("what starts is a run of a known job") }
         try expect(
             run.state == .running && run.lease?.state == .mine
-                && run.generation == order.generation && run.attempts == order.attempt,
+                && run.fencingToken == order.fencingToken && run.attempts == order.attempt,
             "what starts is running under our lease")
         try expect(!isDraining, "a drain starts nothing")
         try expect(
@@ -201,7 +201,7 @@ struct PlannerTrialRules {
             case .put(let run):
                 run.job == job.id && run.id >= before.nextRun
                     && [.schedule, .catchUp].contains(run.trigger)
-            case .recordFate(job.id, _, _, _, _, _): true
+            case .recordOutcome(job.id, _, _, _, _, _): true
             default: false
             }
         }
@@ -234,7 +234,7 @@ struct PlannerTrialRules {
                 && [.schedule, .catchUp].contains($0.trigger)
         }.map(\.scheduledFor)
         var count = runs.count
-        for case .recordFate(job.id, _, let first, let latest, let share, _) in plan.changes {
+        for case .recordOutcome(job.id, _, let first, let latest, let share, _) in plan.changes {
             runs += [first, latest]
             count += share
         }

@@ -51,7 +51,7 @@ struct RepeatedDecision {
             switch change {
             case .put(let run): run.job
             case .setPause(let job, _), .setRetryAfter(let job, _),
-                .recordFate(let job, _, _, _, _, _):
+                .recordOutcome(let job, _, _, _, _, _):
                 job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job

@@ -153,15 +153,15 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             var second = run
             second.id = RunID(2)
             let again = second
-            let fate = LedgerChange.recordFate(
+            let outcome = LedgerChange.recordOutcome(
                 run.job, .skipped, first: .noon, latest: .noon, count: 1, run: nil)
             let clock = JobClock(anchor: .noon, considered: .noon)
             let setBack = JobClock(anchor: .noon, considered: .noon - .milliseconds(1), era: 1)
-            try store.decide { _ in [.setClock(run.job, clock), .put(run), fate] }
+            try store.decide { _ in [.setClock(run.job, clock), .put(run), outcome] }
             #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(again)] } }
-            #expect(throws: RunStoreError.self) { try store.decide { _ in [fate] } }
+            #expect(throws: RunStoreError.self) { try store.decide { _ in [outcome] } }
             try store.decide { _ in [.setClock(run.job, setBack)] }
-            try store.decide { _ in [.put(again), fate] }
+            try store.decide { _ in [.put(again), outcome] }
             #expect(try store.ledger().openRuns(of: run.job) == [RunID(1), RunID(2)])
         case .setBackBeforeItsRuns:
             let (store, _) = try bed.open()
@@ -322,7 +322,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         run.trigger = .manual
         run.state = .running
         run.attempts = 1
-        run.generation = 1
+        run.fencingToken = 1
         run.startedAt = .noon
         run.lease = Lease(owner: owner, state: .mine)
         return run
@@ -338,7 +338,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         run.attempts = 4
         run.failures = 2
         run.interruptions = 1
-        run.generation = 4
+        run.fencingToken = 4
         run.lease = Lease(owner: owner, state: .mine)
         run.startedAt = .noon + .milliseconds(250)
         run.checkpoint = "line one\nline two = \\ \u{1F600}"

@@ -66,7 +66,7 @@ struct SectionKeysTests {
         ).read(Array(text.utf8), path: "jobs.yaml")
         let job = try #require(file.groups.flatMap(\.wholeJobs).first)
         let order = AttemptOrder(
-            run: RunID(1), job: job.id, kind: job.kind, attempt: 1, generation: 1,
+            run: RunID(1), job: job.id, kind: job.kind, attempt: 1, fencingToken: 1,
             scheduledFor: Instant(secondsSince1970: 0), timeout: .zero, warning: .zero,
             memoryLimitBytes: 0, options: job.options)
         let sections = SectionValues(try AttemptOrder(lines: order.lines).options)

@@ -23,7 +23,7 @@ enum LeaseHolder {
             scheduledFor: Instant(secondsSince1970: 0), enqueuedAt: Instant(secondsSince1970: 0))
         run.state = .running
         run.attempts = 1
-        run.generation = 1
+        run.fencingToken = 1
         run.startedAt = Instant(secondsSince1970: 0)
         run.lease = Lease(owner: store.owner, state: .mine)
         let running = run

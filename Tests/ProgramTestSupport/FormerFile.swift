@@ -5,8 +5,8 @@ import Glibc
 import Database
 import Testing
 
-/// A database with the tables of 0.1.0 and the migrations up to a later version, with the rows of the
-/// current version as far as the former one has columns for them.
+/// A database with the tables of 0.1.0 and the migrations up to a later version, with the rows of
+/// the current version as far as the former one has columns for them.
 struct FormerFile {
     private let path: String
     private let migrations: Migrations
@@ -51,10 +51,10 @@ struct FormerFile {
     /// Brings the audit log into the form of 0.1.0, which had no counts of rows.
     func forgetCounts(state: String) throws {
         let source = MasterKeySource(stateDirectory: state, environment: [:])
-        let sealer = try Sealer(try #require(try source.load()))
+        let cipher = try Cipher(try #require(try source.load()))
         let file = try FileConnection(path: path, access: .readWrite)
-        let sealed = sealer.seal(Canary.renotedText, for: Canary.row)
-        try file.run("UPDATE canary SET sealed = ?", .blob(sealed))
+        let encrypted = cipher.encrypt(KeyCheck.renotedText, for: KeyCheck.row)
+        try file.run("UPDATE canary SET sealed = ?", .blob(encrypted))
         let head = try file.first(
             """
             SELECT anchor_number, anchor_hash, last_number, last_hash, uploaded_number,
@@ -67,7 +67,7 @@ struct FormerFile {
                 lastHash: $0.blob(3), uploadedNumber: $0.integer(4),
                 brokenNumber: $0.optionalInteger(5))
         }
-        if let head { try file.run("UPDATE audit_head SET mac = ?", .blob(head.mac(sealer))) }
+        if let head { try file.run("UPDATE audit_head SET mac = ?", .blob(head.mac(cipher))) }
     }
 
     /// Returns the tables that have fewer rows than before.

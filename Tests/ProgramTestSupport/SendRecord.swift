@@ -9,7 +9,7 @@ struct SendRecord: Decodable, Sendable {
         struct Sample: Decodable, Sendable {
             var id: String
             /// `stored`, `known` (stored before) or `not kept`.
-            var fate: String
+            var outcome: String
         }
 
         var send: Int

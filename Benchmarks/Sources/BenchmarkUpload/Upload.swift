@@ -47,7 +47,7 @@ enum Upload {
         let store = try queue(0..<count, in: folder, to: base)
         guard let job = JobID("upload") else { exit(70) }
         let order = AttemptOrder(
-            run: RunID(1), job: job, kind: JobKind("bulk-upload"), attempt: 1, generation: 1,
+            run: RunID(1), job: job, kind: JobKind("bulk-upload"), attempt: 1, fencingToken: 1,
             scheduledFor: clock.now, timeout: .seconds(900), warning: .seconds(10),
             memoryLimitBytes: 1 << 30,
             options: [

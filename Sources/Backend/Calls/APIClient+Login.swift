@@ -9,9 +9,10 @@ extension APIClient {
     /// Logs in and stores the session in place of any earlier one.
     ///
     /// The client sends the login once, whatever its outcome, and counts it before sending: at most
-    /// two in 15 minutes for one address, by all processes together. An answer that the backend does
-    /// not count towards its lock of the account, such as that of its limiter, takes the count back.
-    /// In one dialect, a refused password may mean an outage of the backend, and still counts.
+    /// two in 15 minutes for one address, by all processes together. An answer that the backend
+    /// does not count towards its lock of the account, such as that of its limiter, takes the count
+    /// back. In one dialect, a refused password may mean an outage of the backend, and still
+    /// counts.
     ///
     /// Before the login, the client detects the dialect again, unless the job file names it.
     ///
@@ -61,7 +62,7 @@ extension APIClient {
         do throws(APIError) {
             return try await login(credentials.email, credentials.password, isAgain: true)
         } catch {
-            try note(error.ruling.sentence, isTrouble: false)
+            try note(error.classification.sentence, isTrouble: false)
             throw error
         }
     }

@@ -46,7 +46,7 @@ extension APIClient {
         _ = try await session()
     }
 
-    /// The calls that leave something at the backend. Their content must not count as possibly sent
+    /// The calls that leave something at the backend. Their content must not count as in doubt
     /// if it never left this machine.
     private static var leaving: Set<APICall> {
         [.uploadMetrics, .uploadSamples, .analyseSteps, .analyseActigraphy, .generateInsight]

@@ -98,7 +98,7 @@ extension APIClient {
     private func afterRefusal(
         of session: Session, _ error: APIError
     ) async throws(APIError) -> Session {
-        let (now, reason) = (clock.now, error.ruling.sentence)
+        let (now, reason) = (clock.now, error.classification.sentence)
         if error.endsSession {
             // The sentence of `error` is about a login.
             let end = "the backend refused to renew the session"
@@ -225,7 +225,7 @@ extension APIError {
 
     /// Whether a renewal that failed so leaves the session as it is.
     fileprivate var leavesAccess: Bool {
-        if case .renewalRefused = self { true } else { ruling.isTransient }
+        if case .renewalRefused = self { true } else { classification.isTransient }
     }
 
     /// Whether an answer to a renewal says that the refresh token is no longer valid.

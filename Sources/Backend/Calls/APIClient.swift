@@ -4,9 +4,9 @@ public import ClarityScheduler
 
 /// A client of one backend, for the user who is logged in.
 ///
-/// Within a call, the client retries errors as `APIError.ruling` says. It retries once more after
-/// it has renewed the session because the backend refused the access token. `APIError.outcome` says
-/// what an error means for the run.
+/// Within a call, the client retries errors as `APIError.classification` says. It retries once more
+/// after it has renewed the session because the backend refused the access token.
+/// `APIError.outcome` says what an error means for the run.
 public actor APIClient {
     /// How long before its expiry a session is renewed: 60 s.
     public static var renewalMargin: Duration { .seconds(60) }

@@ -29,7 +29,7 @@ struct BusService: Sendable {
         /// The bus was asked for the owner of the service's name.
         case asked
         /// The bus was asked for the owner and does not answer.
-        case doubtful
+        case inDoubt
         case absent
         /// The service runs; the value is the unique name of its connection: `:1.42`.
         case present(String)
@@ -80,7 +80,7 @@ struct BusService: Sendable {
         lastAsked = moment.elapsed
         switch presence {
         case .present(let owner): return askAll(of: owner, at: moment)
-        case .asked, .doubtful: return [ask(.owner, of: "org.freedesktop.DBus", at: moment)]
+        case .asked, .inDoubt: return [ask(.owner, of: "org.freedesktop.DBus", at: moment)]
         case .absent, .unreached: return []
         }
     }
@@ -220,7 +220,7 @@ struct BusService: Sendable {
     private mutating func fell(silent question: BusQuestion) {
         switch question {
         case .owner:
-            if case .asked = presence { presence = .doubtful }
+            if case .asked = presence { presence = .inDoubt }
         case .properties(let object):
             records[object, default: Record(value: [:])].state = .silent
         case .list: listing.state = .silent
@@ -309,7 +309,7 @@ extension BusService {
         case .unreached(let reason): return .gone(reason, last)
         case .absent: return .gone("\(title) does not run", last)
         case .asked: return .silent(reason: "the system bus has not answered yet", last: last)
-        case .doubtful: return .silent(reason: "the system bus does not answer", last: last)
+        case .inDoubt: return .silent(reason: "the system bus does not answer", last: last)
         case .present: break
         }
         switch record.state {

@@ -176,7 +176,7 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     ) -> [String: String] {
         [
             "CLARITY_JOB": order.job.rawValue, "CLARITY_RUN": "\(order.run)",
-            "CLARITY_ATTEMPT": "\(order.attempt)", "CLARITY_GENERATION": "\(order.generation)",
+            "CLARITY_ATTEMPT": "\(order.attempt)", "CLARITY_GENERATION": "\(order.fencingToken)",
             "CLARITY_SCHEDULED_FOR": "\(order.scheduledFor)",
             "CLARITY_DEADLINE": "\(startedAt + order.timeout)",
         ]

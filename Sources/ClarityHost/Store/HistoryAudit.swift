@@ -63,7 +63,7 @@ struct HistoryAudit {
                 result FROM attempts WHERE result NOT IN \(list(Attempt.Result.self))
             UNION ALL SELECT 'the occurrences of job `' || job_id || '` at ' || first_ms
                 || ' have a fate of', fate FROM occurrence_fates
-                WHERE fate NOT IN \(list(OccurrenceFate.self))
+                WHERE fate NOT IN \(list(OccurrenceOutcome.self))
             """
         ) { AuditFinding(.file, "\($0.text(0)) `\($0.text(1))`, which does not exist") }
     }
@@ -194,7 +194,7 @@ public struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
         case oneRunning
         /// A living process holds the lease of each running run.
         case lease
-        /// Each occurrence has exactly one fate.
+        /// Each occurrence has exactly one outcome.
         case occurrences
         /// A job's record counts exactly the finished runs that exist.
         case counts
@@ -218,13 +218,13 @@ public struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Checks that each occurrence has exactly one fate: a run of its own, or a share in a row of
+/// Checks that each occurrence has exactly one outcome: a run of its own, or a share in a row of
 /// `occurrence_fates`.
 struct OccurrenceAudit {
     let connection: Connection
 
     /// One run, or one row of counted occurrences.
-    private struct Fate {
+    private struct Outcome {
         var due: DueOccurrences
         /// The name that messages use.
         var name: String
@@ -254,12 +254,12 @@ struct OccurrenceAudit {
         else { return [] }
         let start = max(clock.scheduleSince, pruned ?? clock.scheduleSince)
         return judge(
-            try fates(of: job, era: Int64(clock.era), after: start), schedule, job, clock,
+            try outcomes(of: job, era: Int64(clock.era), after: start), schedule, job, clock,
             after: start)
     }
 
     private func judge(
-        _ fates: [Fate], _ schedule: Schedule, _ job: JobID, _ clock: JobClock,
+        _ outcomes: [Outcome], _ schedule: Schedule, _ job: JobID, _ clock: JobClock,
         after start: Instant
     ) -> [AuditFinding] {
         var findings: [AuditFinding] = []
@@ -275,10 +275,10 @@ struct OccurrenceAudit {
                     : "\(due.count) occurrences from \(due.first) to \(due.latest) have no fate")
         }
         var settled = start
-        for fate in fates {
-            let due = fate.due
+        for outcome in outcomes {
+            let due = outcome.due
             if due.first <= settled {
-                offend("the occurrence at \(due.first) has another fate beside \(fate.name)")
+                offend("the occurrence at \(due.first) has another fate beside \(outcome.name)")
             } else {
                 expectNone(after: settled, through: due.first - .milliseconds(1))
             }
@@ -287,8 +287,8 @@ struct OccurrenceAudit {
             if named != due {
                 offend(
                     due.first == due.latest
-                        ? "\(fate.name) is for \(due.first), which the schedule does not name"
-                        : "\(fate.name) counts \(due.count) occurrences from \(due.first) to "
+                        ? "\(outcome.name) is for \(due.first), which the schedule does not name"
+                        : "\(outcome.name) counts \(due.count) occurrences from \(due.first) to "
                             + "\(due.latest), the schedule names \(named?.count ?? 0)")
             }
             settled = max(settled, due.latest)
@@ -300,10 +300,10 @@ struct OccurrenceAudit {
         return findings
     }
 
-    /// Returns the fates of one era after an instant, in order of time.
-    private func fates(
+    /// Returns the outcomes of one era after an instant, in order of time.
+    private func outcomes(
         of job: JobID, era: Int64, after start: Instant
-    ) throws(DatabaseError) -> [Fate] {
+    ) throws(DatabaseError) -> [Outcome] {
         let runs = try connection.all(
             """
             SELECT id, scheduled_for_ms FROM runs
@@ -313,7 +313,7 @@ struct OccurrenceAudit {
             """, .text(job.rawValue), .integer(era), .instant(start)
         ) { row in
             let instant = Instant(millisecondsSince1970: row.integer(1))
-            return Fate(
+            return Outcome(
                 due: DueOccurrences(first: instant, latest: instant, count: 1),
                 name: "run \(row.integer(0))")
         }
@@ -323,7 +323,7 @@ struct OccurrenceAudit {
             WHERE job_id = ? AND era = ? AND first_ms > ? ORDER BY first_ms
             """, .text(job.rawValue), .integer(era), .instant(start)
         ) { row in
-            Fate(
+            Outcome(
                 due: DueOccurrences(
                     first: Instant(millisecondsSince1970: row.integer(0)),
                     latest: Instant(millisecondsSince1970: row.integer(1)),

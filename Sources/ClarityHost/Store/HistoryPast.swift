@@ -65,11 +65,11 @@ struct HistoryPast {
             "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", .text(list))
     }
 
-    /// Removes fates whose occurrences were all at or before an instant, oldest first.
+    /// Removes outcomes whose occurrences were all at or before an instant, oldest first.
     ///
-    /// - Returns: the number of fates removed, at most `limit`.
-    func removeFates(through edge: Instant, _ limit: Int64) throws(DatabaseError) -> Int64 {
-        let fates = try connection.all(
+    /// - Returns: the number of outcomes removed, at most `limit`.
+    func removeOutcomes(through edge: Instant, _ limit: Int64) throws(DatabaseError) -> Int64 {
+        let outcomes = try connection.all(
             """
             SELECT job_id, era, first_ms, latest_ms,
                 era = (SELECT era FROM job_records AS record
@@ -83,15 +83,15 @@ struct HistoryPast {
             )
         }
         var latest: [String: Int64] = [:]
-        for fate in fates {
+        for outcome in outcomes {
             try connection.run(
                 "DELETE FROM occurrence_fates WHERE job_id = ? AND era = ? AND first_ms = ?",
-                .text(fate.job), .integer(fate.era), .integer(fate.first))
-            // The fates come in order of time, so the last one of each job wins.
-            if fate.isCurrent { latest[fate.job] = fate.latest }
+                .text(outcome.job), .integer(outcome.era), .integer(outcome.first))
+            // The outcomes come in order of time, so the last one of each job wins.
+            if outcome.isCurrent { latest[outcome.job] = outcome.latest }
         }
         for (job, latest) in latest { try notePruned(job, through: latest) }
-        return Int64(fates.count)
+        return Int64(outcomes.count)
     }
 
     // MARK: All kinds together
@@ -113,8 +113,8 @@ struct HistoryPast {
         ) { $0.optionalInstant(0) } ?? nil
     }
 
-    /// Removes finished runs, fates and the waits of unfinished runs up to and including an
-    /// instant, the oldest first: at most `limit` runs of each kind, fates, and waits.
+    /// Removes finished runs, outcomes and the waits of unfinished runs up to and including an
+    /// instant, the oldest first: at most `limit` runs of each kind, outcomes, and waits.
     func removeAll(
         through edge: Instant, _ limit: Int64
     ) throws(DatabaseError) -> (runs: Int64, others: Int64) {
@@ -124,7 +124,7 @@ struct HistoryPast {
                 hasFailed, where: "finished_at_ms <= ?2", .instant(edge),
                 orderedBy: "finished_at_ms", limit)
         }
-        let fates = try removeFates(through: edge, limit)
+        let outcomes = try removeOutcomes(through: edge, limit)
         let deferrals = try connection.change(
             """
             DELETE FROM deferrals WHERE (run_id, subject, since_ms) IN (
@@ -133,7 +133,7 @@ struct HistoryPast {
                 CROSS JOIN deferrals
                 WHERE run_id = open.id AND until_ms <= ? ORDER BY until_ms LIMIT ?)
             """, .instant(edge), .integer(limit))
-        return (runs, fates + deferrals)
+        return (runs, outcomes + deferrals)
     }
 
     private static func oldestRuns(hasFailed: Bool) -> String {

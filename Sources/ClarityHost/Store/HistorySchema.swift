@@ -71,8 +71,9 @@ let jobTables = """
 
 /// The runs, their attempts and reasons to wait, and what became of the other occurrences.
 ///
-/// The CHECK constraints allow the words of `RunState`, `Trigger`, `OccurrenceFate`, `StopReason`,
-/// `WaitReason` and the other stored types, and no others; `HistorySchemaTests` compares them.
+/// The CHECK constraints allow the words of `RunState`, `Trigger`, `OccurrenceOutcome`,
+/// `StopReason`, `WaitReason` and the other stored types, and no others; `HistorySchemaTests`
+/// compares them.
 let runTables = """
     -- AUTOINCREMENT: a run's number is never used twice, whatever is pruned.
     CREATE TABLE runs (

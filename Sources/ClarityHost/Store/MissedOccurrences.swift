@@ -1,19 +1,21 @@
 public import ClarityScheduler
 import Database
 
-/// Occurrences of a job, one after the other, that have no run of their own and share a fate.
+/// Occurrences of a job, one after the other, that have no run of their own and share an outcome.
 public struct MissedOccurrences: Hashable, Sendable {
     public var job: JobID
     /// The first and the latest occurrence, and how many there are.
     public var due: DueOccurrences
     /// `nil` if no scheduler has dealt with them yet.
-    public var fate: OccurrenceFate?
+    public var outcome: OccurrenceOutcome?
     /// The run that stands for them, or that was going on then.
     public var run: RunID?
 
     /// Creates occurrences without a run.
-    public init(job: JobID, due: DueOccurrences, fate: OccurrenceFate? = nil, run: RunID? = nil) {
-        (self.job, self.due, self.fate, self.run) = (job, due, fate, run)
+    public init(
+        job: JobID, due: DueOccurrences, outcome: OccurrenceOutcome? = nil, run: RunID? = nil
+    ) {
+        (self.job, self.due, self.outcome, self.run) = (job, due, outcome, run)
     }
 }
 
@@ -75,9 +77,10 @@ extension RunHistory {
 }
 
 extension MissedOccurrences {
-    /// Reads a row; `nil` if this version does not know its job or its fate.
+    /// Reads a row; `nil` if this version does not know its job or its outcome.
     fileprivate init?(_ row: borrowing Row) {
-        guard let job = JobID(row.text(0)), let fate = OccurrenceFate(rawValue: row.text(4)) else {
+        guard let job = JobID(row.text(0)), let outcome = OccurrenceOutcome(rawValue: row.text(4))
+        else {
             return nil
         }
         self.init(
@@ -86,24 +89,24 @@ extension MissedOccurrences {
                 first: Instant(millisecondsSince1970: row.integer(1)),
                 latest: Instant(millisecondsSince1970: row.integer(2)),
                 count: Int(row.integer(3))),
-            fate: fate, run: row.optionalInteger(5).map { RunID($0) })
+            outcome: outcome, run: row.optionalInteger(5).map { RunID($0) })
     }
 }
 
-/// The fate of one past occurrence.
+/// The outcome of one past occurrence.
 public struct PastOccurrence: Hashable, Sendable {
     /// How it ended.
-    public enum Fate: Hashable, Sendable {
+    public enum Outcome: Hashable, Sendable {
         /// It has a run of its own.
         case run
         /// It has no run of its own; `run` is the one that stands for it, or that was in its way.
-        case recorded(OccurrenceFate, run: RunID?)
+        case recorded(OccurrenceOutcome, run: RunID?)
         /// No scheduler has dealt with it yet.
         case pending
     }
 
     public var at: Instant
-    public var fate: Fate
+    public var outcome: Outcome
     /// The run of its own, or the run that it was coalesced into.
     public var run: Run?
     /// The deferrals of that run, in the order in which they began.
@@ -117,7 +120,7 @@ public struct PastOccurrence: Hashable, Sendable {
 
     /// Whether no scheduler dealt with the occurrence on time.
     fileprivate var wasSeenLate: Bool {
-        switch fate {
+        switch outcome {
         case .run, .recorded(.coalesced, run: _):
             run.map { $0.enqueuedAt - at > .seconds(15 * 60) } ?? false
         case .recorded(.expired, run: _), .recorded(.skipped, run: nil), .pending: true
@@ -138,20 +141,20 @@ extension RunHistory {
                 anchor: clock.anchor
             ).last, due >= clock.anchor
         else { return nil }
-        var past = PastOccurrence(at: due, fate: .pending)
+        var past = PastOccurrence(at: due, outcome: .pending)
         if due <= clock.considered {
-            guard let fate = try fate(of: job, at: due) else { return nil }
-            past.fate = fate.fate
-            past.run = try fate.run.flatMap { run throws(RunStoreError) in try self.run(run) }
+            guard let outcome = try outcome(of: job, at: due) else { return nil }
+            past.outcome = outcome.outcome
+            past.run = try outcome.run.flatMap { run throws(RunStoreError) in try self.run(run) }
         }
         if let run = past.run { past.deferrals = try deferrals(of: run.id) }
         if past.wasSeenLate { past.gap = try gap(around: due) }
         return past
     }
 
-    private func fate(
+    private func outcome(
         of job: JobID, at due: Instant
-    ) throws(RunStoreError) -> (fate: PastOccurrence.Fate, run: RunID?)? {
+    ) throws(RunStoreError) -> (outcome: PastOccurrence.Outcome, run: RunID?)? {
         try rethrowing(path) {
             let era = RunRow.eraOfJob(1)
             let own = try connection?.first(
@@ -166,9 +169,9 @@ extension RunHistory {
                 SELECT fate, run_id FROM occurrence_fates
                 WHERE job_id = ?1 AND era = \(era) AND first_ms <= ?2 AND latest_ms >= ?2
                 """, .text(job.rawValue), .instant(due)
-            ) { (OccurrenceFate(rawValue: $0.text(0)), $0.optionalInteger(1).map { RunID($0) }) }
-            guard case (let fate?, let run)? = recorded else { return nil }
-            return (.recorded(fate, run: run), fate == .coalesced ? run : nil)
+            ) { (OccurrenceOutcome(rawValue: $0.text(0)), $0.optionalInteger(1).map { RunID($0) }) }
+            guard case (let outcome?, let run)? = recorded else { return nil }
+            return (.recorded(outcome, run: run), outcome == .coalesced ? run : nil)
         }
     }
 

@@ -33,7 +33,7 @@ struct Retention {
         // A policy that keeps fewer runs than the last one checks every job again.
         let isStricter = before.map { $0.limit > Int64(policy.runs) } ?? true
         let counted = try removeSurplus(after: isStricter ? 0 : before?.counted ?? 0, &rest)
-        _ = try past.removeFates(through: now - policy.age, 2000)
+        _ = try past.removeOutcomes(through: now - policy.age, 2000)
         try makeRoom(&rest)
         try connection.run(
             """
@@ -94,7 +94,7 @@ struct Retention {
             last = edge
             let (runs, others) = try past.removeAll(through: edge, Retention.step)
             guard runs + others > 0 else { return }
-            // A run has some fates and waits of its own, so these count for a quarter.
+            // A run has some outcomes and waits of its own, so these count for a quarter.
             rest -= max(runs, others / 4)
         }
     }

@@ -64,7 +64,7 @@ enum RunRow {
         run.attempts = Int(row.integer(Column.attempts))
         run.failures = Int(row.integer(Column.failures))
         run.interruptions = Int(row.integer(Column.interruptions))
-        run.generation = row.integer(Column.generation)
+        run.fencingToken = row.integer(Column.generation)
         run.lease = row.optionalText(Column.lease_owner).map { Lease(owner: $0, state: .held) }
         run.startedAt = row.optionalInstant(Column.started_at_ms)
         run.finishedAt = row.optionalInstant(Column.finished_at_ms)
@@ -101,7 +101,7 @@ enum RunRow {
             case .attempts: .integer(Int64(run.attempts))
             case .failures: .integer(Int64(run.failures))
             case .interruptions: .integer(Int64(run.interruptions))
-            case .generation: .integer(run.generation)
+            case .generation: .integer(run.fencingToken)
             case .lease_owner: .text(run.lease?.owner)
             case .started_at_ms: .instant(run.startedAt)
             case .finished_at_ms: .instant(run.finishedAt)

@@ -1,7 +1,8 @@
 import ClarityScheduler
 import Database
 
-/// The ledger of a history that several processes share: reads it, and writes what is decided on it.
+/// The ledger of a history that several processes share: reads it, and writes what is decided on
+/// it.
 struct SharedLedger {
     /// What a decision wrote.
     struct Written {
@@ -49,7 +50,8 @@ extension LedgerChange {
     fileprivate var concernsOthers: Bool {
         switch self {
         case .put, .setPause, .requestStop: true
-        case .setClock, .setBoot, .setSource, .setRetryAfter, .recordFate, .putAttempt, .putFacts,
+        case .setClock, .setBoot, .setSource, .setRetryAfter, .recordOutcome, .putAttempt,
+            .putFacts,
             .deferred, .prune:
             false
         }
@@ -157,8 +159,8 @@ struct LedgerWriter {
         }
     }
 
-    /// Writes the new eras of clocks that were set back, before the runs and fates that belong to
-    /// them.
+    /// Writes the new eras of clocks that were set back, before the runs and outcomes that belong
+    /// to them.
     private func beginEras(_ changes: [LedgerChange], _ ledger: Ledger) throws(DatabaseError) {
         for case .setClock(let job, let clock) in changes
         where clock.era != ledger.jobs[job]?.clock?.era ?? 0 {
@@ -200,10 +202,10 @@ struct LedgerWriter {
                     files = excluded.files, newest_change_ns = excluded.newest_change_ns
                 """, .text(path), .integer(fingerprint.isFolder ? 1 : 0),
                 .integer(Int64(fingerprint.files)), .integer(fingerprint.newestChange))
-        case .recordFate(let job, let fate, let first, let latest, let count, let run):
+        case .recordOutcome(let job, let outcome, let first, let latest, let count, let run):
             let due = DueOccurrences(first: first, latest: latest, count: count)
-            try FateRow.put(
-                fate, of: job, due, run: run, after: ledger.jobs[job]?.clock, connection)
+            try OutcomeRow.put(
+                outcome, of: job, due, run: run, after: ledger.jobs[job]?.clock, connection)
         case .put(var run):
             if let bare = run.withoutTexts, try isErased(run.job) { run = bare }
             try RunRow.put(run, connection)
@@ -235,27 +237,27 @@ struct LedgerWriter {
     }
 }
 
-/// Occurrences with the same fate, as a row of `occurrence_fates`.
-enum FateRow {
+/// Occurrences with the same outcome, as a row of `occurrence_fates`.
+enum OutcomeRow {
     /// Adds a stretch of occurrences, or extends the last one.
     ///
     /// A job that is paused or waiting passes over many occurrences in a row. They share one row as
-    /// long as they have the same fate and run, no other occurrence lies between them, and the
+    /// long as they have the same outcome and run, no other occurrence lies between them, and the
     /// schedule has not changed. `clock` is the job's clock before these occurrences.
     static func put(
-        _ fate: OccurrenceFate, of job: JobID, _ due: DueOccurrences, run: RunID?,
+        _ outcome: OccurrenceOutcome, of job: JobID, _ due: DueOccurrences, run: RunID?,
         after clock: JobClock?, _ connection: Connection
     ) throws(DatabaseError) {
         if let clock {
             let extended = try connection.change(
                 extend, .instant(due.latest), .integer(Int64(due.count)), .text(job.rawValue),
-                .integer(Int64(clock.era)), .instant(clock.considered), .text(fate.rawValue),
+                .integer(Int64(clock.era)), .instant(clock.considered), .text(outcome.rawValue),
                 .integer(run?.rawValue), .instant(clock.scheduleSince))
             guard extended == 0 else { return }
         }
         try connection.run(
             insert, .text(job.rawValue), .instant(due.first), .instant(due.latest),
-            .integer(Int64(due.count)), .text(fate.rawValue), .integer(run?.rawValue))
+            .integer(Int64(due.count)), .text(outcome.rawValue), .integer(run?.rawValue))
     }
 
     private static let extend = """

@@ -149,7 +149,7 @@ struct SourceImport {
             "samples_read": report.recordsRead + report.nestedTaken,
             "samples_queued": enqueued.queued, "samples_duplicate": enqueued.duplicates,
             "samples_before_since": enqueued.beforeSince,
-            "samples_paired": report.pairedPartners, "samples_folded": report.folded,
+            "samples_paired": report.pairedPartners, "samples_folded": report.aggregated,
             "samples_repeated": report.repeated,
             "samples_kept_here": report.unmapped.values.reduce(0, +),
             "samples_refused": report.refused.values.reduce(0, +),

@@ -10,7 +10,7 @@ extension WorkContext {
     /// - Parameters:
     ///   - wanted: the route for new batches. Without one, each kind uses the dialect's default
     ///     route if that accepts it, else another route that does.
-    ///   - resends: whether a batch that was possibly sent is sent again if that could duplicate
+    ///   - resends: whether a batch that was in doubt is sent again if that could duplicate
     ///     it.
     /// - Throws: `APIError.notOffered` if the backend does not have the wanted route; the error of
     ///   detecting the dialect.
@@ -41,7 +41,7 @@ extension UploadRefusal {
         case .kindNotAccepted: "samples_not_accepted"
         case .outOfRange, .notANumber: "samples_out_of_range"
         case .inFuture: "samples_in_future"
-        case .possiblySent, .followed: "samples_in_doubt"
+        case .inDoubt, .followed: "samples_in_doubt"
         }
     }
 }

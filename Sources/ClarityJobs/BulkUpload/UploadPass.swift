@@ -14,7 +14,7 @@ struct UploadPass {
     /// How often a batch may lose the connection before it is blamed for that.
     static let interruptionLimit = 5
     /// The most requests at once. A route that does not deduplicate gets one: what is under way
-    /// when the machine fails counts as possibly sent there.
+    /// when the machine fails counts as in doubt there.
     static let mostAtOnce = 4
 
     private let context: WorkContext
@@ -150,7 +150,8 @@ struct UploadPass {
         }
     }
 
-    /// Records what an answer says about a batch, also when the database has just ended the session.
+    /// Records what an answer says about a batch, also when the database has just ended the
+    /// session.
     private func recording<Result>(
         _ body: (Outbox, Instant) throws(HealthStoreError) -> Result
     ) async throws(HealthStoreError) -> Result {
@@ -224,7 +225,7 @@ struct UploadPass {
         rules(of: batch).map { !$0.isIdempotent } ?? false
     }
 
-    /// Whether a batch that was possibly sent must not be sent again.
+    /// Whether a batch that was in doubt must not be sent again.
     private func isHeld(_ batch: OutboxBatch) -> Bool {
         isDoubled(batch) && rules(of: batch).map { !$0.resends } ?? false
     }
@@ -298,16 +299,16 @@ struct UploadPass {
     ) async throws {
         switch error {
         case .validation(let indices):
-            try await refused(batch, error.ruling.sentence, indices, words)
+            try await refused(batch, error.classification.sentence, indices, words)
         case .requestTooLarge, .rejected(status: 400):
-            try await refused(batch, error.ruling.sentence, [], words)
+            try await refused(batch, error.classification.sentence, [], words)
         case .rateLimited(let retryAfter):
             try await notArrived(batch)
             guard rules(of: batch)?.requestsPerHour != nil else { throw error }
             throw SendLater.refused(
                 try context.store.outbox.closeRoute(
                     batch.route, for: retryAfter, at: context.clock.now),
-                Failure(error.ruling.category, error.ruling.sentence))
+                Failure(error.classification.category, error.classification.sentence))
         case .server(status: 502...504, _):
             // A gateway answers, or a backend that reports that it is unavailable.
             try await retain(batch, error)
@@ -320,7 +321,7 @@ struct UploadPass {
             // A firewall may have a limit of its own, which only a smaller batch passes. And a
             // batch keeps the time at which it was made, while the next one gets a new time.
             try await recording { outbox, now throws(HealthStoreError) in
-                try outbox.putBack(batch, reason: error.ruling.sentence, at: now)
+                try outbox.putBack(batch, reason: error.classification.sentence, at: now)
             }
             throw error
         case .interrupted, .timeout:
@@ -335,7 +336,7 @@ struct UploadPass {
         }
     }
 
-    /// Ends the run and leaves the batch as it is, to be sent again. A batch that was possibly sent
+    /// Ends the run and leaves the batch as it is, to be sent again. A batch that was in doubt
     /// and must not be sent again is set aside.
     private mutating func retain(_ batch: OutboxBatch, _ error: APIError) async throws {
         if !error.mayHaveArrived {
@@ -346,7 +347,7 @@ struct UploadPass {
         throw error
     }
 
-    /// Clears the record that the batch was possibly sent, if there is one.
+    /// Clears the record that the batch was in doubt, if there is one.
     private func notArrived(_ batch: OutboxBatch) async throws {
         guard isDoubled(batch) else { return }
         try await recording { outbox, _ throws(HealthStoreError) in try outbox.notArrived(batch) }
@@ -393,7 +394,7 @@ struct UploadPass {
         let setAside = try await recording { outbox, now throws(HealthStoreError) in
             try outbox.release(
                 batch, mayHaveArrived: error.mayHaveArrived, words: said,
-                reason: error.ruling.sentence, at: now)
+                reason: error.classification.sentence, at: now)
         }
         counts.add(setAside, to: "samples_set_aside")
         done += setAside

@@ -113,7 +113,7 @@ struct InsightMaking {
         } catch {
             if error.isRefusalOfContent {
                 try context.store.analyses.fail(
-                    request, reason: error.ruling.sentence, at: context.clock.now)
+                    request, reason: error.classification.sentence, at: context.clock.now)
             } else if !error.mayHaveArrived {
                 try context.store.analyses.notArrived(request)
             }

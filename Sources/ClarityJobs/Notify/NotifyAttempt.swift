@@ -8,8 +8,8 @@ import Platform
 ///
 /// The scheduler puts the notices that follow from the history into the order; those that follow
 /// from the health data are found here. Each is stored, with what to tell whom, before anything is
-/// sent. A message is recorded as under way before it is sent, so that a killed attempt leaves it to
-/// the next one, which counts it as possibly arrived twice.
+/// sent. A message is recorded as under way before it is sent, so that a killed attempt leaves it
+/// to the next one, which counts it as possibly arrived twice.
 public struct NotifyAttempt {
     private let order: AttemptOrder
     private let store: HealthStore
@@ -103,10 +103,10 @@ public struct NotifyAttempt {
         }
         let isLoggedIn = try store.sessions.isUsable(at: clock.now)
         for goal in try SectionValues(order.options).freshness {
-            let ruling = FreshnessRuling(
+            let verdict = FreshnessVerdict(
                 on: goal, try store.freshness(of: goal, now: clock.now), jobs: [],
                 isLoggedIn: isLoggedIn, now: clock.now)
-            guard !ruling.holds else { continue }
+            guard !verdict.holds else { continue }
             let name = goal.subject.name
             notices.append(
                 Notice(
@@ -163,11 +163,11 @@ extension NotifyAttempt {
         }
     }
 
-    /// Sends a test message to each target, or to one. If the order has notices, sends these instead
-    /// to the targets that want them.
+    /// Sends a test message to each target, or to one. If the order has notices, sends these
+    /// instead to the targets that want them.
     ///
-    /// - Parameter show: called for each target with its name and why it has no message; `nil` if it
-    ///   has.
+    /// - Parameter show: called for each target with its name and why it has no message; `nil` if
+    ///   it has.
     /// - Returns: the first failure; `nil` if each target has its message.
     /// - Throws: `Failure` for a target with a fault, or if no target has the name.
     public static func test(

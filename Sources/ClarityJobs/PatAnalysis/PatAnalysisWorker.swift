@@ -55,10 +55,10 @@ struct PatAnalysisWorker: KindWorker {
             form = try await context.client.analysisForm()
         }
         let former = try context.store.analyses.newest(of: last, as: form)
-        let ruling = WeekRuling(
+        let verdict = WeekVerdict(
             known: week.known.count, needed: options.minutesNeeded,
             former: former.map { ($0.state, $0.knownMinutes) })
-        if let reason = ruling.reason {
+        if let reason = verdict.reason {
             return skip("the week to \(last) is not analysed: \(reason)")
         }
         try await context.client.prepare()
@@ -92,7 +92,7 @@ struct PatAnalysisWorker: KindWorker {
         } catch {
             if error.isRefusalOfContent {
                 try context.store.analyses.fail(
-                    analysis, reason: error.ruling.sentence, at: context.clock.now)
+                    analysis, reason: error.classification.sentence, at: context.clock.now)
             } else if !error.mayHaveArrived {
                 try context.store.analyses.notArrived(analysis)
             } else {

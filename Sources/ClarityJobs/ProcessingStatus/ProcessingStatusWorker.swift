@@ -373,7 +373,7 @@ enum StatusAnswer: Hashable, Sendable {
         case .failed: "failed"
         case .stored: "received"
         case .unknown: "not found"
-        case .silent(let error): error.ruling.sentence
+        case .silent(let error): error.classification.sentence
         }
     }
 }

@@ -69,8 +69,8 @@ public struct AttemptOutput: Hashable, Sendable {
 ///
 /// A name is lowercase words joined by `_`, such as `samples_read`.
 public struct Tally: Hashable, Sendable {
-    /// What the names of counts of HTTP answers begin with. They are for monitoring: they do not show
-    /// that work was done, and stand in no summary.
+    /// What the names of counts of HTTP answers begin with. They are for monitoring: they do not
+    /// show that work was done, and stand in no summary.
     public static let answerPrefix = "http_"
     /// The name of the count of attempts that ended without a report, so that some or all of what
     /// they did is in no other count.
@@ -230,7 +230,7 @@ public struct AttemptOrder: Hashable, Sendable {
     /// A fencing token, higher than that of every earlier attempt of the run: a receiver can refuse
     /// an older one. The workers of this program do not compare it, because sample ids make their
     /// repeats harmless.
-    public var generation: Int64
+    public var fencingToken: Int64
     public var scheduledFor: Instant
     /// The time from the start of the attempt to its deadline.
     public var timeout: Duration
@@ -248,7 +248,7 @@ public struct AttemptOrder: Hashable, Sendable {
 
     /// Creates an order.
     public init(
-        run: RunID, job: JobID, kind: JobKind, attempt: Int, generation: Int64,
+        run: RunID, job: JobID, kind: JobKind, attempt: Int, fencingToken: Int64,
         scheduledFor: Instant, timeout: Duration, warning: Duration, memoryLimitBytes: Int64,
         checkpoint: String? = nil, conditions: OrderConditions = OrderConditions(),
         options: [String: String] = [:]
@@ -257,7 +257,7 @@ public struct AttemptOrder: Hashable, Sendable {
         self.job = job
         self.kind = kind
         self.attempt = attempt
-        self.generation = generation
+        self.fencingToken = fencingToken
         self.scheduledFor = scheduledFor
         self.timeout = timeout
         self.warning = warning

@@ -14,7 +14,7 @@ extension AttemptOrder {
     public var lines: [String] {
         var lines = [
             "run=\(run)", "job=\(job)", "kind=\(escapedLine(kind.rawValue))", "attempt=\(attempt)",
-            "generation=\(generation)", "scheduled_for_ms=\(scheduledFor.millisecondsSince1970)",
+            "generation=\(fencingToken)", "scheduled_for_ms=\(scheduledFor.millisecondsSince1970)",
             "timeout_ms=\(timeout.milliseconds)", "warning_ms=\(warning.milliseconds)",
             "memory_limit_bytes=\(memoryLimitBytes)",
         ]
@@ -70,7 +70,7 @@ extension AttemptOrder {
         }
         self.init(
             run: RunID(try number("run")), job: job, kind: JobKind(kind),
-            attempt: try number("attempt"), generation: try number("generation"),
+            attempt: try number("attempt"), fencingToken: try number("generation"),
             scheduledFor: Instant(millisecondsSince1970: try number("scheduled_for_ms")),
             timeout: .milliseconds(try number("timeout_ms") as Int64),
             warning: .milliseconds(try number("warning_ms") as Int64),

@@ -27,8 +27,8 @@ public struct Run: Hashable, Sendable {
     /// The number of attempts in a row that vanished: killed from outside, or lost with the
     /// machine.
     public var interruptions: Int
-    /// Increases with each attempt; see `AttemptOrder.generation`.
-    public var generation: Int64
+    /// Increases with each attempt; see `AttemptOrder.fencingToken`.
+    public var fencingToken: Int64
     /// The lease of the process that may record the running attempt's end; `nil` unless running.
     public var lease: Lease?
     public var startedAt: Instant?
@@ -75,7 +75,7 @@ public struct Run: Hashable, Sendable {
         attempts = 0
         failures = 0
         interruptions = 0
-        generation = 0
+        fencingToken = 0
         tally = Tally()
         notes = []
     }
@@ -154,7 +154,7 @@ public enum WaitReason: String, CaseIterable, Sendable {
 }
 
 /// What happens to an occurrence that gets no run of its own.
-public enum OccurrenceFate: String, CaseIterable, Sendable {
+public enum OccurrenceOutcome: String, CaseIterable, Sendable {
     /// A later run, or one that already waits, stands for it.
     case coalesced
     /// A policy passed over it: `overlap: skip` or `catch_up`.

@@ -74,7 +74,7 @@ public struct Ledger: Hashable, Sendable {
             waits[run] = deferrals.isEmpty ? nil : deferrals
         case .prune(_, let instant):
             pruned = PruneMark(at: instant, through: RunID(nextRun.rawValue - 1))
-        case .recordFate, .putAttempt, .putFacts: break
+        case .recordOutcome, .putAttempt, .putFacts: break
         }
     }
 
@@ -156,10 +156,10 @@ public enum LedgerChange: Hashable, Sendable {
     case setPause(JobID, Pause?)
     /// Records that a server wants no attempt of the job before an instant.
     case setRetryAfter(JobID, Instant)
-    /// Records that the `count` occurrences from `first` to `latest` share a fate. `run` is the run
-    /// that stands for them or was running then; `nil` if there is none.
-    case recordFate(
-        JobID, OccurrenceFate, first: Instant, latest: Instant, count: Int, run: RunID?)
+    /// Records that the `count` occurrences from `first` to `latest` share an outcome. `run` is the
+    /// run that stands for them or was running then; `nil` if there is none.
+    case recordOutcome(
+        JobID, OccurrenceOutcome, first: Instant, latest: Instant, count: Int, run: RunID?)
     /// Adds a run, or replaces its record.
     indirect case put(Run)
     /// Asks the process that holds a run's lease to stop it.
@@ -292,7 +292,7 @@ public struct JobRecord: Hashable, Sendable {
 public struct JobClock: Hashable, Sendable {
     /// When the job was first seen; `every` counts from here.
     public var anchor: Instant
-    /// Every occurrence up to and including this instant has its run or its fate.
+    /// Every occurrence up to and including this instant has its run or its outcome.
     public var considered: Instant
     /// How often the clock was set back; an occurrence is identified by its instant and era.
     public var era: Int

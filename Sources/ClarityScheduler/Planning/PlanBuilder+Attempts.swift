@@ -156,15 +156,15 @@ extension PlanBuilder {
         /// How many attempts the account has running, or has before this one in this decision.
         var ahead = 0
         /// The number of the account's last attempt; 0 if it had none yet.
-        var lastTurn = 0
+        var lastServed = 0
         var scheduledFor: Instant
         var run: RunID
 
         static func < (a: Turn, b: Turn) -> Bool {
             if a.request != b.request { return a.request < b.request }
             if a.priority != b.priority { return a.priority > b.priority }
-            return (a.ahead, a.lastTurn, a.scheduledFor.millisecondsSince1970, a.run)
-                < (b.ahead, b.lastTurn, b.scheduledFor.millisecondsSince1970, b.run)
+            return (a.ahead, a.lastServed, a.scheduledFor.millisecondsSince1970, a.run)
+                < (b.ahead, b.lastServed, b.scheduledFor.millisecondsSince1970, b.run)
         }
     }
 
@@ -172,7 +172,7 @@ extension PlanBuilder {
         let requests = Dictionary(
             uniqueKeysWithValues: planner.requestedRuns.enumerated().map { ($1, $0) })
         var accounts: [RunID: AccountID] = [:]
-        var turns = runsInTurn.compactMap { run in
+        var turns = runsToServe.compactMap { run in
             guard isInScope(run.id), let priority = planner.jobs.priority(of: run.job) else {
                 return nil as Turn?
             }
@@ -188,7 +188,7 @@ extension PlanBuilder {
         for index in turns.indices {
             guard let account = accounts[turns[index].run] else { continue }
             turns[index].ahead = ahead[account, default: 0]
-            turns[index].lastTurn = planner.lastTurns[account] ?? 0
+            turns[index].lastServed = planner.lastServed[account] ?? 0
             ahead[account, default: 0] += 1
         }
         return turns.sorted()
@@ -206,7 +206,7 @@ extension PlanBuilder {
 
     /// The enqueued runs, with only the first backfill of each job. The other backfills, which may
     /// be thousands, wait for it and need no look.
-    private var runsInTurn: [Run] {
+    private var runsToServe: [Run] {
         let waiting = waitingRuns
         var first: [JobID: RunID] = [:]
         for run in waiting where run.trigger == .backfill {
@@ -265,7 +265,7 @@ extension PlanBuilder {
         var run = run
         run.state = .running
         run.attempts += 1
-        run.generation += 1
+        run.fencingToken += 1
         run.lease = Lease(owner: planner.owner, state: .mine)
         run.startedAt = run.startedAt ?? moment.wall
         run.notBefore = nil
@@ -278,14 +278,14 @@ extension PlanBuilder {
             killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
         if let account = job.id.account {
             planner.turns += 1
-            planner.lastTurns[account] = planner.turns
+            planner.lastServed[account] = planner.turns
         }
         wake(after: min(job.timeout - job.warning, job.stall ?? job.timeout))
         add(
             .start(
                 AttemptOrder(
                     run: run.id, job: job.id, kind: job.kind, attempt: run.attempts,
-                    generation: run.generation, scheduledFor: run.occurrence,
+                    fencingToken: run.fencingToken, scheduledFor: run.occurrence,
                     timeout: job.timeout, warning: job.warning,
                     memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
                     conditions: orderConditions(of: run, job),

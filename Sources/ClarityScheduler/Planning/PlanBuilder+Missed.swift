@@ -19,7 +19,7 @@ extension PlanBuilder {
             // A run that waits only for a slot under `max_parallel` is not missed.
             guard let job = planner.jobs[run.job],
                 let limit = lateness(
-                    of: run, job, onlyWaitsForTurn: waits == [PlanBuilder.maxParallel])
+                    of: run, job, onlyWaitsForSlot: waits == [PlanBuilder.maxParallel])
             else { continue }
             let late = moment.wall - run.occurrence
             guard late > limit.most else {
@@ -53,10 +53,10 @@ extension PlanBuilder {
     /// A run that an event or another run started is not of an occurrence, so `catch_up` does not
     /// apply to it.
     func lateness(
-        of run: Run, _ job: Job, onlyWaitsForTurn: Bool = false
+        of run: Run, _ job: Job, onlyWaitsForSlot: Bool = false
     ) -> LatenessLimit? {
         let isOccurrence = run.isOfSchedule || run.latestOccurrence != nil
-        let isMissable = !onlyWaitsForTurn || job.catchUp != .none
+        let isMissable = !onlyWaitsForSlot || job.catchUp != .none
         return lateness(job, heedsCatchUp: isOccurrence && isMissable)
     }
 

@@ -165,7 +165,7 @@ extension PlanBuilder {
         }
     }
 
-    // MARK: Fates
+    // MARK: Outcomes
 
     private mutating func consider(_ instant: Instant, of job: Job) {
         var clock = clock(of: job)
@@ -173,8 +173,8 @@ extension PlanBuilder {
         setClock(clock, of: job.id)
     }
 
-    /// Gives each occurrence a run or a fate: first by how late it is, then by the job's policies
-    /// for those that may still start.
+    /// Gives each occurrence a run or an outcome: first by how late it is, then by the job's
+    /// policies for those that may still start.
     private mutating func decide(
         _ due: DueOccurrences, _ schedule: Schedule, of job: Job, after clock: JobClock
     ) {
@@ -192,13 +192,13 @@ extension PlanBuilder {
             pause.holds(at: moment.wall),
             pause.until.map({ $0 > due.latest + PlanBuilder.onTime }) ?? true
         {
-            return recordFate(.paused, of: job.id, due)
+            return recordOutcome(.paused, of: job.id, due)
         }
         if job.overlap == .replace { presentRuns(of: job.id).forEach { supersede($0) } }
         let open = presentRuns(of: job.id)
         if case .all(let bounds) = job.catchUp {
             if job.overlap == .skip, let running = open.first(where: { $0.state == .running }) {
-                return recordFate(.skipped, of: job.id, due, run: running.id)
+                return recordOutcome(.skipped, of: job.id, due, run: running.id)
             }
             return enqueueEach(due, schedule, of: job, bounds, after: start, clock.anchor)
         }
@@ -207,7 +207,7 @@ extension PlanBuilder {
         }
         if job.overlap == .skip, let running = open.first {
             // `overlap` decides about an occurrence during a run, so nothing is left to catch up.
-            return recordFate(.skipped, of: job.id, due, run: running.id)
+            return recordOutcome(.skipped, of: job.id, due, run: running.id)
         }
         let isMissed = moment.wall - due.first > PlanBuilder.onTime
         let run = enqueue(job, isMissed ? .catchUp : .schedule, for: due.latest)
@@ -215,7 +215,7 @@ extension PlanBuilder {
         // The latest occurrence has the run; the last of the others is the one before it.
         let others = schedule.latest(
             2, after: start, through: due.latest, anchor: clock.anchor)
-        recordFate(
+        recordOutcome(
             .coalesced, of: job.id,
             DueOccurrences(
                 first: due.first, latest: others.first ?? due.first, count: due.count - 1),
@@ -227,21 +227,21 @@ extension PlanBuilder {
         _ old: DueOccurrences, _ schedule: Schedule, of job: Job, _ rule: LatenessLimit.Rule,
         after clock: JobClock
     ) {
-        guard rule == .noCatchUp else { return recordFate(.expired, of: job.id, old) }
+        guard rule == .noCatchUp else { return recordOutcome(.expired, of: job.id, old) }
         guard let pause = record(of: job.id).pause else {
-            return recordFate(.skipped, of: job.id, old)
+            return recordOutcome(.skipped, of: job.id, old)
         }
         let end = pause.until ?? old.latest + .milliseconds(1)
         var start = clock.considered
-        for (fate, through) in [
-            (OccurrenceFate.skipped, pause.since - .milliseconds(1)),
+        for (outcome, through) in [
+            (OccurrenceOutcome.skipped, pause.since - .milliseconds(1)),
             (.paused, end - .milliseconds(1)), (.skipped, old.latest),
         ] {
             guard
                 let part = schedule.due(
                     after: start, through: min(through, old.latest), anchor: clock.anchor)
             else { continue }
-            recordFate(fate, of: job.id, part)
+            recordOutcome(outcome, of: job.id, part)
             start = part.latest
         }
     }
@@ -255,7 +255,7 @@ extension PlanBuilder {
         // The session may not have ended: an outage looks the same, and no login ends that.
         if run.needs == .login, run.failure?.category == .unreachable { run.needs = nil }
         put(run)
-        recordFate(.coalesced, of: run.job, due, run: run.id)
+        recordOutcome(.coalesced, of: run.job, due, run: run.id)
     }
 
     /// Gives the occurrences runs of their own, within the bounds; the latest ones get the runs.
@@ -267,7 +267,7 @@ extension PlanBuilder {
             bounds.atMost, after: start, through: due.latest, anchor: anchor)
         let edge = (chosen.first ?? due.latest + .milliseconds(1)) - .milliseconds(1)
         if let rest = schedule.due(after: start, through: edge, anchor: anchor) {
-            recordFate(.skipped, of: job.id, rest)
+            recordOutcome(.skipped, of: job.id, rest)
         }
         let waiting = waitingOccurrences(of: job)
         for run in waiting.prefix(max(waiting.count + chosen.count - bounds.atMost, 0)) {

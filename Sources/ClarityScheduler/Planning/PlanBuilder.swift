@@ -159,12 +159,12 @@ struct PlanBuilder {
         records[job] = record
     }
 
-    mutating func recordFate(
-        _ fate: OccurrenceFate, of job: JobID, _ due: DueOccurrences, run: RunID? = nil
+    mutating func recordOutcome(
+        _ outcome: OccurrenceOutcome, of job: JobID, _ due: DueOccurrences, run: RunID? = nil
     ) {
         result.changes.append(
-            .recordFate(
-                job, fate, first: due.first, latest: due.latest, count: due.count, run: run))
+            .recordOutcome(
+                job, outcome, first: due.first, latest: due.latest, count: due.count, run: run))
     }
 
     /// Adds a change that matters only to the store.

@@ -92,7 +92,7 @@ public struct Planner: Sendable {
     /// The number of attempts that this process has started for accounts.
     var turns = 0
     /// Which of them was the last one of each account.
-    var lastTurns: [AccountID: Int] = [:]
+    var lastServed: [AccountID: Int] = [:]
     /// Since when the checks of each waiting run are being asked, on the elapsed clock.
     var askedSince: [RunID: Duration] = [:]
     var isDraining = false

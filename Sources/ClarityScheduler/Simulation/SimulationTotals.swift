@@ -54,7 +54,7 @@ public struct SimulationTotals: Sendable {
         switch change {
         case .put(let run): add(run)
         case .putAttempt(let attempt): add(attempt)
-        case .recordFate(_, _, first: _, latest: _, let count, run: _): missed += count
+        case .recordOutcome(_, _, first: _, latest: _, let count, run: _): missed += count
         case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
             .prune, .deferred:
             break
@@ -96,7 +96,7 @@ public struct SimulationTotals: Sendable {
 struct SimulationLog {
     private var runs: [RunID: Run] = [:]
     private var spans: [RunID: [DeferralSpan]] = [:]
-    private var fates: [JobID: [OccurrenceFate: Int]] = [:]
+    private var outcomes: [JobID: [OccurrenceOutcome: Int]] = [:]
     private var starts: [JobID: Int] = [:]
 
     mutating func add(_ change: LedgerChange) {
@@ -113,8 +113,8 @@ struct SimulationLog {
                 spans[run, default: []].append(
                     DeferralSpan(deferral, of: run, since: instant))
             }
-        case .recordFate(let job, let fate, first: _, latest: _, let count, run: _):
-            fates[job, default: [:]][fate, default: 0] += count
+        case .recordOutcome(let job, let outcome, first: _, latest: _, let count, run: _):
+            outcomes[job, default: [:]][outcome, default: 0] += count
         case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
             .prune:
             break
@@ -140,11 +140,12 @@ struct SimulationLog {
         let ofOccurrences = runs.filter {
             [.schedule, .catchUp].contains($0.trigger) && $0.scheduledFor < stretch.upperBound
         }
-        let fates = fates[job] ?? [:]
+        let outcomes = outcomes[job] ?? [:]
         let successes = runs.filter { $0.state == .succeeded }.compactMap(\.finishedAt).sorted()
         let marks = [stretch.lowerBound] + successes + [stretch.upperBound]
         return SimulatedJob(
-            job: job, occurrences: ofOccurrences.count + fates.values.reduce(0, +), fates: fates,
+            job: job, occurrences: ofOccurrences.count + outcomes.values.reduce(0, +),
+            outcomes: outcomes,
             runs: runs.count, successes: successes.count,
             expired: runs.filter { $0.state == .skipped }.count, starts: starts[job] ?? 0,
             holds: sums(runs.flatMap { spans[$0.id] ?? [] }, stretch),
@@ -192,8 +193,8 @@ public struct SimulatedJob: Hashable, Sendable {
     public var job: JobID
     /// The number of occurrences that the job's schedule named.
     public var occurrences: Int
-    /// The number of occurrences that got no run of their own, by fate.
-    public var fates: [OccurrenceFate: Int]
+    /// The number of occurrences that got no run of their own, by outcome.
+    public var outcomes: [OccurrenceOutcome: Int]
     /// The number of runs, whatever triggered them.
     public var runs: Int
     /// The number of runs that succeeded.

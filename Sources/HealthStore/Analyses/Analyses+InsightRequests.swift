@@ -19,10 +19,10 @@ extension Analyses {
                 ON CONFLICT (analysis_id) DO NOTHING RETURNING id
                 """, .integer(analysis.id), .instant(now), .blob([]))
             guard let number else { return nil }
-            let sealed = sealer.seal(
-                matter.sealedForm, for: Analyses.identity(number, analysis.id))
+            let encrypted = cipher.encrypt(
+                matter.encryptedForm, for: Analyses.identity(number, analysis.id))
             try connection.run(
-                "UPDATE insight_requests SET sealed = ? WHERE id = ?", .blob(sealed),
+                "UPDATE insight_requests SET sealed = ? WHERE id = ?", .blob(encrypted),
                 .integer(number))
             return try connection.first(
                 "SELECT \(StoredInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
@@ -52,7 +52,7 @@ extension Analyses {
 
     /// Returns the content of a request that has not ended; `nil` if it has ended.
     ///
-    /// - Throws: `sealing` if the content does not decrypt.
+    /// - Throws: `encryption` if the content does not decrypt.
     public func matter(
         of request: StoredInsightRequest
     ) throws(HealthStoreError) -> InsightMatter? {
@@ -61,9 +61,9 @@ extension Analyses {
                 "SELECT sealed FROM insight_requests WHERE id = ? AND sealed IS NOT NULL",
                 .integer(request.id))
             return try found.map {
-                try sealer.open(
+                try cipher.open(
                     $0, for: Analyses.identity(request.id, request.analysis),
-                    as: InsightMatter.init(sealedForm:))
+                    as: InsightMatter.init(encryptedForm:))
             }
         }
     }

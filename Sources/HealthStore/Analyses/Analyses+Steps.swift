@@ -22,7 +22,7 @@ extension Analyses {
                         sealed = excluded.sealed
                     WHERE excluded.known_minutes >= minutes.known_minutes
                     """, .integer(Int64(day.day.daysSince1970)), .integer(Int64(day.knownMinutes)),
-                    .blob(sealer.seal(day.sealedForm, for: Analyses.identity(of: day.day))))
+                    .blob(cipher.encrypt(day.encryptedForm, for: Analyses.identity(of: day.day))))
             }
             try connection.run(
                 """
@@ -53,16 +53,16 @@ extension Analyses {
 
     /// Returns the stored days of the seven that end with `last`, in order.
     ///
-    /// - Throws: `sealing` if a day does not decrypt.
+    /// - Throws: `encryption` if a day does not decrypt.
     public func stepDays(endingOn last: CivilDay) throws(HealthStoreError) -> [StepDay] {
         try store.access { connection in
             let rows = try connection.all(
                 "SELECT day, sealed FROM minutes WHERE day BETWEEN ? AND ? ORDER BY day",
                 .integer(Int64(last.daysSince1970) - 6), .integer(Int64(last.daysSince1970))
-            ) { (day: CivilDay(daysSince1970: Int($0.integer(0))), sealed: $0.blob(1)) }
-            return try rows.map { day, sealed in
-                try sealer.open(sealed, for: Analyses.identity(of: day)) {
-                    StepDay(day, sealedForm: $0)
+            ) { (day: CivilDay(daysSince1970: Int($0.integer(0))), encrypted: $0.blob(1)) }
+            return try rows.map { day, encrypted in
+                try cipher.open(encrypted, for: Analyses.identity(of: day)) {
+                    StepDay(day, encryptedForm: $0)
                 }
             }
         }
@@ -70,7 +70,7 @@ extension Analyses {
 
     /// Returns the steps of the seven days that end with `last`, minute by minute.
     ///
-    /// - Throws: `sealing` if a day does not decrypt.
+    /// - Throws: `encryption` if a day does not decrypt.
     public func stepMinutes(endingOn last: CivilDay) throws(HealthStoreError) -> StepWeek {
         let days = try stepDays(endingOn: last)
         guard days.count == 7 else { return .missing(days: 7 - days.count) }
@@ -86,7 +86,7 @@ extension Analyses {
 
 extension StepDay {
     /// The zone, the known minutes, and the counts; the date is a column of the row.
-    fileprivate var sealedForm: [UInt8] {
+    fileprivate var encryptedForm: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(field: zone)
         bytes.append(littleEndian: UInt16(clamping: knownMinutes))
@@ -94,8 +94,8 @@ extension StepDay {
         return bytes
     }
 
-    fileprivate init?(_ day: CivilDay, sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    fileprivate init?(_ day: CivilDay, encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         guard let zone = reader.field(), let known = reader.number(UInt16.self) else { return nil }
         var counts: [UInt32] = []
         for _ in 0..<StepDay.minutes {

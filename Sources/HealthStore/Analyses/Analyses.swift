@@ -6,7 +6,7 @@ import Database
 public struct Analyses: Sendable {
     let store: HealthStore
 
-    var sealer: Sealer { store.sealer }
+    var cipher: Cipher { store.cipher }
 
     /// Returns the newest analysis in this form of the week that ends with `last`, or `nil`.
     public func newest(
@@ -100,11 +100,11 @@ public struct Analyses: Sendable {
     public func complete(
         _ analysis: StoredAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
     ) throws(HealthStoreError) {
-        let sealed = sealer.seal(result.sealedForm, for: Analyses.identity(of: analysis))
+        let encrypted = cipher.encrypt(result.encryptedForm, for: Analyses.identity(of: analysis))
         try settle(
             .analysis(analysis), from: ["sending", "accepted"],
             "state = 'completed', processing_id = ?, finished_at_ms = ?, sealed = ?",
-            .text(processingID), .instant(now), .blob(sealed)
+            .text(processingID), .instant(now), .blob(encrypted)
         ) { connection in
             if analysis.state != .accepted { try recordSent(analysis, connection) }
             try store.audit.record(.read, ["analyses": 1], detail: "from the backend", connection)
@@ -147,7 +147,7 @@ public struct Analyses: Sendable {
     ///
     /// Of several analyses of that week it is the newest.
     ///
-    /// - Throws: `sealing` if the result does not decrypt.
+    /// - Throws: `encryption` if the result does not decrypt.
     public func latestResult()
         throws(HealthStoreError) -> (analysis: StoredAnalysis, result: AnalysisResult)?
     {
@@ -163,8 +163,8 @@ public struct Analyses: Sendable {
                     ($0, row.blob(Int32(StoredAnalysis.Column.allCases.count)))
                 }
             }
-            guard let (analysis, sealed) = found else { return nil }
-            return (analysis, try open(sealed, of: analysis))
+            guard let (analysis, encrypted) = found else { return nil }
+            return (analysis, try open(encrypted, of: analysis))
         }
     }
 
@@ -203,10 +203,11 @@ public struct Analyses: Sendable {
 
     /// Decrypts the result of an analysis.
     func open(
-        _ sealed: [UInt8], of analysis: StoredAnalysis
-    ) throws(SealingError) -> AnalysisResult {
-        try sealer.open(
-            sealed, for: Analyses.identity(of: analysis), as: AnalysisResult.init(sealedForm:))
+        _ encrypted: [UInt8], of analysis: StoredAnalysis
+    ) throws(EncryptionError) -> AnalysisResult {
+        try cipher.open(
+            encrypted, for: Analyses.identity(of: analysis), as: AnalysisResult.init(encryptedForm:)
+        )
     }
 
     private static func identity(of analysis: StoredAnalysis) -> RowIdentity {
@@ -239,7 +240,7 @@ public struct AnalysisEntry: Sendable, PrivateValue {
 public struct AnalysisEntries: Sendable {
     public internal(set) var entries: [AnalysisEntry] = []
     /// The analyses whose results do not decrypt; they are left out of `entries`.
-    public internal(set) var damaged: [SealingError] = []
+    public internal(set) var damaged: [EncryptionError] = []
 }
 
 extension Analyses {
@@ -270,16 +271,16 @@ extension Analyses {
                         analysis: $0, madeAt: row.instant(columns),
                         finishedAt: row.optionalInstant(columns + 1),
                         reason: row.optionalText(columns + 2),
-                        sealed: row.blob(columns + 3),
+                        encrypted: row.blob(columns + 3),
                         insight: row.optionalText(columns + 4)
                     )
                 }
             }
             var found = AnalysisEntries()
             for row in rows {
-                do throws(SealingError) {
+                do throws(EncryptionError) {
                     var result: AnalysisResult?
-                    if !row.sealed.isEmpty { result = try open(row.sealed, of: row.analysis) }
+                    if !row.encrypted.isEmpty { result = try open(row.encrypted, of: row.analysis) }
                     found.entries.append(
                         AnalysisEntry(
                             analysis: row.analysis, madeAt: row.madeAt, finishedAt: row.finishedAt,

@@ -73,7 +73,7 @@ extension StoredAnalysis {
 }
 
 /// The decision whether a week is analysed now.
-public enum WeekRuling: Hashable, Sendable {
+public enum WeekVerdict: Hashable, Sendable {
     case analyse
     /// Fewer minutes are known than are needed.
     case tooFew(known: Int, needed: Int)
@@ -139,16 +139,16 @@ public struct AnalysisResult: Hashable, Sendable, PrivateValue {
         self.json = json
     }
 
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.append(sealed: numbers)
+        bytes.append(encrypted: numbers)
         bytes.append(littleEndian: UInt32(embedding.count))
         for number in embedding { bytes.append(littleEndian: number.bitPattern) }
         return bytes + json
     }
 
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    init?(encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         guard let numbers = reader.numbers(), let count = reader.number(UInt32.self) else {
             return nil
         }
@@ -163,7 +163,7 @@ public struct AnalysisResult: Hashable, Sendable, PrivateValue {
 
 extension [UInt8] {
     /// Appends the numbers with their names, sorted by name.
-    mutating func append(sealed numbers: [String: Double]) {
+    mutating func append(encrypted numbers: [String: Double]) {
         append(littleEndian: UInt16(clamping: numbers.count))
         for (name, number) in numbers.sorted(by: { $0.key < $1.key }).prefix(Int(UInt16.max)) {
             append(field: name)

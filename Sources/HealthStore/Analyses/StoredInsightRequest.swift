@@ -26,9 +26,9 @@ public struct InsightMatter: Hashable, Sendable, PrivateValue {
         self.language = language
     }
 
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.append(sealed: numbers)
+        bytes.append(encrypted: numbers)
         bytes.append(field: length)
         bytes.append(field: language)
         bytes.append(littleEndian: UInt8(includesRecommendations ? 1 : 0))
@@ -36,8 +36,8 @@ public struct InsightMatter: Hashable, Sendable, PrivateValue {
         return bytes
     }
 
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    init?(encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         guard let numbers = reader.numbers(), let length = reader.field(),
             let language = reader.field(), let flag = reader.number(UInt8.self)
         else { return nil }
@@ -172,7 +172,7 @@ extension Analyses {
         try store.access { connection in
             var counts: [SampleKind: Int64] = [:]
             let starts = start.secondsSince1970..<max(start, end).secondsSince1970
-            let packed = PackedSamples(sealer: sealer, connection: connection)
+            let packed = PackedSamples(cipher: cipher, connection: connection)
             for kind in SampleKind.allCases {
                 // One query for each kind, because the index begins with the kind.
                 var count =

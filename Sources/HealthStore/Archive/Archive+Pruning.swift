@@ -161,11 +161,11 @@ extension Archive {
     ) throws -> PrunedMonth {
         let month = due.key
         var records: Int64 = 0
-        let parts = try sealed(month, connection)
+        let parts = try encrypted(month, connection)
         for part in parts {
             do {
                 records += Int64(try opened(part, month).segment(decompressor).records.count)
-            } catch is SealingError {
+            } catch is EncryptionError {
                 // Nobody can tell how many it had.
             }
         }

@@ -27,8 +27,8 @@ public struct ArchivedType: Hashable, Sendable {
         return name
     }
 
-    /// Returns the short name in the form in which that of other sources is the same: `heart_rate` for
-    /// `HeartRate`.
+    /// Returns the short name in the form in which that of other sources is the same: `heart_rate`
+    /// for `HeartRate`.
     package static func folded(_ name: String) -> String {
         name.lowercased().replacing("_", with: "")
     }
@@ -61,7 +61,7 @@ extension Archive {
     ) throws -> (sound: Segment, isDamaged: Bool) {
         var sound = Segment()
         var isDamaged = false
-        for part in try sealed(month, connection) {
+        for part in try encrypted(month, connection) {
             do {
                 let part = try opened(part, month).segment(decompressor)
                 if sound.records.isEmpty {
@@ -69,7 +69,7 @@ extension Archive {
                 } else {
                     sound.add(part.records, textsIn: part.texts)
                 }
-            } catch is SealingError {
+            } catch is EncryptionError {
                 isDamaged = true
             }
         }
@@ -207,7 +207,7 @@ extension Archive {
                 let month = Int(row.integer(0))
                 guard isWanted(month) else { return }
                 let key = TypeMonth(type: type.name, month: month)
-                guard let plain = store.sealer.opened(row.blob(1), for: sumsIdentity(key)),
+                guard let plain = store.cipher.opened(row.blob(1), for: sumsIdentity(key)),
                     let sums = MonthSums(plain, tools), sums.generation == row.integer(2),
                     sums.zone == zone.identifier
                 else { return }
@@ -238,12 +238,12 @@ extension Archive {
         _ compressor: Compressor, _ connection: Connection
     ) throws {
         let sums = MonthSums(all, generation: generation, zone: zone)
-        let sealed = store.sealer.seal(sums.encoded(compressor), for: sumsIdentity(month))
+        let encrypted = store.cipher.encrypt(sums.encoded(compressor), for: sumsIdentity(month))
         try connection.run(
             """
             INSERT INTO segment_days (type, month, sealed) VALUES (?1, ?2, ?3)
             ON CONFLICT (type, month) DO UPDATE SET sealed = ?3
-            """, .text(month.type), .integer(Int64(month.month)), .blob(sealed))
+            """, .text(month.type), .integer(Int64(month.month)), .blob(encrypted))
     }
 
     /// What `repair` did.
@@ -269,7 +269,7 @@ extension Archive {
                 try store.change { connection in
                     let found = try records(of: month, tools.1, connection)
                     guard !found.isDamaged else { return repair.reread += 1 }
-                    let newest = try sealed(month, connection).last?.generation ?? 0
+                    let newest = try encrypted(month, connection).last?.generation ?? 0
                     let stored = try storedSums(month, tools.1, connection)
                     let right = MonthSums(found.sound, generation: newest, zone: zone)
                     let isRight =
@@ -286,7 +286,8 @@ extension Archive {
         return repair
     }
 
-    /// Whether the sums of a month contradict its records. Sums that do not count contradict nothing.
+    /// Whether the sums of a month contradict its records. Sums that do not count contradict
+    /// nothing.
     func areSumsWrong(
         _ month: TypeMonth, _ all: Segment, _ zone: Zone, _ decompressor: Decompressor,
         _ connection: Connection
@@ -298,7 +299,7 @@ extension Archive {
                 .integer(Int64(month.month))
             ) { _ in true } ?? false
         }
-        let newest = try sealed(month, connection).last?.generation
+        let newest = try encrypted(month, connection).last?.generation
         guard stored.zone == zone.identifier, stored.generation == newest else { return false }
         return !stored.agrees(with: MonthSums(all, generation: stored.generation, zone: zone))
     }
@@ -306,11 +307,11 @@ extension Archive {
     private func storedSums(
         _ month: TypeMonth, _ decompressor: Decompressor, _ connection: Connection
     ) throws -> MonthSums? {
-        let sealed = try connection.first(
+        let encrypted = try connection.first(
             "SELECT sealed FROM segment_days WHERE type = ? AND month = ?", .text(month.type),
             .integer(Int64(month.month))
         ) { $0.blob(0) }
-        return sealed.flatMap { store.sealer.opened($0, for: sumsIdentity(month)) }
+        return encrypted.flatMap { store.cipher.opened($0, for: sumsIdentity(month)) }
             .flatMap { MonthSums($0, decompressor) }
     }
 

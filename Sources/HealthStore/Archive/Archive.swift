@@ -4,10 +4,10 @@ import Database
 /// A person's own copy of every record that a source had, whether the backend has a field for it or
 /// not.
 ///
-/// The records of a type and month are one segment or a few: compressed, padded to a power of two, so
-/// that the size tells little of how much was measured, and sealed for type, month and generation.
-/// Records that come again, in any order, are found by a fingerprint of each source, type and month;
-/// only where it differs are the stored records opened and compared.
+/// The records of a type and month are one segment or a few: compressed, padded to a power of two,
+/// so that the size tells little of how much was measured, and encrypted for type, month and
+/// generation. Records that come again, in any order, are found by a fingerprint of each source,
+/// type and month; only where it differs are the stored records opened and compared.
 public struct Archive: Sendable {
     let store: HealthStore
 
@@ -36,7 +36,8 @@ public struct Archive: Sendable {
         /// A sentence for each month that has a damaged segment. The segment stays as it is; its
         /// records count as new.
         package var damaged: [String] = []
-        /// Whether records of a month that counted as known are not: its file has changed meanwhile.
+        /// Whether records of a month that counted as known are not: its file has changed
+        /// meanwhile.
         package var hasMissed = false
         /// The records of months that `prune` has removed, which stay away.
         package var pruned: Int64 = 0
@@ -44,8 +45,8 @@ public struct Archive: Sendable {
         package init() {}
     }
 
-    /// Stores the records that are not stored yet. A record that a source has twice is stored twice;
-    /// one that two sources have is stored once.
+    /// Stores the records that are not stored yet. A record that a source has twice is stored
+    /// twice; one that two sources have is stored once.
     ///
     /// It writes in several transactions. What a kill leaves out, the next reading of the source
     /// brings.
@@ -54,15 +55,15 @@ public struct Archive: Sendable {
     ///   - source: a name of a source that has everything each time, of which only a keyed hash is
     ///     stored; `nil` for one that has other records each time.
     ///   - reader: what read the source, if its samples are in the outbox.
-    ///   - zone: the time zone whose days are added up; `nil` if the source does not know it, and who
-    ///     asks for its days adds them up.
+    ///   - zone: the time zone whose days are added up; `nil` if the source does not know it, and
+    ///     who asks for its days adds them up.
     package func keep(
         _ collected: ArchiveCollector, of source: String?, by reader: ArchiveMarks.Reader? = nil,
         zone: Zone?
     ) throws(HealthStoreError) -> Kept {
         var kept = Kept()
         kept.records = collected.count
-        let key = store.sealer.fingerprintKey
+        let key = store.cipher.fingerprintKey
         let former = try source.map { source throws(HealthStoreError) in try self.marks(of: source)
         }
         var marks = former
@@ -118,30 +119,32 @@ public struct Archive: Sendable {
         _ found: Segment, to month: TypeMonth, _ key: [UInt8], _ zone: Zone?, _ tools: Tools,
         _ connection: Connection
     ) throws -> (new: Int, isDamaged: Bool) {
-        let stored = try sealed(month, connection)
+        let stored = try encrypted(month, connection)
         var known: [UInt128: Int] = [:]
         var all = Segment()
         var sound = 0
-        for sealed in stored {
+        for encrypted in stored {
             let part: Segment
             do {
-                part = try opened(sealed, month).segment(tools.decompressor)
-            } catch is SealingError {
+                part = try opened(encrypted, month).segment(tools.decompressor)
+            } catch is EncryptionError {
                 continue
             }
-            let tags = RecordTags(key, part.texts)
-            for record in part.records { known[tags.tag(of: record), default: 0] += 1 }
+            let blindIndexes = RecordTags(key, part.texts)
+            for record in part.records {
+                known[blindIndexes.blindIndex(of: record), default: 0] += 1
+            }
             all.add(part.records, textsIn: part.texts)
             sound += 1
         }
         let isDamaged = sound < stored.count
         var new = found
         if !known.isEmpty {
-            let tags = RecordTags(key, found.texts)
+            let blindIndexes = RecordTags(key, found.texts)
             new.records.removeAll { record in
-                let tag = tags.tag(of: record)
-                guard let count = known[tag], count > 0 else { return false }
-                known[tag] = count - 1
+                let blindIndex = blindIndexes.blindIndex(of: record)
+                guard let count = known[blindIndex], count > 0 else { return false }
+                known[blindIndex] = count - 1
                 return true
             }
         }
@@ -177,13 +180,13 @@ public struct Archive: Sendable {
     // MARK: Segments
 
     /// A segment as it is stored.
-    struct SealedSegment {
+    struct EncryptedSegment {
         var id: Int64
         var generation: Int64
-        var sealed: [UInt8]
+        var encrypted: [UInt8]
     }
 
-    /// A segment whose seal was opened.
+    /// A segment that was decrypted.
     struct OpenSegment {
         fileprivate let plain: [UInt8]
         fileprivate let type: String
@@ -192,7 +195,7 @@ public struct Archive: Sendable {
             do throws(ArchiveError) {
                 return try Segment(plain, decompressor)
             } catch .malformed {
-                throw SealingError(table: "segments", row: type)
+                throw EncryptionError(table: "segments", row: type)
             }
         }
     }
@@ -206,21 +209,21 @@ public struct Archive: Sendable {
     }
 
     /// Returns the segments of a month, oldest first.
-    func sealed(_ month: TypeMonth, _ connection: Connection) throws -> [SealedSegment] {
+    func encrypted(_ month: TypeMonth, _ connection: Connection) throws -> [EncryptedSegment] {
         try connection.all(
             """
             SELECT id, generation, sealed FROM segments WHERE type = ? AND month = ?
             ORDER BY generation
             """, .text(month.type), .integer(Int64(month.month))
-        ) { SealedSegment(id: $0.integer(0), generation: $0.integer(1), sealed: $0.blob(2)) }
+        ) { EncryptedSegment(id: $0.integer(0), generation: $0.integer(1), encrypted: $0.blob(2)) }
     }
 
     /// Opens a segment.
     ///
-    /// - Throws: `SealingError` if it is damaged.
-    func opened(_ part: SealedSegment, _ month: TypeMonth) throws -> OpenSegment {
+    /// - Throws: `EncryptionError` if it is damaged.
+    func opened(_ part: EncryptedSegment, _ month: TypeMonth) throws -> OpenSegment {
         OpenSegment(
-            plain: try store.sealer.open(part.sealed, for: identity(month, part.generation)),
+            plain: try store.cipher.open(part.encrypted, for: identity(month, part.generation)),
             type: month.type)
     }
 
@@ -228,26 +231,26 @@ public struct Archive: Sendable {
         _ segment: Segment, _ month: TypeMonth, generation: Int64, _ compressor: Compressor,
         _ connection: Connection
     ) throws {
-        let sealed = store.sealer.seal(
+        let encrypted = store.cipher.encrypt(
             segment.encoded(compressor), for: identity(month, generation))
         try connection.run(
             "INSERT INTO segments (type, month, generation, sealed) VALUES (?, ?, ?, ?)",
-            .text(month.type), .integer(Int64(month.month)), .integer(generation), .blob(sealed))
+            .text(month.type), .integer(Int64(month.month)), .integer(generation), .blob(encrypted))
     }
 
     // MARK: Marks
 
     /// Returns what the last whole reading of a source brought; nothing if there was none.
     package func marks(of source: String) throws(HealthStoreError) -> ArchiveMarks {
-        let sealer = store.sealer
-        let tag = sealer.tag(of: source, in: "segment_marks")
+        let cipher = store.cipher
+        let blindIndex = cipher.blindIndex(of: source, in: "segment_marks")
         return try store.access { connection in
-            let sealed = try connection.first(
-                "SELECT sealed FROM segment_marks WHERE tag = ?", .blob(tag)
+            let encrypted = try connection.first(
+                "SELECT sealed FROM segment_marks WHERE tag = ?", .blob(blindIndex)
             ) { $0.blob(0) }
-            var marks = ArchiveMarks(tag: tag, key: sealer.fingerprintKey)
+            var marks = ArchiveMarks(blindIndex: blindIndex, key: cipher.fingerprintKey)
             // Damaged marks only mean that every month is compared once more.
-            if let sealed, let plain = sealer.opened(sealed, for: identity(marks)) {
+            if let encrypted, let plain = cipher.opened(encrypted, for: identity(marks)) {
                 marks.read(plain)
             }
             return marks
@@ -259,11 +262,12 @@ public struct Archive: Sendable {
             """
             INSERT INTO segment_marks (tag, sealed) VALUES (?1, ?2)
             ON CONFLICT (tag) DO UPDATE SET sealed = ?2
-            """, .blob(marks.tag), .blob(store.sealer.seal(marks.bytes, for: identity(marks))))
+            """, .blob(marks.blindIndex),
+            .blob(store.cipher.encrypt(marks.bytes, for: identity(marks))))
     }
 
-    /// Forgets what the sources had, so that the records of one that has not changed do not count as
-    /// known.
+    /// Forgets what the sources had, so that the records of one that has not changed do not count
+    /// as known.
     func forgetReadings(_ connection: Connection) throws {
         try connection.run("DELETE FROM sources")
         try connection.run("DELETE FROM segment_marks")
@@ -271,7 +275,7 @@ public struct Archive: Sendable {
 
     private func identity(_ marks: ArchiveMarks) -> RowIdentity {
         var row = RowIdentity("segment_marks")
-        row.append(marks.tag)
+        row.append(marks.blindIndex)
         return row
     }
 }
@@ -291,15 +295,15 @@ package struct ArchiveMarks: Hashable, Sendable {
         }
     }
 
-    let tag: [UInt8]
+    let blindIndex: [UInt8]
     /// The key of the fingerprints.
     package let key: [UInt8]
     /// What read it; `nil` if its samples may be missing in the outbox.
     package var reader: Reader?
     package var prints: [TypeMonth: Fingerprint] = [:]
 
-    fileprivate init(tag: [UInt8], key: [UInt8]) {
-        self.tag = tag
+    fileprivate init(blindIndex: [UInt8], key: [UInt8]) {
+        self.blindIndex = blindIndex
         self.key = key
     }
 
@@ -342,10 +346,10 @@ extension HealthStore {
     public var archive: Archive { Archive(store: self) }
 }
 
-extension Sealer {
-    /// The key of fingerprints, which are sealed. It does not change with the master key: after a
-    /// rotation every month would differ.
+extension Cipher {
+    /// The key of fingerprints, which are encrypted. It does not change with the master key: after
+    /// a rotation every month would differ.
     var fingerprintKey: [UInt8] {
-        Sealer.hash(Array("segment fingerprints".utf8), under: taggingKeys[0], count: 16)
+        Cipher.hash(Array("segment fingerprints".utf8), under: indexKeys[0], count: 16)
     }
 }

@@ -80,8 +80,8 @@ package struct ArchiveCollector: Hashable, Sendable {
 
     /// The records that are kept as they are: some 2 MB.
     private static let mostOpen = 32_000
-    /// The number of the type whose records have another name in their origin: no plain name, or one
-    /// of too many.
+    /// The number of the type whose records have another name in their origin: no plain name, or
+    /// one of too many.
     package static let otherType = 0
     /// The bytes of texts that are kept: some apps give every record an id of its own.
     private static let mostText = 1 << 21
@@ -98,7 +98,7 @@ package struct ArchiveCollector: Hashable, Sendable {
     private var names = ["(other types)"]
     private let known: Known
     /// Hashes the records for the fingerprints of months; `nil` if nobody wants these.
-    private var tags: RecordTags?
+    private var blindIndexes: RecordTags?
     /// What belongs to the reading and is in no month.
     private var rest = Fingerprint()
     private var buckets: [Bucket] = []
@@ -118,7 +118,7 @@ package struct ArchiveCollector: Hashable, Sendable {
     package init(key: [UInt8]? = nil, known: Known = .none, mostOpen: Int? = nil) {
         self.mostOpen = mostOpen ?? ArchiveCollector.mostOpen
         self.known = known
-        tags = key.map { RecordTags($0) }
+        blindIndexes = key.map { RecordTags($0) }
     }
 
     /// Returns the number of a type, for `add`; `nil` if there are too many types already.
@@ -140,7 +140,7 @@ package struct ArchiveCollector: Hashable, Sendable {
     package mutating func add(_ record: ArchivedRecord, type: Int) {
         let bucket = bucket(of: record.start, type)
         count += 1
-        if let tag = tag(of: record) { buckets[bucket].print.add(tag) }
+        if let blindIndex = blindIndex(of: record) { buckets[bucket].print.add(blindIndex) }
         if !buckets[bucket].isKnown {
             buckets[bucket].open.append(record)
             openCount += 1
@@ -150,8 +150,8 @@ package struct ArchiveCollector: Hashable, Sendable {
 
     /// Adds a record to the digest that is part of another one.
     package mutating func note(_ record: ArchivedRecord, type: Int) {
-        guard let tag = tag(of: record), let tags else { return }
-        rest.add(tags.hash([tag, tags.hash(Array(names[type].utf8))]))
+        guard let blindIndex = blindIndex(of: record), let blindIndexes else { return }
+        rest.add(blindIndexes.hash([blindIndex, blindIndexes.hash(Array(names[type].utf8))]))
     }
 
     /// Adds a record to the digest that cannot be kept.
@@ -159,13 +159,13 @@ package struct ArchiveCollector: Hashable, Sendable {
 
     /// Adds a number to the digest, after all records.
     package mutating func note(_ number: Int64) {
-        guard let tags else { return }
-        rest.sum = tags.hash([rest.sum, UInt128(truncatingIfNeeded: number)])
+        guard let blindIndexes else { return }
+        rest.sum = blindIndexes.hash([rest.sum, UInt128(truncatingIfNeeded: number)])
     }
 
-    private mutating func tag(of record: ArchivedRecord) -> UInt128? {
-        tags?.add(texts)
-        return tags?.tag(of: record)
+    private mutating func blindIndex(of record: ArchivedRecord) -> UInt128? {
+        blindIndexes?.add(texts)
+        return blindIndexes?.blindIndex(of: record)
     }
 
     @inline(__always)
@@ -194,8 +194,8 @@ package struct ArchiveCollector: Hashable, Sendable {
         return bucket
     }
 
-    /// Compresses the records of large buckets; all of them if that does not help, or if there is too
-    /// much text.
+    /// Compresses the records of large buckets; all of them if that does not help, or if there is
+    /// too much text.
     private mutating func compress() {
         let hasMuchText = texts.size > ArchiveCollector.mostText
         do throws(ArchiveError) {
@@ -212,7 +212,7 @@ package struct ArchiveCollector: Hashable, Sendable {
             }
             if hasMuchText {
                 texts = TextTable()
-                tags = tags.map { RecordTags($0.key) }
+                blindIndexes = blindIndexes.map { RecordTags($0.key) }
                 epoch += 1
             }
         } catch {
@@ -229,7 +229,7 @@ package struct ArchiveCollector: Hashable, Sendable {
 
     /// Returns the fingerprint of a type and month; `nil` without this key.
     func print(_ bucket: Int, _ key: [UInt8]) -> Fingerprint? {
-        tags?.key == key ? buckets[bucket].print : nil
+        blindIndexes?.key == key ? buckets[bucket].print : nil
     }
 
     /// Whether the records of a type and month are known, so that there is only their fingerprint.
@@ -243,14 +243,14 @@ package struct ArchiveCollector: Hashable, Sendable {
     /// What tells this reading from another one, without the order of its records; `nil` without a
     /// key.
     package var digest: UInt128? {
-        guard let tags else { return nil }
-        func tag(_ name: String, _ month: Int, _ print: Fingerprint) -> UInt128 {
-            tags.hash(
-                [tags.hash(Array(name.utf8)), UInt128(truncatingIfNeeded: month)]
+        guard let blindIndexes else { return nil }
+        func blindIndex(_ name: String, _ month: Int, _ print: Fingerprint) -> UInt128 {
+            blindIndexes.hash(
+                [blindIndexes.hash(Array(name.utf8)), UInt128(truncatingIfNeeded: month)]
                     + [UInt128(print.count), print.sum])
         }
-        return keys().reduce(tag("", 0, rest)) { sum, entry in
-            sum &+ tag(entry.key.type, entry.key.month, buckets[entry.bucket].print)
+        return keys().reduce(blindIndex("", 0, rest)) { sum, entry in
+            sum &+ blindIndex(entry.key.type, entry.key.month, buckets[entry.bucket].print)
         }
     }
 

@@ -134,7 +134,7 @@ struct MonthSums: Hashable, Sendable {
     }
 }
 
-// Their sealed form: a head, and then the days as one compressed frame.
+// Their encrypted form: a head, and then the days as one compressed frame.
 
 extension MonthSums {
     private static let version: UInt8 = 1

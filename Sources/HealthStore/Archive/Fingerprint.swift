@@ -7,9 +7,9 @@ package struct Fingerprint: Hashable, Sendable {
     var count: UInt64 = 0
     var sum: UInt128 = 0
 
-    mutating func add(_ tag: UInt128) {
+    mutating func add(_ blindIndex: UInt128) {
         count &+= 1
-        sum &+= tag
+        sum &+= blindIndex
     }
 }
 
@@ -35,7 +35,7 @@ struct RecordTags: Hashable, Sendable {
     }
 
     /// Returns the hash of everything in a record but where the clocks stood.
-    func tag(of record: ArchivedRecord) -> UInt128 {
+    func blindIndex(of record: ArchivedRecord) -> UInt128 {
         var words: InlineArray<7, UInt64> = .init(repeating: 0)
         words[0] = UInt64(bitPattern: record.start)
         words[1] = UInt64(bitPattern: record.end)
@@ -52,7 +52,7 @@ struct RecordTags: Hashable, Sendable {
     }
 
     func fingerprint(of records: some Sequence<ArchivedRecord>) -> Fingerprint {
-        records.reduce(into: Fingerprint()) { $0.add(tag(of: $1)) }
+        records.reduce(into: Fingerprint()) { $0.add(blindIndex(of: $1)) }
     }
 
     func hash(_ bytes: [UInt8]) -> UInt128 { bytes.withUnsafeBytes { hash($0) } }
@@ -75,31 +75,31 @@ struct RecordTags: Hashable, Sendable {
 
 /// Makes ids of the records of a segment, in their order, that every export gives them again.
 ///
-/// An id is a hash without a secret of everything in a record but where the clocks stood. Whoever has
-/// it can test guesses of the value, so it belongs only beside the value.
+/// An id is a hash without a secret of everything in a record but where the clocks stood. Whoever
+/// has it can test guesses of the value, so it belongs only beside the value.
 package struct RecordIDs {
-    private let tags: RecordTags
+    private let blindIndexes: RecordTags
     private var start = Int64.min
     /// How many records with the present start have each hash.
     private var copies: [UInt128: UInt128] = [:]
 
     package init(_ segment: Segment, type: String) {
-        let key = Sealer.hash(
+        let key = Cipher.hash(
             Array(type.utf8), under: Array("clarity-jobs record id".utf8), count: 16)
-        tags = RecordTags(key, segment.texts)
+        blindIndexes = RecordTags(key, segment.texts)
     }
 
-    /// Appends the id of the next record as a UUID (version 8 of RFC 9562). A record that the segment
-    /// has twice has another one each time.
+    /// Appends the id of the next record as a UUID (version 8 of RFC 9562). A record that the
+    /// segment has twice has another one each time.
     package mutating func appendNext(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
         if record.start != start {
             start = record.start
             copies.removeAll(keepingCapacity: true)
         }
-        let tag = tags.tag(of: record)
-        let copy = copies[tag, default: 0]
-        copies[tag] = copy + 1
-        var id = tag &+ copy
+        let blindIndex = blindIndexes.blindIndex(of: record)
+        let copy = copies[blindIndex, default: 0]
+        copies[blindIndex] = copy + 1
+        var id = blindIndex &+ copy
         id = id & ~(0xF << 76) | 0x8 << 76
         id = id & ~(0x3 << 62) | 0x2 << 62
         withUnsafeBytes(of: id.bigEndian) { parts in

@@ -22,7 +22,7 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case loggedOut = "logged out"
     case keyRotated = "key rotated"
     /// A file of an earlier release was encrypted again with the same key.
-    case resealed
+    case reencrypted = "resealed"
     /// A person accepted the rows that are there, which contradicted their counts.
     case counted
 }
@@ -97,7 +97,7 @@ public struct AuditEntry: Hashable, Sendable {
 
 // The entry as bytes, for encryption.
 extension AuditEntry {
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var bytes: [UInt8] = [1]
         for text in [action.rawValue, user ?? "", actor.program, actor.job ?? "", detail] {
             bytes.append(field: text)
@@ -108,9 +108,9 @@ extension AuditEntry {
         return bytes
     }
 
-    /// Returns `nil` if the bytes are not a valid `sealedForm`.
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    /// Returns `nil` if the bytes are not a valid `encryptedForm`.
+    init?(encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         guard reader.number(UInt8.self) == 1,
             let action = reader.field().flatMap(AuditAction.init(rawValue:)),
             let user = reader.field(), let program = reader.field(), let job = reader.field(),

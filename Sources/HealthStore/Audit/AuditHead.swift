@@ -37,7 +37,7 @@ struct AuditHead: Hashable, Sendable {
 
     /// Returns the stored head and whether this key made it, or `nil` if there is none.
     static func read(
-        _ connection: Connection, _ sealer: Sealer
+        _ connection: Connection, _ cipher: Cipher
     ) throws -> (head: AuditHead, isAuthentic: Bool)? {
         try connection.first("SELECT \(Column.list) FROM audit_head") { row in
             let head = AuditHead(
@@ -50,7 +50,7 @@ struct AuditHead: Hashable, Sendable {
                     generation: row.integer(Column.count_generation),
                     rows: row.integer(Column.count_rows), sum: row.integer(Column.count_sum),
                     floor: row.integer(Column.count_floor)))
-            return (head, head.mac(sealer) == row.blob(Column.mac))
+            return (head, head.mac(cipher) == row.blob(Column.mac))
         }
     }
 
@@ -63,12 +63,12 @@ struct AuditHead: Hashable, Sendable {
     ///
     /// If the head was changed or removed, the result continues the entries that are there, and
     /// marks the log as broken.
-    static func current(_ connection: Connection, _ sealer: Sealer) throws -> AuditHead {
+    static func current(_ connection: Connection, _ cipher: Cipher) throws -> AuditHead {
         let (number, hash) =
             try connection.first("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1") {
                 ($0.integer(0), $0.blob(1))
             } ?? (0, AuditHead().lastHash)
-        let found = try read(connection, sealer)
+        let found = try read(connection, cipher)
         if let found, found.isAuthentic {
             var head = found.head
             guard number > head.lastNumber else { return head }
@@ -82,19 +82,19 @@ struct AuditHead: Hashable, Sendable {
         head.brokenNumber = number &+ 1
         // It knows no count, so that the rows that are there contradict it until a person accepts
         // them. A generation of 0 would have them counted as those of an earlier version.
-        head.counts.generation = max(1, try CountRow.newest(connection, sealer))
+        head.counts.generation = max(1, try CountRow.newest(connection, cipher))
         return head
     }
 
     /// Writes the head of a new log; entries without a head mark the log as broken.
-    static func begin(_ connection: Connection, _ sealer: Sealer) throws {
-        guard try read(connection, sealer) == nil else { return }
+    static func begin(_ connection: Connection, _ cipher: Cipher) throws {
+        guard try read(connection, cipher) == nil else { return }
         let count = try connection.integer("SELECT count(*) FROM audit")
-        let head = count == 0 ? AuditHead() : try current(connection, sealer)
-        try head.write(connection, sealer)
+        let head = count == 0 ? AuditHead() : try current(connection, cipher)
+        try head.write(connection, cipher)
     }
 
-    func write(_ connection: Connection, _ sealer: Sealer) throws {
+    func write(_ connection: Connection, _ cipher: Cipher) throws {
         try connection.run(
             """
             INSERT INTO audit_head (id, \(Column.list)) VALUES (1, \(Column.parameters))
@@ -103,11 +103,11 @@ struct AuditHead: Hashable, Sendable {
             .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber), .blob(lastHash),
             .integer(uploadedNumber), .integer(brokenNumber), .integer(counts.generation),
             .integer(counts.rows), .integer(counts.sum), .integer(counts.floor),
-            .blob(mac(sealer)))
+            .blob(mac(cipher)))
     }
 
     /// Returns the keyed hash over the head.
-    func mac(_ sealer: Sealer) -> [UInt8] { sealer.authenticate(bytes) }
+    func mac(_ cipher: Cipher) -> [UInt8] { cipher.authenticate(bytes) }
 
     private var bytes: [UInt8] {
         var row = RowIdentity("audit_head")
@@ -181,25 +181,25 @@ struct AuditMark {
     }
 
     /// - Returns: `nil` for bytes that were not made with the key.
-    private init?(_ content: [UInt8], _ sealer: Sealer) {
+    private init?(_ content: [UInt8], _ cipher: Cipher) {
         var reader = ByteReader(content)
         guard let number = reader.number(Int64.self), let hash = reader.bytes(32) else {
             return nil
         }
         (self.number, self.hash) = (number, hash)
         generation = content.count > 72 ? reader.number(Int64.self) ?? 0 : 0
-        guard content == self.content(sealer) else { return nil }
+        guard content == self.content(cipher) else { return nil }
     }
 
     /// Returns the number, the hash, the generation, and a keyed hash over them.
-    func content(_ sealer: Sealer) -> [UInt8] {
+    func content(_ cipher: Cipher) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: number)
         bytes += hash
         if generation > 0 { bytes.append(littleEndian: generation) }
         var row = RowIdentity("audit_mark")
         row.append(bytes)
-        return bytes + sealer.authenticate(row.bytes)
+        return bytes + cipher.authenticate(row.bytes)
     }
 
     /// Compares a note with the log that has this head; returns `nil` if the log has the noted
@@ -208,10 +208,10 @@ struct AuditMark {
     /// Read the note before the head, or while no other process writes: another process may append
     /// entries at any time.
     static func finding(
-        _ note: Note, _ head: AuditHead, _ connection: Connection, _ sealer: Sealer
+        _ note: Note, _ head: AuditHead, _ connection: Connection, _ cipher: Cipher
     ) throws -> Finding? {
         if note.content.isEmpty { return note.isExpected ? .missing : nil }
-        guard let mark = AuditMark(note.content, sealer) else { return .changed }
+        guard let mark = AuditMark(note.content, cipher) else { return .changed }
         if head.lastNumber < mark.number { return .cut(head.lastNumber &+ 1) }
         if head.counts.generation < mark.generation { return .older }
         if mark.number < head.anchorNumber { return nil }

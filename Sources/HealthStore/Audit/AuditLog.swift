@@ -5,7 +5,7 @@ import Database
 /// The audit log of a connection: encrypted entries, each chained to the one before it.
 struct AuditLog {
     let connection: Connection
-    let sealer: Sealer
+    let cipher: Cipher
     /// The note of the log's end; `nil` for a copy, which has none.
     var note: AuditMark.Note?
 
@@ -14,13 +14,13 @@ struct AuditLog {
     /// It covers everything that is stored of the entry and, through the former hash, all entries
     /// before it.
     static func hash(
-        after former: [UInt8], _ number: Int64, _ at: Int64, _ sealed: [UInt8]
+        after former: [UInt8], _ number: Int64, _ at: Int64, _ encrypted: [UInt8]
     ) -> [UInt8] {
         var content = RowIdentity("clarity-jobs audit 1")
         content.append(former)
         content.append(number)
         content.append(at)
-        content.append(sealed)
+        content.append(encrypted)
         return blake2b(content.bytes)
     }
 
@@ -31,17 +31,17 @@ struct AuditLog {
 
     /// Appends an entry; call it in the transaction of the change that the entry records.
     func append(_ entry: AuditEntry, at instant: Instant) throws {
-        var head = try AuditHead.current(connection, sealer)
-        head.take(try note.flatMap { try AuditMark.finding($0, head, connection, sealer) })
+        var head = try AuditHead.current(connection, cipher)
+        head.take(try note.flatMap { try AuditMark.finding($0, head, connection, cipher) })
         let number = head.lastNumber &+ 1
         let at = instant.millisecondsSince1970
-        let sealed = sealer.seal(entry.sealedForm, for: AuditLog.row(number, at))
-        let hash = AuditLog.hash(after: head.lastHash, number, at, sealed)
+        let encrypted = cipher.encrypt(entry.encryptedForm, for: AuditLog.row(number, at))
+        let hash = AuditLog.hash(after: head.lastHash, number, at, encrypted)
         try connection.run(
             "INSERT INTO audit (number, at_ms, sealed, hash) VALUES (?, ?, ?, ?)",
-            .integer(number), .integer(at), .blob(sealed), .blob(hash))
+            .integer(number), .integer(at), .blob(encrypted), .blob(hash))
         (head.lastNumber, head.lastHash) = (number, hash)
-        try head.write(connection, sealer)
+        try head.write(connection, cipher)
     }
 
     /// Returns the entries after `number` and not before `since`, in order, at most `limit`.
@@ -57,7 +57,7 @@ struct AuditLog {
     struct Link {
         let number: Int64
         let at: Int64
-        let sealed: [UInt8]
+        let encrypted: [UInt8]
         let hash: [UInt8]
     }
 
@@ -71,19 +71,19 @@ struct AuditLog {
             .integer(Int64(limit))
         ) {
             Link(
-                number: $0.integer(0), at: $0.integer(1), sealed: $0.blob(2), hash: $0.blob(3))
+                number: $0.integer(0), at: $0.integer(1), encrypted: $0.blob(2), hash: $0.blob(3))
         }
     }
 
     /// Decrypts an entry; `nil` if that fails.
     func entry(of link: Link) -> AuditEntry? {
-        sealer.opened(link.sealed, for: AuditLog.row(link.number, link.at))
-            .flatMap(AuditEntry.init(sealedForm:))
+        cipher.opened(link.encrypted, for: AuditLog.row(link.number, link.at))
+            .flatMap(AuditEntry.init(encryptedForm:))
     }
 
     /// Returns the owner of the data, or `nil` if there is none or the value does not decrypt.
     func user() throws -> String? {
-        try connection.openedValue(of: "owner", sealer).map { String(decoding: $0, as: UTF8.self) }
+        try connection.openedValue(of: "owner", cipher).map { String(decoding: $0, as: UTF8.self) }
     }
 }
 
@@ -109,7 +109,7 @@ public struct AuditProof: Hashable, Sendable {
     private static let page = 500
 
     init(_ log: AuditLog) throws {
-        guard let (head, isAuthentic) = try AuditHead.read(log.connection, log.sealer) else {
+        guard let (head, isAuthentic) = try AuditHead.read(log.connection, log.cipher) else {
             note(1, "the head of the log is missing")
             return
         }
@@ -129,12 +129,12 @@ public struct AuditProof: Hashable, Sendable {
             note(last.number, "its hash is not the one that the head of the log has")
         }
         if isAuthentic,
-            try CountRow.newest(log.connection, log.sealer) > head.counts.generation
+            try CountRow.newest(log.connection, log.cipher) > head.counts.generation
         {
             note(head.lastNumber &+ 1, AuditHead.olderReason)
         }
         if let finding = try log.note.flatMap({
-            try AuditMark.finding($0, head, log.connection, log.sealer)
+            try AuditMark.finding($0, head, log.connection, log.cipher)
         }) {
             let place = finding.place(after: head.lastNumber)
             note(place.number, place.reason)
@@ -152,7 +152,7 @@ public struct AuditProof: Hashable, Sendable {
         while true {
             let links = try log.links(after: last.number, limit: AuditProof.page)
             for link in links {
-                let hash = AuditLog.hash(after: last.hash, link.number, link.at, link.sealed)
+                let hash = AuditLog.hash(after: last.hash, link.number, link.at, link.encrypted)
                 if link.number != last.number &+ 1 {
                     note(last.number &+ 1, "it is missing")
                 } else if hash != link.hash {

@@ -25,25 +25,25 @@ struct CountRow: Hashable, Sendable {
 
     /// Returns every count, and whether this key made it.
     static func all(
-        _ connection: Connection, _ sealer: Sealer
+        _ connection: Connection, _ cipher: Cipher
     ) throws -> [(row: CountRow, isAuthentic: Bool)] {
-        try connection.all("SELECT \(Column.list) FROM counts") { found($0, sealer) }
+        try connection.all("SELECT \(Column.list) FROM counts") { found($0, cipher) }
     }
 
     /// Returns the count of a key; `nil` if there is none.
     static func find(
-        _ key: Key, _ connection: Connection, _ sealer: Sealer
+        _ key: Key, _ connection: Connection, _ cipher: Cipher
     ) throws -> (row: CountRow, isAuthentic: Bool)? {
         try connection.first(
             """
             SELECT \(Column.list) FROM counts
             WHERE place = ? AND type = ? AND month = ? AND state = ?
             """, .text(key.place), .text(key.type), .integer(key.month), .text(key.state)
-        ) { found($0, sealer) }
+        ) { found($0, cipher) }
     }
 
     private static func found(
-        _ row: borrowing Row, _ sealer: Sealer
+        _ row: borrowing Row, _ cipher: Cipher
     ) -> (row: CountRow, isAuthentic: Bool) {
         let count = CountRow(
             key: Key(
@@ -51,26 +51,26 @@ struct CountRow: Hashable, Sendable {
                 month: row.integer(Column.month), state: row.text(Column.state)),
             number: row.integer(Column.number), weight: row.integer(Column.weight),
             generation: row.integer(Column.generation))
-        return (count, count.mac(sealer) == row.blob(Column.mac))
+        return (count, count.mac(cipher) == row.blob(Column.mac))
     }
 
     /// Returns the generation of the count that was written last; 0 without any.
-    static func newest(_ connection: Connection, _ sealer: Sealer) throws -> Int64 {
-        try all(connection, sealer).filter(\.isAuthentic).map(\.row.generation).max() ?? 0
+    static func newest(_ connection: Connection, _ cipher: Cipher) throws -> Int64 {
+        try all(connection, cipher).filter(\.isAuthentic).map(\.row.generation).max() ?? 0
     }
 
     /// Writes the count in the place of the one that its key has.
-    func write(_ connection: Connection, _ sealer: Sealer) throws {
+    func write(_ connection: Connection, _ cipher: Cipher) throws {
         try connection.run(
             """
             INSERT INTO counts (\(Column.list)) VALUES (\(Column.parameters))
             ON CONFLICT (place, type, month, state)
                 DO UPDATE SET \(Column.replacements(besides: [.place, .type, .month, .state]))
             """, .text(key.place), .text(key.type), .integer(key.month), .text(key.state),
-            .integer(number), .integer(weight), .integer(generation), .blob(mac(sealer)))
+            .integer(number), .integer(weight), .integer(generation), .blob(mac(cipher)))
     }
 
-    private func mac(_ sealer: Sealer) -> [UInt8] {
+    private func mac(_ cipher: Cipher) -> [UInt8] {
         var row = RowIdentity("counts")
         row.append(key.place)
         row.append(key.type)
@@ -79,6 +79,6 @@ struct CountRow: Hashable, Sendable {
         row.append(number)
         row.append(weight)
         row.append(generation)
-        return sealer.authenticate(row.bytes)
+        return cipher.authenticate(row.bytes)
     }
 }

@@ -11,7 +11,7 @@ public struct HealthSettling: Hashable, Sendable {
     public var keepsSession = false
     /// The number of samples that may have been sent since the backup, if the backend could store
     /// both copies.
-    public var possiblySent: Int64 = 0
+    public var inDoubt: Int64 = 0
     /// How many of these samples are on hold.
     public var onHold: Int64 = 0
 }
@@ -22,7 +22,7 @@ public struct HealthSettling: Hashable, Sendable {
 /// the same user, the audit log, the session and the request counts are taken from it. A log never
 /// goes back; only the newer tokens of a session work; and the backend counts the logins of the
 /// last minutes and the requests of the last hour. If the backend would store a repeated sample
-/// twice, samples that may have been sent since the backup count as possibly sent, as after a kill.
+/// twice, samples that may have been sent since the backup count as in doubt, as after a kill.
 struct HealthRestore {
     /// The copy to prepare.
     let path: String
@@ -65,15 +65,15 @@ struct HealthRestore {
     /// - Returns: `nil` if another key encrypts it.
     private func usable(_ present: String, _ store: HealthStore) throws -> Former? {
         let connection = try FileConnection(path: present, access: .readWrite)
-        let sealer: Sealer
+        let cipher: Cipher
         do {
             try HealthFilePlace.prepare(connection) { _ in }
-            sealer = try Canary.sealer(key, connection)
-        } catch is SealingError {
+            cipher = try KeyCheck.cipher(key, connection)
+        } catch is EncryptionError {
             // Another key encrypts it, so none of it can be read.
             return nil
         }
-        let log = AuditLog(connection: connection, sealer: sealer)
+        let log = AuditLog(connection: connection, cipher: cipher)
         let (user, own) = (try log.user(), try store.sessions.owner())
         if let user, let own, user != own { throw RestoreError.otherUser(backup: backup.name) }
         return Former(log: try head(log, store))
@@ -82,9 +82,9 @@ struct HealthRestore {
     /// Returns the head of the present log, if that log is intact and continues the backup's.
     private func head(_ log: AuditLog, _ store: HealthStore) throws -> AuditHead? {
         guard try AuditProof(log).broken == nil,
-            let found = try AuditHead.read(log.connection, log.sealer), found.isAuthentic
+            let found = try AuditHead.read(log.connection, log.cipher), found.isAuthentic
         else { return nil }
-        let own = try store.access { try AuditHead.current($0, store.sealer) }
+        let own = try store.access { try AuditHead.current($0, store.cipher) }
         guard own.lastNumber <= found.head.lastNumber else { return nil }
         if own.lastNumber <= found.head.anchorNumber { return found.head }
         let same = try log.links(after: own.lastNumber - 1, limit: 1).first
@@ -103,10 +103,10 @@ struct HealthRestore {
         var settling = HealthSettling()
         if var head = former?.log {
             // The counts are those of the restored rows.
-            head.counts = try AuditHead.current(connection, store.sealer).counts
+            head.counts = try AuditHead.current(connection, store.cipher).counts
             try connection.execute(
                 "DELETE FROM audit; INSERT INTO audit SELECT * FROM present.audit")
-            try head.write(connection, store.sealer)
+            try head.write(connection, store.cipher)
             settling.keepsLog = true
         }
         if former != nil {
@@ -117,7 +117,7 @@ struct HealthRestore {
             settling.keepsSession = true
         }
         if doubling.isPossible {
-            try markPossiblySent(
+            try markInDoubt(
                 connection, isHeld: doubling.isHeld, knows: former != nil, &settling)
         }
         try connection.run(
@@ -127,9 +127,9 @@ struct HealthRestore {
             """, .instant(backup.manifest.madeAt), .integer(clock.now.secondsSince1970),
             .integer(doubling.isPossible ? 1 : 0), .integer(doubling.isHeld ? 1 : 0))
         // The note of the log's end belongs to the present file; opening the store rewrites it.
-        try Canary.write(Canary.renotedText, connection, store.sealer)
+        try KeyCheck.write(KeyCheck.renotedText, connection, store.cipher)
         try store.audit.record(
-            .restored, ["samples in doubt": settling.possiblySent],
+            .restored, ["samples in doubt": settling.inDoubt],
             detail: "the state of \(backup.manifest.madeAt)"
                 + (settling.keepsLog ? "" : "; later entries were lost"), connection)
         return settling
@@ -141,7 +141,7 @@ struct HealthRestore {
     /// It leaves out samples that have the same state in the present file. A sample that waits for
     /// a person in the backup may have been released and sent since, and may be released and sent
     /// again.
-    private func markPossiblySent(
+    private func markInDoubt(
         _ connection: Connection, isHeld: Bool, knows: Bool, _ settling: inout HealthSettling
     ) throws {
         let isSame = """
@@ -159,7 +159,7 @@ struct HealthRestore {
             SELECT count(*) FROM outbox JOIN batches ON batch_id = batches.id
             WHERE batches.state = 'sending' AND outbox.state = 'batched' \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
-        settling.possiblySent = underWay ?? 0
+        settling.inDoubt = underWay ?? 0
         // A batch in flight has a send count of its own.
         try connection.run(
             """
@@ -170,7 +170,7 @@ struct HealthRestore {
         let waiting = Outbox.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         // Waiting samples first: the samples that the next statement sets aside must not be among
         // them.
-        settling.possiblySent += try connection.change(
+        settling.inDoubt += try connection.change(
             """
             UPDATE outbox SET doubts = doubts + 1
             WHERE id IN (SELECT id FROM samples WHERE state IN (\(waiting))
@@ -179,11 +179,11 @@ struct HealthRestore {
         let queued = try connection.change(
             """
             UPDATE outbox
-            SET doubts = doubts + 1\(isHeld ? ", \(Outbox.setAsideAsPossiblySent)" : "")
+            SET doubts = doubts + 1\(isHeld ? ", \(Outbox.setAsideInDoubt)" : "")
             WHERE id IN (
                 SELECT id FROM samples WHERE own_state = 'queued' AND batch_id IS NULL \(known))
             """)
-        settling.possiblySent += queued
+        settling.inDoubt += queued
         if isHeld { settling.onHold = queued }
     }
 }

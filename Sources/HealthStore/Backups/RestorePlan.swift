@@ -4,9 +4,9 @@ import Database
 /// Decides which file to restore from which backup.
 struct RestorePlan {
     /// The files that a backup can hold.
-    private static let files = ["history.db", sealedName]
+    private static let files = ["history.db", encryptedName]
     /// The file that is encrypted with the master key.
-    private static let sealedName = "health.db"
+    private static let encryptedName = "health.db"
 
     let directory: String
     /// The newest schema of each file that this program knows.
@@ -22,7 +22,7 @@ struct RestorePlan {
     func find(_ chosen: Backup?) throws -> StateRestore.Report {
         guard let chosen else { return try findDamaged() }
         try chosen.verify()
-        if chosen.manifest.has(RestorePlan.sealedName) { try requireKey(of: chosen) }
+        if chosen.manifest.has(RestorePlan.encryptedName) { try requireKey(of: chosen) }
         return StateRestore.Report(
             // An account's own key follows the health data.
             items: try chosen.manifest.files.filter { $0.name != MasterKeySource.ownName }.map {
@@ -51,7 +51,7 @@ struct RestorePlan {
                 report.lost.append(.init(name: name, fault: fault))
                 continue
             }
-            if name == RestorePlan.sealedName { try requireKey(of: backup) }
+            if name == RestorePlan.encryptedName { try requireKey(of: backup) }
             report.items.append(.init(file: file, backup: backup, fault: fault))
         }
         guard !report.items.isEmpty else {

@@ -13,7 +13,7 @@ public struct StateRestore {
     public struct Doubling: Hashable, Sendable {
         /// Whether the backend could store both copies.
         public var isPossible: Bool
-        /// Whether possibly sent samples stay on hold until a person decides.
+        /// Whether samples in doubt stay on hold until a person decides.
         public var isHeld: Bool
 
         /// Creates the pair.
@@ -37,12 +37,12 @@ public struct StateRestore {
         public let fault: String
     }
 
-    /// What a restore did, or a rehearsal would do.
+    /// What a restore did, or a dry run would do.
     public struct Report: Sendable {
         public var items: [Item] = []
         /// The folder with the replaced files.
         public var aside: String?
-        /// Whether this call only finishes an interrupted restore, or would do so in a rehearsal.
+        /// Whether this call only finishes an interrupted restore, or would do so in a dry run.
         public var isResumed = false
         /// The files that the interrupted restore had not yet put in place.
         public var pending: [String] = []
@@ -90,11 +90,11 @@ public struct StateRestore {
     /// If a restore was interrupted, it finishes that one and does nothing else: a decision once
     /// made is not undone half-way.
     ///
-    /// - Parameter isRehearsal: whether to check and prepare everything and then discard it.
+    /// - Parameter isDryRun: whether to check and prepare everything and then discard it.
     /// - Throws: `RestoreError`, `BackupError` for a damaged backup or a full disk,
     ///   `HealthStoreError`. Nothing has changed then, except after the decision; the same call
     ///   then finishes the restore.
-    public func run(_ path: String?, isRehearsal: Bool = false) throws -> Report {
+    public func run(_ path: String?, isDryRun: Bool = false) throws -> Report {
         let state = try StateDirectory(path: directory)
         guard let alone = try state.alone(patience: patience) else {
             throw RestoreError.inUse(path: directory)
@@ -110,7 +110,7 @@ public struct StateRestore {
             report.isResumed = true
             report.pending = try replacement.pending()
             report.untaken = path.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-            if !isRehearsal { report.aside = try finish(replacement) }
+            if !isDryRun { report.aside = try finish(replacement) }
             return report
         }
         let plan = RestorePlan(directory: directory, forms: forms) { backup in
@@ -124,7 +124,7 @@ public struct StateRestore {
                 try plan.require(item, at: "\(draft)/\(item.file.name)")
             }
             report.health = try settle(report.items, in: draft)
-            if isRehearsal {
+            if isDryRun {
                 try replacement.removeDraft()
                 return report
             }
@@ -189,8 +189,8 @@ public struct StateRestore {
         MasterKeySource(stateDirectory: directory, environment: environment)
     }
 
-    /// Returns the key of a backup: that of the present health data, if there is any, or else the one
-    /// of which the backup says that it is its key. `nil` if there is none.
+    /// Returns the key of a backup: that of the present health data, if there is any, or else the
+    /// one of which the backup says that it is its key. `nil` if there is none.
     ///
     /// Without health data, an account's own key may be missing, or be that of data that was lost
     /// before it began; the backup has its own.

@@ -40,7 +40,7 @@ extension Cache {
                     first: Instant(secondsSince1970: row.integer(2)),
                     last: Instant(secondsSince1970: row.integer(3)))
             }
-            let packed = try PackedSamples(sealer: sealer, connection: connection).totals()
+            let packed = try PackedSamples(cipher: cipher, connection: connection).totals()
                 .filter { $0.value.count > $0.value.withoutValue }
                 .map { kind, totals in
                     let group = MetricGroup(kind: kind)
@@ -66,18 +66,18 @@ extension Cache {
     public func readMetrics(
         _ group: MetricGroup, in span: Range<Instant>,
         flatten: (CachedRow) -> MetricNumbers, each: (MetricRecord) -> Void
-    ) throws(HealthStoreError) -> [SealingError] {
+    ) throws(HealthStoreError) -> [EncryptionError] {
         // Without a snapshot, a pull meanwhile could show a sample twice or not at all.
         try store.snapshot { connection in
             var hasUnlinked = false
-            var damaged: [SealingError] = []
+            var damaged: [EncryptionError] = []
             for type in group.types {
                 damaged += try readPulled(
                     type, in: span, flatten, &hasUnlinked, connection, each: each)
             }
             // A row that was pulled before its sample was imported, or by an earlier version,
             // can be matched with the sample only by its id.
-            let user = try AuditLog(connection: connection, sealer: sealer).user()
+            let user = try AuditLog(connection: connection, cipher: cipher).user()
             let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
             for kind in group.kinds {
                 let isListed = { (sample: Sample) in
@@ -104,16 +104,16 @@ extension Cache {
     private func isPulled(_ id: MetricID, _ connection: Connection) throws -> Bool {
         try connection.first(
             "SELECT EXISTS (SELECT 1 FROM metrics WHERE id = ?)",
-            .text(sealer.metricTag(id.description))
+            .text(cipher.metricIndex(id.description))
         ) { $0.integer(0) == 1 } ?? false
     }
 
     private func readPulled(
         _ type: String, in span: Range<Instant>, _ flatten: (CachedRow) -> MetricNumbers,
         _ hasUnlinked: inout Bool, _ connection: Connection, each: (MetricRecord) -> Void
-    ) throws -> [SealingError] {
-        var damaged: [SealingError] = []
-        var opening = RowOpening(sealer)
+    ) throws -> [EncryptionError] {
+        var damaged: [EncryptionError] = []
+        var opening = RowOpening(cipher)
         var prefix = RowIdentity(CachedTable.metrics.rawValue)
         let table = prefix.bytes
         prefix.append(type)
@@ -136,7 +136,7 @@ extension Cache {
             opening.append(typePart)
             opening.append(time)
             guard row.withBlob(2, { opening.open($0) }) else {
-                damaged.append(SealingError(table: "metrics", row: row.text(0)))
+                damaged.append(EncryptionError(table: "metrics", row: row.text(0)))
                 return
             }
             let instant = Instant(millisecondsSince1970: time)
@@ -163,11 +163,11 @@ extension Cache {
     private func readPacked(
         _ kind: SampleKind, in span: Range<Instant>, _ isListed: (Sample) throws -> Bool,
         _ connection: Connection, each: (Sample) -> Void
-    ) throws -> [SealingError] {
+    ) throws -> [EncryptionError] {
         let starts =
             span.lowerBound
             .secondsSince1970..<max(span.lowerBound, span.upperBound).secondsSince1970
-        return try PackedSamples(sealer: sealer, connection: connection).forEach(kind, starts) {
+        return try PackedSamples(cipher: cipher, connection: connection).forEach(kind, starts) {
             if try !isListed($0) { each($0) }
         }
     }
@@ -177,8 +177,8 @@ extension Cache {
     private func readOwn(
         _ kind: SampleKind, in span: Range<Instant>, _ connection: Connection,
         each: (Sample, Instant?) throws -> Void
-    ) throws -> [SealingError] {
-        var damaged: [SealingError] = []
+    ) throws -> [EncryptionError] {
+        var damaged: [EncryptionError] = []
         var failure: (any Error)?
         try connection.forEach(
             """
@@ -194,9 +194,9 @@ extension Cache {
         ) { row in
             let stored = SampleRow(
                 id: row.integer(0), kind: kind.rawValue, start: row.integer(1),
-                end: row.integer(2), tag: row.blob(3), sealed: row.blob(4))
-            guard let sample = stored.opened(sealer) else {
-                damaged.append(SealingError(table: "outbox", row: String(stored.id)))
+                end: row.integer(2), blindIndex: row.blob(3), encrypted: row.blob(4))
+            guard let sample = stored.opened(cipher) else {
+                damaged.append(EncryptionError(table: "outbox", row: String(stored.id)))
                 return
             }
             guard failure == nil else { return }
@@ -267,23 +267,23 @@ public struct MetricStock: Hashable, Sendable {
 /// The backend knows a sample by an id derived from its user and its content (`MetricID`). A metric
 /// begins at the same instant as its sample, so only a few samples must be decrypted.
 final class SampleTwins {
-    private let sealer: Sealer
+    private let cipher: Cipher
     private let ids: MetricIDs
     /// The packed samples of the months that were looked at, by their starts.
     private var packed: [TypeMonth: [Int64: [Sample]]] = [:]
 
     /// Returns `nil` before the first login.
-    init?(_ sealer: Sealer, _ connection: Connection) throws {
-        guard let user = try AuditLog(connection: connection, sealer: sealer).user() else {
+    init?(_ cipher: Cipher, _ connection: Connection) throws {
+        guard let user = try AuditLog(connection: connection, cipher: cipher).user() else {
             return nil
         }
-        self.sealer = sealer
+        self.cipher = cipher
         ids = MetricIDs(userID: user)
     }
 
     /// Records in a metric's row which sample it is, unless that is known.
     func link(_ row: CachedRow, _ connection: Connection) throws {
-        let name = sealer.metricTag(row.id)
+        let name = cipher.metricIndex(row.id)
         let isOpen = try connection.first(
             "SELECT sample IS NULL AND is_packed = 0 FROM metrics WHERE id = ?", .text(name)
         ) { $0.integer(0) == 1 }
@@ -297,7 +297,7 @@ final class SampleTwins {
                 WHERE kind = ? AND start_s = ? AND sealed IS NOT NULL LIMIT 100
                 """, .text(kind.rawValue), .integer(start), map: SampleRow.init)
             for row in found {
-                guard let sample = row.opened(sealer), ids(sample).description == wanted else {
+                guard let sample = row.opened(cipher), ids(sample).description == wanted else {
                     continue
                 }
                 try connection.run(
@@ -318,7 +318,7 @@ final class SampleTwins {
     ) throws -> [Sample] {
         let month = TypeMonth(type: kind.rawValue, month: TypeMonth.month(of: start))
         if packed[month] == nil {
-            let found = try PackedSamples(sealer: sealer, connection: connection)
+            let found = try PackedSamples(cipher: cipher, connection: connection)
                 .samples(of: kind, in: month.month)
             packed[month] = Dictionary(
                 grouping: found.sound.compactMap { $0.sample(kind) }

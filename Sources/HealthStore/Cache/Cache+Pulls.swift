@@ -53,7 +53,7 @@ extension Cache {
                 ON CONFLICT (name) DO UPDATE SET ended_at_ms = excluded.ended_at_ms,
                     whole_at_ms = excluded.whole_at_ms, sealed = excluded.sealed
                 """, .text(part.rawValue), .instant(record.endedAt), .instant(record.wholeAt),
-                sealed(record.place, of: part))
+                encrypted(record.place, of: part))
         }
     }
 
@@ -66,12 +66,12 @@ extension Cache {
                 """
                 INSERT INTO pulls (name, sealed) VALUES (?1, ?2)
                 ON CONFLICT (name) DO UPDATE SET sealed = ?2
-                """, .text(part.rawValue), sealed(place, of: part))
+                """, .text(part.rawValue), encrypted(place, of: part))
         }
     }
 
-    private func sealed(_ place: String?, of part: PulledPart) -> Value {
-        place.map { .blob(sealer.seal(Array($0.utf8), for: .pull(part.rawValue))) } ?? .null
+    private func encrypted(_ place: String?, of part: PulledPart) -> Value {
+        place.map { .blob(cipher.encrypt(Array($0.utf8), for: .pull(part.rawValue))) } ?? .null
     }
 
     /// Returns the progress of pulling a part.
@@ -85,7 +85,7 @@ extension Cache {
                 record.endedAt = row.optionalInstant(0)
                 record.wholeAt = row.optionalInstant(1)
                 // A damaged position counts as none, as NULL does: the pull begins anew.
-                record.place = sealer.opened(row.blob(2), for: .pull(part.rawValue))
+                record.place = cipher.opened(row.blob(2), for: .pull(part.rawValue))
                     .map { String(decoding: $0, as: UTF8.self) }
                 return record
             }

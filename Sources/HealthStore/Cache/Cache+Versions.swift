@@ -35,7 +35,7 @@ extension Cache {
                 // A version that does not decrypt is listed under its stored name.
                 var version = found.version
                 if version.table == .metrics,
-                    let form = sealer.opened(found.sealed, for: Cache.identity(of: version)),
+                    let form = cipher.opened(found.encrypted, for: Cache.identity(of: version)),
                     let id = MetricForm.parts(of: form).id
                 {
                     version.id = id
@@ -47,7 +47,7 @@ extension Cache {
 
     /// Returns an archived version with its JSON, or `nil` if the number does not exist.
     ///
-    /// - Throws: `sealing` if it does not decrypt.
+    /// - Throws: `encryption` if it does not decrypt.
     public func version(
         _ number: Int64
     ) throws(HealthStoreError) -> (version: ArchivedVersion, json: [UInt8])? {
@@ -58,7 +58,7 @@ extension Cache {
             guard let found else { return nil }
             var version = found.version
             let (id, rest) = MetricForm.parts(
-                of: try sealer.open(found.sealed, for: Cache.identity(of: version)))
+                of: try cipher.open(found.encrypted, for: Cache.identity(of: version)))
             if let id { version.id = id }
             return (version, MetricNumbers.json(of: rest))
         }
@@ -70,17 +70,17 @@ extension Cache {
     }
 
     private enum Column: String, RowColumn {
-        case id, origin, row_id, type, timestamp_ms, archived_at_ms, sealed
+        case id, origin, row_id, type, timestamp_ms, archived_at_ms, encrypted = "sealed"
     }
 
     private static func decoded(
         _ row: borrowing Row
-    ) -> (version: ArchivedVersion, sealed: [UInt8])? {
+    ) -> (version: ArchivedVersion, encrypted: [UInt8])? {
         guard let table = CachedTable(rawValue: row.text(Column.origin)) else { return nil }
         let version = ArchivedVersion(
             number: row.integer(Column.id), table: table, id: row.text(Column.row_id),
             type: row.text(Column.type), timestamp: row.instant(Column.timestamp_ms),
             archivedAt: row.instant(Column.archived_at_ms))
-        return (version, row.blob(Column.sealed))
+        return (version, row.blob(Column.encrypted))
     }
 }

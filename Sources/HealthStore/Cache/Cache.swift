@@ -6,7 +6,7 @@ public import HealthModel
 public struct Cache: Sendable {
     let store: HealthStore
 
-    var sealer: Sealer { store.sealer }
+    var cipher: Cipher { store.cipher }
 
     /// Stores pulled rows by id, all in one transaction.
     ///
@@ -27,7 +27,7 @@ public struct Cache: Sendable {
             var counts = UpsertCounts()
             let kinds = Dictionary(rows.map { ($0.type, Int64(1)) }, uniquingKeysWith: +)
             try store.audit.record(.read, kinds, detail: "from the backend", connection)
-            let twins = try table == .metrics ? SampleTwins(sealer, connection) : nil
+            let twins = try table == .metrics ? SampleTwins(cipher, connection) : nil
             for row in rows {
                 let known = try known(row.id, in: table, connection)
                 let digest = digest(row, in: table)
@@ -38,7 +38,8 @@ public struct Cache: Sendable {
                     counts.outdated += 1
                     let loser = KnownRow(
                         type: row.type, timestamp: row.timestamp, digest: digest,
-                        sealed: sealer.seal(row.form(in: table), for: identity(row, in: table)))
+                        encrypted: cipher.encrypt(
+                            row.form(in: table), for: identity(row, in: table)))
                     try archive(loser, row.id, from: table, at: now, connection)
                 } else {
                     if let known {
@@ -76,7 +77,8 @@ public struct Cache: Sendable {
             """,
             .text(name(row.id, in: table)), .text(row.type),
             .instant(row.timestamp),
-            .blob(digest), .blob(sealer.seal(row.form(in: table), for: identity(row, in: table))),
+            .blob(digest),
+            .blob(cipher.encrypt(row.form(in: table), for: identity(row, in: table))),
             .instant(now))
     }
 
@@ -91,12 +93,12 @@ public struct Cache: Sendable {
             time, .text(name(row.id, in: table)))
         let identity = identity(row, in: table)
         let form = row.form(in: table)
-        guard row.numbers != nil, sealer.opened(known.sealed, for: identity) != form else {
+        guard row.numbers != nil, cipher.opened(known.encrypted, for: identity) != form else {
             return
         }
         try connection.run(
             "UPDATE \(table.rawValue) SET sealed = ? WHERE id = ?",
-            .blob(sealer.seal(form, for: identity)), .text(name(row.id, in: table)))
+            .blob(cipher.encrypt(form, for: identity)), .text(name(row.id, in: table)))
     }
 
     /// Returns the cached rows, latest first, and which rows do not decrypt.
@@ -117,7 +119,7 @@ public struct Cache: Sendable {
             var opened: [SyncedRow] = []
             var rows = CachedRows()
             for row in found {
-                do throws(SealingError) {
+                do throws(EncryptionError) {
                     opened.append(try self.opened(row, in: table))
                 } catch {
                     rows.damaged.append(error)
@@ -131,10 +133,10 @@ public struct Cache: Sendable {
     }
 
     /// Decrypts a row as it is stored.
-    func opened(_ row: SyncedRow, in table: CachedTable) throws(SealingError) -> SyncedRow {
+    func opened(_ row: SyncedRow, in table: CachedTable) throws(EncryptionError) -> SyncedRow {
         var opened = row.row
         let identity = identity(named: opened.id, opened, in: table)
-        opened.take(form: try sealer.open(opened.json, for: identity))
+        opened.take(form: try cipher.open(opened.json, for: identity))
         return SyncedRow(row: opened, syncedAt: row.syncedAt)
     }
 
@@ -155,7 +157,7 @@ public struct Cache: Sendable {
                 INSERT INTO profile (id, sealed, synced_at_ms) VALUES (1, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed,
                     synced_at_ms = excluded.synced_at_ms
-                """, .blob(sealer.seal(json, for: RowIdentity("profile"))),
+                """, .blob(cipher.encrypt(json, for: RowIdentity("profile"))),
                 .instant(now))
         }
     }
@@ -166,21 +168,21 @@ public struct Cache: Sendable {
             let found = try connection.first("SELECT sealed, synced_at_ms FROM profile") {
                 ($0.blob(0), $0.instant(1))
             }
-            guard let (sealed, syncedAt) = found else { return nil }
-            return (try sealer.open(sealed, for: RowIdentity("profile")), syncedAt)
+            guard let (encrypted, syncedAt) = found else { return nil }
+            return (try cipher.open(encrypted, for: RowIdentity("profile")), syncedAt)
         }
     }
 
     /// A stored row.
     private struct KnownRow {
         enum Column: String, RowColumn {
-            case type, timestamp_ms, digest, sealed
+            case type, timestamp_ms, digest, encrypted = "sealed"
         }
 
         var type: String
         var timestamp: Instant
         var digest: [UInt8]
-        var sealed: [UInt8]
+        var encrypted: [UInt8]
     }
 
     private func known(
@@ -193,7 +195,8 @@ public struct Cache: Sendable {
             KnownRow(
                 type: $0.text(KnownRow.Column.type),
                 timestamp: $0.instant(KnownRow.Column.timestamp_ms),
-                digest: $0.blob(KnownRow.Column.digest), sealed: $0.blob(KnownRow.Column.sealed))
+                digest: $0.blob(KnownRow.Column.digest),
+                encrypted: $0.blob(KnownRow.Column.encrypted))
         }
     }
 
@@ -210,13 +213,13 @@ public struct Cache: Sendable {
             """,
             .text(table.rawValue), .text(name(id, in: table)), .text(loser.type),
             .instant(loser.timestamp), .blob(loser.digest),
-            .blob(loser.sealed), .instant(now))
+            .blob(loser.encrypted), .instant(now))
     }
 
-    /// Returns the stored name of a row: a tag for a metric, since the backend's id is a hash of
-    /// the value.
+    /// Returns the stored name of a row: a blind index for a metric, since the backend's id is a
+    /// hash of the value.
     func name(_ id: String, in table: CachedTable) -> String {
-        table == .metrics ? sealer.metricTag(id) : id
+        table == .metrics ? cipher.metricIndex(id) : id
     }
 
     func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
@@ -233,7 +236,7 @@ public struct Cache: Sendable {
     func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
         var content = identity(named: row.id, row, in: table)
         content.append(row.json)
-        return sealer.tag(content.bytes, count: 16)
+        return cipher.blindIndex(content.bytes, count: 16)
     }
 }
 
@@ -266,7 +269,7 @@ extension Cache {
     /// Returns the insight with this id, or the only one whose id has this prefix.
     ///
     /// - Returns: `nil` if there is none, or more than one with the prefix.
-    /// - Throws: `sealing` if it does not decrypt.
+    /// - Throws: `encryption` if it does not decrypt.
     public func insight(named name: String) throws(HealthStoreError) -> SyncedRow? {
         guard !name.isEmpty else { return nil }
         return try store.access { connection in
@@ -335,7 +338,7 @@ public struct SyncedRow: Sendable, PrivateValue {
     public let syncedAt: Instant
 
     enum Column: String, RowColumn {
-        case id, type, timestamp_ms, sealed, synced_at_ms
+        case id, type, timestamp_ms, encrypted = "sealed", synced_at_ms
     }
 
 }
@@ -345,7 +348,7 @@ extension SyncedRow {
     init(_ found: borrowing Row) {
         row = CachedRow(
             id: found.text(Column.id), type: found.text(Column.type),
-            timestamp: found.instant(Column.timestamp_ms), json: found.blob(Column.sealed))
+            timestamp: found.instant(Column.timestamp_ms), json: found.blob(Column.encrypted))
         syncedAt = found.instant(Column.synced_at_ms)
     }
 }
@@ -354,7 +357,7 @@ extension SyncedRow {
 public struct CachedRows: RandomAccessCollection, Sendable {
     private var rows: [SyncedRow] = []
     /// The rows that do not decrypt, by table and row.
-    public internal(set) var damaged: [SealingError] = []
+    public internal(set) var damaged: [EncryptionError] = []
 
     public var startIndex: Int { rows.startIndex }
     public var endIndex: Int { rows.endIndex }

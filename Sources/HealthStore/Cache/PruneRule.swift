@@ -172,7 +172,7 @@ public enum PrunedKind: String, CaseIterable, Sendable {
 ///
 /// The digest is a chain over the identities of what was removed, in the order of `PrunedKind` and
 /// by time within each kind: BLAKE2b-256 of the digest so far, the kind and the identity. The size
-/// of the portions and the time of removal do not affect it, so a rehearsal over the same store has
+/// of the portions and the time of removal do not affect it, so a dry run over the same store has
 /// the same digest.
 public struct PruneReceipt: Hashable, Sendable {
     /// What was removed of one kind.

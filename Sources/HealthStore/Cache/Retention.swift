@@ -56,7 +56,7 @@ extension HealthStore {
     private func removePackedValues(
         before cutoff: Instant, _ receipt: inout PruneReceipt, _ connection: Connection
     ) throws {
-        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let packed = PackedSamples(cipher: cipher, connection: connection)
         for (kind, old) in try packed.totals().sorted(by: { $0.key.rawValue < $1.key.rawValue })
         where old.withoutValue < old.count {
             var totals = old
@@ -136,7 +136,7 @@ extension HealthStore {
         before cutoff: Instant, _ limit: Int, _ receipt: inout PruneReceipt,
         _ connection: Connection
     ) throws -> Bool {
-        let head = try AuditHead.current(connection, sealer)
+        let head = try AuditHead.current(connection, cipher)
         var last: Int64?
         var (gone, isYoung) = (0, false)
         try connection.forEach(

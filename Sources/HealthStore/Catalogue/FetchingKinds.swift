@@ -87,7 +87,7 @@ public struct InsightGenerateOptions: KindOptions {
             "language", .text, &language, "language of the text, as a tag such as `en` or `pt-BR`")
         let words = language.utf8.split(
             separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        let isTag =
+        let isBlindIndex =
             language.utf8.count <= 35 && (2...8).contains(words[0].count)
             && words.allSatisfy { word in
                 (1...8).contains(word.count)
@@ -98,7 +98,9 @@ public struct InsightGenerateOptions: KindOptions {
                         }
                     }
             }
-        if !isTag { fields.refuse("option `language` is no language tag such as `en` or `pt-BR`") }
+        if !isBlindIndex {
+            fields.refuse("option `language` is no language tag such as `en` or `pt-BR`")
+        }
         fields.add(
             "recommendations", .boolean, &includesRecommendations,
             "whether the text contains recommendations")

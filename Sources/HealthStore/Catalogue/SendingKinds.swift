@@ -15,7 +15,7 @@ public struct BulkUploadOptions: KindOptions {
         options: declarations, heedsConditions: true,
         addressKey: backendAddress, isSingle: true)
 
-    /// What happens to samples that were possibly sent if a second send could duplicate them.
+    /// What happens to samples that were in doubt if a second send could duplicate them.
     public enum OnAmbiguous: String, CaseIterable, Sendable {
         case resend, hold
     }

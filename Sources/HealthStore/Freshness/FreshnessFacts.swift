@@ -32,7 +32,7 @@ extension HealthStore {
     public func arrivedSubjects() throws(HealthStoreError) -> [FreshnessGoal.Subject] {
         try access { connection in
             var subjects: [FreshnessGoal.Subject] = []
-            let packed = try PackedSamples(sealer: sealer, connection: connection).totals()
+            let packed = try PackedSamples(cipher: cipher, connection: connection).totals()
             for kind in SampleKind.allCases {
                 let row = try connection.integer(
                     "SELECT 1 FROM outbox INDEXED BY outbox_sample WHERE kind = ? LIMIT 1",
@@ -105,7 +105,7 @@ extension HealthStore {
                 """, .text(kind.rawValue), .integer(last.secondsSince1970 - 2 * 86_400)
             ) { Instant(secondsSince1970: $0.integer(0)) }
         }
-        let packed = try PackedSamples(sealer: sealer, connection: connection).totals(of: kind)
+        let packed = try PackedSamples(cipher: cipher, connection: connection).totals(of: kind)
         return [longest, packed.map { Instant(secondsSince1970: $0.lastEnd) }]
             .compactMap(\.self).max()
     }
@@ -158,7 +158,7 @@ extension HealthStore {
                 taken = max(taken ?? instant, instant)
             }
         }
-        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let packed = PackedSamples(cipher: cipher, connection: connection)
         if let last = try packed.totals(of: kind)?.lastEnd {
             let instant = Instant(secondsSince1970: last)
             taken = max(taken ?? instant, instant)
@@ -232,7 +232,7 @@ public struct FreshnessGoal: Hashable, Sendable {
         for subjects: [Subject], jobs: [BringingJob]
     ) -> [FreshnessGoal] {
         subjects.compactMap { subject in
-            guard let gap = FreshnessRuling.job(bringing: subject, among: jobs)?.gap else {
+            guard let gap = FreshnessVerdict.job(bringing: subject, among: jobs)?.gap else {
                 return nil
             }
             return FreshnessGoal(subject, within: max(gap * 3, leastDefault), isDefault: true)

@@ -14,14 +14,14 @@ import CSodium
 /// The answer is only as current as the read. When the rows are written, the unique index decides,
 /// and whether anything was packed since.
 struct KnownSamples {
-    /// The plain-text columns of a sample. The tag is a keyed hash over all of them.
+    /// The plain-text columns of a sample. The blind index is a keyed hash over all of them.
     private struct Key: Hashable {
         let kind: SampleKind
         let start: Int64
         let end: Int64
-        let tag: UInt64
+        let blindIndex: UInt64
 
-        func hash(into hasher: inout Hasher) { hasher.combine(tag) }
+        func hash(into hasher: inout Hasher) { hasher.combine(blindIndex) }
     }
 
     private struct Stretch {
@@ -76,7 +76,7 @@ struct KnownSamples {
             found.append(
                 Key(
                     kind: kind, start: row.integer(0), end: row.integer(1),
-                    tag: OutboxPortion.Row.tag(of: row, 2)))
+                    blindIndex: OutboxPortion.Row.blindIndex(of: row, 2)))
         }
         if found.count > limit { crowded.insert(kind) } else { keys.formUnion(found) }
     }
@@ -86,7 +86,7 @@ struct KnownSamples {
     mutating func isNew(
         _ row: inout OutboxPortion.Row, _ connection: Connection
     ) throws -> Bool {
-        let key = Key(kind: row.kind, start: row.start, end: row.end, tag: row.tag)
+        let key = Key(kind: row.kind, start: row.start, end: row.end, blindIndex: row.blindIndex)
         guard keys.insert(key).inserted else { return false }
         if crowded.contains(row.kind), try isThere(row, connection) { return false }
         return try packed.isNew(&row)

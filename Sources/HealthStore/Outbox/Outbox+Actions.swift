@@ -103,8 +103,8 @@ extension Outbox {
         }
     }
 
-    /// The sends of a sample's batch that may be stored, as an SQL expression; 0 if the backend said
-    /// that it does not have the upload.
+    /// The sends of a sample's batch that may be stored, as an SQL expression; 0 if the backend
+    /// said that it does not have the upload.
     private static let answeredSends = """
         coalesce((SELECT CASE reason WHEN '\(Outbox.unknownReason)' THEN 0 ELSE min(sends, 1) END
             FROM batches WHERE id = batch_id), 0)
@@ -171,7 +171,7 @@ extension Outbox {
                     UPDATE outbox SET state = 'rejected', failures = 0, hold = NULL, reason = ?,
                         sealed = ? WHERE id = ?
                     """, .text(Outbox.discardedReason),
-                    .blob(sealer.seal([], for: row.identity)), .integer(row.id))
+                    .blob(cipher.encrypt([], for: row.identity)), .integer(row.id))
             }
             try connection.run("DELETE FROM server_words WHERE id IN (\(ids))")
         }
@@ -187,7 +187,7 @@ extension Outbox {
             // early.
             try connection.run("DELETE FROM sources")
             try connection.run("DELETE FROM segment_marks")
-            // A reading does not merge a day again unless a source's contribution has changed.
+            // A reading does not merge a day again unless a source's partial aggregate has changed.
             try mergeAllDaysAgain(connection)
             let removed = try connection.change("DELETE FROM outbox WHERE id IN (\(ids))")
             try countRemoved(removed, connection)

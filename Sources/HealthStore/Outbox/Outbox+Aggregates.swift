@@ -20,55 +20,56 @@ extension Outbox {
     ) throws -> Int64 {
         let row = aggregate.row
         var formers = try formers(
-            at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
+            at: AggregateTime(kind: row.kind, start: row.start, end: row.end),
+            blindIndex: row.blindIndex,
             source: aggregate.source, isOfAllSources: aggregate.isOfAllSources, connection)
         if !formers.contains(where: \.isSame), try packed.has(row) {
             // Comes after all rows, and is never changed.
             formers.append(
-                AggregateRuling.Former(
+                AggregateDecision.Former(
                     id: .max, isSame: true, state: .confirmed, possibleSends: 0, asOf: nil))
         }
-        let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
-        for id in ruling.removed { try remove(id, connection) }
-        for id in ruling.possiblySent { try keepBack(id, .followed, connection) }
-        if let id = ruling.moved {
+        let decision = AggregateDecision(formers, asOf: aggregate.asOf)
+        for id in decision.removed { try remove(id, connection) }
+        for id in decision.inDoubt { try keepBack(id, .followed, connection) }
+        if let id = decision.moved {
             // The row of a measurement has no `as_of_s` and stays without one.
             try connection.run(
                 "UPDATE outbox SET as_of_s = ? WHERE id = ? AND as_of_s < ?",
                 .integer(aggregate.asOf), .integer(id), .integer(aggregate.asOf))
         }
-        let sealed = Value.blob(Array(bytes[row.sealed]))
-        if let id = ruling.target {
+        let encrypted = Value.blob(Array(bytes[row.encrypted]))
+        if let id = decision.target {
             try connection.run(
                 """
                 UPDATE outbox SET start_s = ?, end_s = ?, tag = ?, sealed = ?, as_of_s = ?,
                     state = 'queued', failures = 0, hold = NULL, reason = NULL,
                     processing_failed = 0
                 WHERE id = ?
-                """, .integer(row.start), .integer(row.end), .blob(row.tagBytes), sealed,
+                """, .integer(row.start), .integer(row.end), .blob(row.indexBytes), encrypted,
                 .integer(aggregate.asOf), .integer(id))
             // These words were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
-        } else if ruling.needsRow {
+        } else if decision.needsRow {
             let last = try restored.isHeld ? lastRow(connection) : 0
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s, doubts)
                 VALUES (?, ?, ?, ?, ?, ?, ?)
                 """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
-                .blob(row.tagBytes), sealed, .integer(aggregate.asOf),
+                .blob(row.indexBytes), encrypted, .integer(aggregate.asOf),
                 .integer(row.end < restored.until ? 1 : 0))
             try countInserted([row], 1, after: 0, connection)
-            if restored.isHeld { try holdPossiblySent(after: last, connection) }
+            if restored.isHeld { try holdInDoubt(after: last, connection) }
         }
-        switch ruling.fate {
+        switch decision.outcome {
         case .queued: counts.metricsQueued += 1
         case .known: counts.metricsKnown += 1
         case .replaced: counts.replaced += 1
         case .corrected: counts.corrected += 1
         case .keptAsSent: counts.keptAsSent += 1
         }
-        return Int64(ruling.removed.count)
+        return Int64(decision.removed.count)
     }
 
     /// Takes aggregates that have a later value out of a batch that goes back into the queue.
@@ -86,14 +87,19 @@ extension Outbox {
             WHERE batch_id = ? AND state = 'batched' AND as_of_s IS NOT NULL ORDER BY id
             """, .integer(batch)
         ) {
-            (row: SampleRow($0), tag: OutboxPortion.Row.tag(of: $0, SampleRow.Column.tag.position))
+            (
+                row: SampleRow($0),
+                blindIndex: OutboxPortion.Row.blindIndex(
+                    of: $0, SampleRow.Column.blindIndex.position)
+            )
         }
         var retired: (removed: Int64, setAside: Int64) = (0, 0)
-        for (member, tag) in members {
+        for (member, blindIndex) in members {
             guard let kind = SampleKind(rawValue: member.kind) else { continue }
-            let sample = member.opened(sealer)
+            let sample = member.opened(cipher)
             let formers = try formers(
-                at: AggregateTime(kind: kind, start: member.start, end: member.end), tag: tag,
+                at: AggregateTime(kind: kind, start: member.start, end: member.end),
+                blindIndex: blindIndex,
                 source: sample?.source, isOfAllSources: sample?.isOfAllSources ?? false, connection)
             guard let own = formers.first(where: { $0.id == member.id }),
                 formers.contains(where: { $0.isLater(than: own) })
@@ -110,26 +116,26 @@ extension Outbox {
         return retired
     }
 
-    /// Returns the row with exactly this start, end and tag, whatever it is, and the aggregates
-    /// that match the time.
+    /// Returns the row with exactly this start, end and blind index, whatever it is, and the
+    /// aggregates that match the time.
     ///
     /// - Parameters:
     ///   - source: the source of the value. Aggregates of other sources do not match, except days
     ///     and nights. A pruned value has no known source and matches.
-    ///   - isOfAllSources: whether aggregates of other sources match too, and with an instant also a
-    ///     whole day that begins then: it was the first hour of that day.
+    ///   - isOfAllSources: whether aggregates of other sources match too, and with an instant also
+    ///     a whole day that begins then: it was the first hour of that day.
     private func formers(
-        at time: AggregateTime, tag: UInt64, source: String?, isOfAllSources: Bool,
+        at time: AggregateTime, blindIndex: UInt64, source: String?, isOfAllSources: Bool,
         _ connection: Connection
-    ) throws -> [AggregateRuling.Former] {
+    ) throws -> [AggregateDecision.Former] {
         try connection.all(
             Outbox.aggregateQuery, .text(time.kind.rawValue),
             .integer(time.starts.lowerBound), .integer(time.starts.upperBound)
-        ) { found -> AggregateRuling.Former? in
+        ) { found -> AggregateDecision.Former? in
             let (start, end) = (found.integer(1), found.integer(2))
             let isSame =
                 start == time.start && end == time.end
-                && OutboxPortion.Row.tag(of: found, 3) == tag
+                && OutboxPortion.Row.blindIndex(of: found, 3) == blindIndex
             let asOf = found.optionalInteger(6)
             if !isSame {
                 let isTime = time.matches(start: start, end: end)
@@ -139,15 +145,15 @@ extension Outbox {
                 if !time.isWhole, !found.isNull(7) {
                     let sample = SampleRow(
                         id: found.integer(0), kind: time.kind.rawValue, start: start, end: end,
-                        tag: found.blob(3), sealed: found.blob(7)
-                    ).opened(sealer)
+                        blindIndex: found.blob(3), encrypted: found.blob(7)
+                    ).opened(cipher)
                     let isOther =
                         isOfAllSources
                         ? !isTime && sample?.isOfAllSources == false : sample?.source != source
                     if sample != nil, isOther { return nil }
                 }
             }
-            return AggregateRuling.Former(
+            return AggregateDecision.Former(
                 id: found.integer(0), isSame: isSame,
                 isShifted: time.isShifted(start: start, end: end),
                 // A state that a later version added counts as `sending`, so that the row is not
@@ -178,7 +184,7 @@ extension Outbox {
 }
 
 extension OutboxPortion.Row {
-    var tagBytes: [UInt8] { withUnsafeBytes(of: tag) { Array($0) } }
+    var indexBytes: [UInt8] { withUnsafeBytes(of: blindIndex) { Array($0) } }
 }
 
 /// Decides what happens to a new value of a day, a night or another aggregate, given the rows that
@@ -190,15 +196,15 @@ extension OutboxPortion.Row {
 /// | one that is true as of a later instant | known | known |
 /// | one that the backend does not have: queued, rejected, set aside | known | replaced in place |
 /// | one that is being sent or was sent | known | corrected: gets a row of its own |
-/// | one that is possibly sent and queued again | known | set aside, and corrected |
-/// | the day of another time zone, sent or possibly sent | kept as sent | kept as sent |
+/// | one that is in doubt and queued again | known | set aside, and corrected |
+/// | the day of another time zone, sent or in doubt | kept as sent | kept as sent |
 ///
 /// The id of a value is derived from the value (`MetricID`). The backend refuses an id that it has
 /// and never removes a value, so it keeps a correction beside the former value. Rows of former
 /// values that the backend does not have are removed, so that none of them is sent after a later
 /// value. If a source returns to a value that was sent and then corrected, that value counts as
 /// known.
-struct AggregateRuling: Hashable {
+struct AggregateDecision: Hashable {
     /// A row of the outbox.
     struct Former: Hashable {
         var id: Int64
@@ -217,9 +223,9 @@ struct AggregateRuling: Hashable {
         fileprivate var isOutdated: Bool {
             [.queued, .rejected, .setAside].contains(state) && possibleSends == 0
         }
-        /// Whether it is possibly sent and would be resent, although the later value has its own
+        /// Whether it is in doubt and would be resent, although the later value has its own
         /// row.
-        fileprivate var isPossiblySent: Bool { state == .queued && possibleSends > 0 }
+        fileprivate var isInDoubt: Bool { state == .queued && possibleSends > 0 }
 
         /// Whether this value supersedes the other's: it is true as of a later instant, or of the
         /// same instant and has the larger id.
@@ -229,55 +235,55 @@ struct AggregateRuling: Hashable {
         }
     }
 
-    enum Fate: Hashable {
+    enum Outcome: Hashable {
         /// The outbox had no row for this time.
         case queued
         /// The outbox has the value, or one that is true as of a later instant.
         case known
         /// The value takes the place of one that was not sent.
         case replaced
-        /// The value follows one that was sent, or possibly sent.
+        /// The value follows one that was sent, or in doubt.
         case corrected
         /// The day was sent in another time zone and stays as it is: otherwise the backend would
         /// have both.
         case keptAsSent
     }
 
-    var fate: Fate
+    var outcome: Outcome
     /// The existing row that takes the value; `nil` if the value gets a new row or needs none.
     var target: Int64?
     /// The row that already has the value and is now true as of a later instant.
     var moved: Int64?
     /// The rows of former values to remove.
     var removed: [Int64] = []
-    /// The possibly sent rows of former values to set aside for a person.
-    var possiblySent: [Int64] = []
+    /// The rows in doubt of former values to set aside for a person.
+    var inDoubt: [Int64] = []
     /// Whether the value gets a new row.
     var needsRow = false
 
     /// - Parameter asOf: the instant as of which the new value is true, in seconds since 1970.
     init(_ formers: [Former], asOf: Int64) {
         if formers.contains(where: { $0.asOf ?? .min > asOf }) {
-            fate = .known
+            outcome = .known
             return
         }
         let sent = formers.filter { !$0.isOutdated }
         if sent.contains(where: \.isShifted), sent.allSatisfy(\.isShifted) {
-            fate = .keptAsSent
+            outcome = .keptAsSent
             return
         }
         let same = formers.first(where: \.isSame)
         let others = formers.filter { !$0.isSame }
         var outdated = others.filter(\.isOutdated).map(\.id)
-        possiblySent = others.filter(\.isPossiblySent).map(\.id)
+        inDoubt = others.filter(\.isInDoubt).map(\.id)
         moved = same?.id
         if same != nil {
-            fate = outdated.isEmpty ? .known : .replaced
+            outcome = outdated.isEmpty ? .known : .replaced
         } else if let first = outdated.first {
-            (fate, target) = (.replaced, first)
+            (outcome, target) = (.replaced, first)
             outdated.removeFirst()
         } else {
-            fate = others.isEmpty ? .queued : .corrected
+            outcome = others.isEmpty ? .queued : .corrected
         }
         removed = outdated
         needsRow = same == nil && target == nil

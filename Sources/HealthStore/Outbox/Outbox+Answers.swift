@@ -338,7 +338,7 @@ extension Outbox {
             try storeWords(words, of: batch.rows[index], connection)
         }
         let user =
-            duplicates.isEmpty ? nil : try AuditLog(connection: connection, sealer: sealer).user()
+            duplicates.isEmpty ? nil : try AuditLog(connection: connection, cipher: cipher).user()
         let ids = user.map { MetricIDs(userID: $0) }
         for index in duplicates where batch.rows.indices.contains(index) {
             // The metric may have been pulled before the sample was read here.
@@ -346,7 +346,7 @@ extension Outbox {
                 try connection.run(
                     "UPDATE metrics SET sample = ? WHERE id = ? AND sample IS NULL",
                     .integer(batch.rows[index]),
-                    .text(sealer.metricTag(ids(batch.samples[index]).description)))
+                    .text(cipher.metricIndex(ids(batch.samples[index]).description)))
             }
             // The backend has the sample because one of the unanswered sends arrived.
             let confirmed = try connection.change(

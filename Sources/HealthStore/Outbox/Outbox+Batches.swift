@@ -9,7 +9,7 @@ extension Outbox {
     ///
     /// A batch that this store is already sending, after a network error, or whose attempt has
     /// ended, comes first. It is sent unchanged, by the route for which it was made. A batch that
-    /// another living attempt sends is left to that attempt. A possibly sent batch whose rules do
+    /// another living attempt sends is left to that attempt. A batch in doubt whose rules do
     /// not resend is set aside, if the backend does not deduplicate. Any other batch is dissolved
     /// only if it breaks the current rules: its samples go back into the queue.
     ///
@@ -332,7 +332,7 @@ extension Outbox {
             """, [value]
         ) { found in
             let row = SampleRow(found)
-            if let sample = row.opened(sealer) {
+            if let sample = row.opened(cipher) {
                 members.append(
                     BatchMember(
                         row: row.id, sample: sample, isAggregate: found.integer(6) == 1,

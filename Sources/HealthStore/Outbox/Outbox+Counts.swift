@@ -41,7 +41,7 @@ extension Outbox {
     /// Compares the counts of rows with the rows, and adds what differs to a proof: a line for each
     /// table, type and month.
     func proveCounts(_ proof: inout OutboxProof, _ connection: Connection) throws {
-        let counts = try RowCounts(connection: connection, sealer: sealer).prove()
+        let counts = try RowCounts(connection: connection, cipher: cipher).prove()
         for fault in counts.faults { proof.add(.counts, fault) }
         let months = Dictionary(grouping: counts.differences) { difference in
             CountedMonth(
@@ -73,7 +73,7 @@ extension Outbox {
             var proof = OutboxProof()
             try proveCounts(&proof, connection)
             guard !proof.findings.isEmpty else { return [] }
-            try RowCounts(connection: connection, sealer: sealer).countAnew()
+            try RowCounts(connection: connection, cipher: cipher).countAnew()
             try store.audit.record(
                 .counted, ["contradictions": Int64(proof.findings.count)],
                 detail: "the rows were taken as they are, by audit --repair", connection)
@@ -222,8 +222,8 @@ struct DistinctRecords {
 
     /// Adds an entry of the ledger; the entries of one source come in their order.
     mutating func add(_ row: LedgerRow) {
-        if let tag = row.tag {
-            sources[tag, default: Source()].rows.append(row)
+        if let blindIndex = row.blindIndex {
+            sources[blindIndex, default: Source()].rows.append(row)
         } else {
             others += row.counts
             otherReasons += row.reasons ?? ReadingReasons()

@@ -2,8 +2,9 @@ public import HealthModel
 public import ClarityScheduler
 import Database
 
-/// The key of one piece of a source's contribution to days: a quantity and a period of four weeks.
-public struct ContributionKey: Hashable, Sendable {
+/// The key of one piece of a source's partial aggregate to days: a quantity and a period of four
+/// weeks.
+public struct PartialAggregateKey: Hashable, Sendable {
     public var kind: SampleKind
     public var period: Int
 
@@ -24,17 +25,17 @@ extension Outbox {
     /// Returns the keys of everything that a source entry has contributed.
     ///
     /// - Parameter entry: a name for the entry, such as its path; stored as a keyed hash.
-    public func contributionKeys(
+    public func partialAggregateKeys(
         of entry: String
-    ) throws(HealthStoreError) -> Set<ContributionKey> {
+    ) throws(HealthStoreError) -> Set<PartialAggregateKey> {
         try store.access { connection in
             Set(
                 try connection.all(
                     "SELECT kind, period FROM contributions WHERE tag = ?",
-                    .blob(sealer.tag(of: entry, in: "contributions"))
+                    .blob(cipher.blindIndex(of: entry, in: "contributions"))
                 ) { row in
                     SampleKind(rawValue: row.text(0)).map {
-                        ContributionKey(kind: $0, period: Int(row.integer(1)))
+                        PartialAggregateKey(kind: $0, period: Int(row.integer(1)))
                     }
                 })
         }
@@ -45,24 +46,24 @@ extension Outbox {
     /// - Parameter update: returns the new bytes for a key, given the stored ones; `nil` leaves the
     ///   stored bytes as they are.
     public func contribute(
-        _ keys: some Sequence<ContributionKey>, of entry: String,
-        _ update: (ContributionKey, _ kept: [UInt8]?) throws -> [UInt8]?
+        _ keys: some Sequence<PartialAggregateKey>, of entry: String,
+        _ update: (PartialAggregateKey, _ kept: [UInt8]?) throws -> [UInt8]?
     ) throws(HealthStoreError) {
         try store.change { connection in
-            let tag = sealer.tag(of: entry, in: "contributions")
+            let blindIndex = cipher.blindIndex(of: entry, in: "contributions")
             for key in keys {
                 let kept = try connection.blob(
                     "SELECT sealed FROM contributions WHERE kind = ? AND period = ? AND tag = ?",
-                    .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(tag))
-                let bytes = try kept.map { try sealer.open($0, for: row(key, tag)) }
+                    .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(blindIndex))
+                let bytes = try kept.map { try cipher.open($0, for: row(key, blindIndex)) }
                 guard let new = try update(key, bytes) else { continue }
                 try connection.run(
                     """
                     INSERT INTO contributions (tag, kind, period, sealed) VALUES (?, ?, ?, ?)
                     ON CONFLICT (kind, period, tag) DO UPDATE
                         SET sealed = excluded.sealed, revision = contributions.revision + 1
-                    """, .blob(tag), .text(key.kind.rawValue), .integer(Int64(key.period)),
-                    .blob(sealer.seal(new, for: row(key, tag))))
+                    """, .blob(blindIndex), .text(key.kind.rawValue), .integer(Int64(key.period)),
+                    .blob(cipher.encrypt(new, for: row(key, blindIndex))))
             }
         }
     }
@@ -79,39 +80,39 @@ extension Outbox {
 
     /// Makes the days that touch the given periods. Its `load` returns what every source has for a
     /// quantity and a period, including the periods next to the given ones.
-    public typealias Fold = (
-        ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
+    public typealias Aggregation = (
+        ClosedRange<Int>, _ load: (PartialAggregateKey) throws -> [[UInt8]]
     ) throws -> Merged
 
-    /// Merges again the days for which any source's contribution has changed, and puts them into
-    /// the outbox.
+    /// Merges again the days for which any source's partial aggregate has changed, and puts them
+    /// into the outbox.
     ///
-    /// One transaction merges up to 12 consecutive periods. It reads only committed contributions,
-    /// and it marks the periods as merged when it puts their days into the outbox.
+    /// One transaction merges up to 12 consecutive periods. It reads only committed partial
+    /// aggregates, and it marks the periods as merged when it puts their days into the outbox.
     ///
     /// - Parameter reading: the reading under which the ledger counts the days.
-    public func foldContributions(
+    public func mergePartialAggregates(
         of reading: Reading?,
-        _ fold: Fold
+        _ aggregate: Aggregation
     ) throws(HealthStoreError) -> EnqueueCounts {
         var counts = EnqueueCounts()
         var last = Int.min
-        while let (more, end) = try foldSome(after: last, of: reading, fold) {
+        while let (more, end) = try aggregateSome(after: last, of: reading, aggregate) {
             counts += more
             last = end
         }
         return counts
     }
 
-    /// Makes the next reading of a source merge every day again from the stored contributions. A
-    /// day whose value comes out the same stays as it is.
+    /// Makes the next reading of a source merge every day again from the stored partial aggregates.
+    /// A day whose value comes out the same stays as it is.
     func mergeAllDaysAgain(_ connection: Connection) throws(DatabaseError) {
         try connection.run("UPDATE contributions SET revision = revision + 1")
     }
 
-    private func foldSome(
+    private func aggregateSome(
         after former: Int, of reading: Reading?,
-        _ fold: Fold
+        _ aggregate: Aggregation
     ) throws(HealthStoreError) -> (EnqueueCounts, last: Int)? {
         try store.change { connection in
             let changed = try connection.all(
@@ -123,7 +124,7 @@ extension Outbox {
             guard let first = changed.first else { return nil }
             var last = first
             for period in changed.dropFirst() where period == last + 1 { last = period }
-            let merged = try fold(first...last) { try contributions($0, connection) }
+            let merged = try aggregate(first...last) { try partialAggregates($0, connection) }
             let counts = try write(merged.days, of: reading, connection)
             try connection.run(
                 "UPDATE contributions SET folded = revision WHERE period BETWEEN ? AND ?",
@@ -132,14 +133,14 @@ extension Outbox {
         }
     }
 
-    private func contributions(
-        _ key: ContributionKey, _ connection: Connection
+    private func partialAggregates(
+        _ key: PartialAggregateKey, _ connection: Connection
     ) throws -> [[UInt8]] {
         try connection.all(
             "SELECT tag, sealed FROM contributions WHERE kind = ? AND period = ?",
             .text(key.kind.rawValue), .integer(Int64(key.period))
         ) { ($0.blob(0), $0.blob(1)) }
-        .map { try sealer.open($0.1, for: row(key, $0.0)) }
+        .map { try cipher.open($0.1, for: row(key, $0.0)) }
     }
 
     private func write(
@@ -147,16 +148,16 @@ extension Outbox {
     ) throws -> EnqueueCounts {
         guard !days.isEmpty else { return EnqueueCounts() }
         var portion = OutboxPortion()
-        var sealing = PortionSealing(sealer)
-        portion.append(days, &sealing, Sealer.nonces(days.count), from: 0)
+        var encryption = PortionEncryption(cipher)
+        portion.append(days, &encryption, Cipher.nonces(days.count), from: 0)
         return try write(portion, of: reading, connection)
     }
 
-    private func row(_ key: ContributionKey, _ tag: [UInt8]) -> RowIdentity {
+    private func row(_ key: PartialAggregateKey, _ blindIndex: [UInt8]) -> RowIdentity {
         var row = RowIdentity("contributions", label: key.kind.rawValue)
         row.append(key.kind.rawValue)
         row.append(Int64(key.period))
-        row.append(tag)
+        row.append(blindIndex)
         return row
     }
 }
@@ -215,7 +216,7 @@ extension Outbox {
     }
 
     private func storedDayZone(_ connection: Connection) throws -> DayZone? {
-        guard let form = try connection.openedValue(of: "day_zone", sealer) else { return nil }
+        guard let form = try connection.openedValue(of: "day_zone", cipher) else { return nil }
         let isSettled = form.first == Outbox.settledMark
         return DayZone(
             name: String(decoding: form.dropFirst(isSettled ? 1 : 0), as: UTF8.self),
@@ -223,7 +224,7 @@ extension Outbox {
     }
 
     private func settle(_ name: String, _ connection: Connection) throws {
-        try connection.write([Outbox.settledMark] + Array(name.utf8), to: "day_zone", sealer)
+        try connection.write([Outbox.settledMark] + Array(name.utf8), to: "day_zone", cipher)
     }
 
     /// The byte before the name of a settled zone; no name begins with it.

@@ -127,7 +127,7 @@ extension Outbox {
                     "FROM outbox WHERE state IN ('confirmed', 'stored') AND \(meant)", nil,
                     connection)
             if ids.isEmpty {
-                let packed = try PackedSamples(sealer: sealer, connection: connection).totals()
+                let packed = try PackedSamples(cipher: cipher, connection: connection).totals()
                 plan.untraceable += packed.values.reduce(0) { $0 + $1.count }
             }
             plan.inDoubt =

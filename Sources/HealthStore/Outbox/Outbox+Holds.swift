@@ -71,7 +71,7 @@ extension Outbox {
                     """, .text(refusal.rule), .integer(last), .integer(Outbox.portion),
                     map: SampleRow.init)
                 for row in rows {
-                    guard let sample = row.opened(sealer),
+                    guard let sample = row.opened(cipher),
                         let endpoint = endpoints.first(where: {
                             $0.metricType(of: sample.kind) != nil
                         }), endpoint.refusal(of: sample, at: now) == nil
@@ -97,7 +97,7 @@ extension Outbox {
         }
     }
 
-    /// Sets the samples of a possibly sent batch aside for a person instead of resending them.
+    /// Sets the samples of a batch in doubt aside for a person instead of resending them.
     ///
     /// - Returns: the samples that are set aside, with the number of each.
     public func hold(
@@ -126,7 +126,7 @@ extension Outbox {
     private func hold(
         _ id: Int64, _ connection: Connection, at now: Instant
     ) throws -> RefusalCounts {
-        let refusal = UploadRefusal.possiblySent
+        let refusal = UploadRefusal.inDoubt
         var held: [SampleKind: Int64] = [:]
         for member in try members(of: id, connection) {
             held[member.sample.kind, default: 0] += 1
@@ -170,8 +170,8 @@ extension Outbox {
         return false
     }
 
-    /// Puts the samples of a batch back into the queue, as `requeue` does; an earlier send of it may
-    /// have arrived.
+    /// Puts the samples of a batch back into the queue, as `requeue` does; an earlier send of it
+    /// may have arrived.
     func dissolve(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {

@@ -29,7 +29,7 @@ extension Outbox {
     }
 
     /// Puts days and nights into the outbox, in one transaction. The latest value of each counts
-    /// (`AggregateRuling`).
+    /// (`AggregateDecision`).
     ///
     /// - Parameter asOf: the instant as of which they are true.
     public func enqueue(
@@ -38,7 +38,7 @@ extension Outbox {
         try commit(try prepare([], aggregates: aggregates.map { ($0, asOf) }))
     }
 
-    /// Tags samples and encrypts those that are not known; writes nothing.
+    /// Computes the blind indexes of samples and encrypts those that are not known; writes nothing.
     ///
     /// - Parameters:
     ///   - samples: measurements, each of which is kept once.
@@ -48,11 +48,11 @@ extension Outbox {
         _ samples: [Sample], aggregates: [(sample: Sample, asOf: Instant)] = []
     ) throws(HealthStoreError) -> OutboxPortion {
         var portion = OutboxPortion()
-        var sealing = PortionSealing(sealer)
-        var rows = samples.map(sealing.row)
+        var encryption = PortionEncryption(cipher)
+        var rows = samples.map(encryption.row)
         for sample in samples { portion.read[sample.kind, default: 0] += 1 }
         let news = try store.look { connection in
-            let packed = try PackedLookup(sealer, connection)
+            let packed = try PackedLookup(cipher, connection)
             portion.packedVersion = packed.version
             var known = try KnownSamples(rows, packed, connection)
             return try rows.indices.filter { try known.isNew(&rows[$0], connection) }
@@ -60,13 +60,13 @@ extension Outbox {
         portion.known = Int64(rows.count - news.count)
         portion.rows.reserveCapacity(news.count)
         portion.bytes.reserveCapacity(112 * (news.count + aggregates.count))
-        let nonces = Sealer.nonces(news.count + aggregates.count)
+        let nonces = Cipher.nonces(news.count + aggregates.count)
         for (nonce, index) in news.enumerated() {
             var row = rows[index]
-            sealing.seal(samples[index], for: &row, nonces, nonce, onto: &portion.bytes)
+            encryption.encrypt(samples[index], for: &row, nonces, nonce, onto: &portion.bytes)
             portion.rows.append(row)
         }
-        portion.append(aggregates, &sealing, nonces, from: news.count)
+        portion.append(aggregates, &encryption, nonces, from: news.count)
         return portion
     }
 
@@ -95,7 +95,7 @@ extension Outbox {
     ) throws -> EnqueueCounts {
         var counts = EnqueueCounts()
         var removed: Int64 = 0
-        let packed = try PackedLookup(sealer, connection)
+        let packed = try PackedLookup(cipher, connection)
         let restored = try RestoredDuplicates(connection)
         counts.queued = try insert(portion, packed, restored, connection)
         counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
@@ -143,15 +143,15 @@ extension Outbox {
             try portion.bytes.withUnsafeBytes { bytes in
                 for row in rows {
                     try statement.bind(
-                        blob: UnsafeRawBufferPointer(rebasing: bytes[row.sealed]), at: 5)
+                        blob: UnsafeRawBufferPointer(rebasing: bytes[row.encrypted]), at: 5)
                     try statement.bind(
-                        row.end < restored.until || row.isDoubtful ? 1 : 0, at: 6)
+                        row.end < restored.until || row.isInDoubt ? 1 : 0, at: 6)
                     try row.bind(to: statement) { _ = try statement.run() }
                 }
             }
         }
         try countInserted(rows, added, after: last, connection)
-        if restored.isHeld { try holdPossiblySent(after: last, connection) }
+        if restored.isHeld { try holdInDoubt(after: last, connection) }
         return added
     }
 
@@ -201,9 +201,9 @@ extension Outbox {
 }
 
 extension OutboxPortion.Row {
-    /// Returns the tag in a column; 0 if it has another length, which happens only in a damaged
-    /// file.
-    static func tag(of row: borrowing Database.Row, _ column: Int32) -> UInt64 {
+    /// Returns the blind index in a column; 0 if it has another length, which happens only in a
+    /// damaged file.
+    static func blindIndex(of row: borrowing Database.Row, _ column: Int32) -> UInt64 {
         row.withBlob(column) { $0.count == 8 ? $0.loadUnaligned(as: UInt64.self) : 0 }
     }
 
@@ -213,11 +213,11 @@ extension OutboxPortion.Row {
     ) throws -> Result {
         var name = kind.rawValue
         return try name.withUTF8 { name in
-            try withUnsafeBytes(of: tag) { tag in
+            try withUnsafeBytes(of: blindIndex) { blindIndex in
                 try statement.bind(text: UnsafeRawBufferPointer(name), at: 1)
                 try statement.bind(start, at: 2)
                 try statement.bind(end, at: 3)
-                try statement.bind(blob: tag, at: 4)
+                try statement.bind(blob: blindIndex, at: 4)
                 return try body()
             }
         }
@@ -230,7 +230,7 @@ extension Outbox {
     /// A sample that was measured before the restore may have been sent between the backup and the
     /// restore. This matters only if the backend does not deduplicate.
     struct RestoredDuplicates {
-        /// What ends before this counts as possibly sent, in seconds since 1970.
+        /// What ends before this counts as in doubt, in seconds since 1970.
         var until = Int64.min
         /// Whether it is set aside until a person decides.
         var isHeld = false
@@ -251,21 +251,21 @@ extension Outbox {
         try connection.integer("SELECT max(id) FROM outbox") ?? 0
     }
 
-    /// Sets the possibly sent samples aside that were inserted after a row.
-    func holdPossiblySent(after row: Int64, _ connection: Connection) throws {
+    /// Sets the samples in doubt aside that were inserted after a row.
+    func holdInDoubt(after row: Int64, _ connection: Connection) throws {
         try connection.run(
             """
-            UPDATE outbox SET \(Outbox.setAsideAsPossiblySent)
+            UPDATE outbox SET \(Outbox.setAsideInDoubt)
             WHERE id > ? AND state = 'queued' AND doubts > 0
             """, .integer(row))
     }
 
     /// Sets a row aside, as the assignments of an UPDATE.
-    static let setAsideAsPossiblySent =
-        "state = 'setAside', hold = 'doubt', reason = '\(UploadRefusal.possiblySent)'"
+    static let setAsideInDoubt =
+        "state = 'setAside', hold = 'doubt', reason = '\(UploadRefusal.inDoubt)'"
 }
 
-/// Samples with their tags and encrypted values, ready to be written into the outbox.
+/// Samples with their blind indexes and encrypted values, ready to be written into the outbox.
 ///
 /// `Outbox.prepare` makes a portion and `commit` writes it, so that two threads can do the two
 /// at the same time.
@@ -275,12 +275,12 @@ public struct OutboxPortion: Sendable {
         let kind: SampleKind
         let start: Int64
         let end: Int64
-        /// The bytes of the tag, in memory order.
-        let tag: UInt64
+        /// The bytes of the blind index, in memory order.
+        let blindIndex: UInt64
         /// The range of the encrypted value in `bytes`.
-        var sealed = 0..<0
+        var encrypted = 0..<0
         /// Whether it may be one of the packed samples that are damaged.
-        var isDoubtful = false
+        var isInDoubt = false
     }
 
     /// An aggregate: its row, and what decides whether it replaces another.
@@ -306,16 +306,16 @@ public struct OutboxPortion: Sendable {
     /// The number of all samples that came, by kind, for the audit log.
     var read: [SampleKind: Int64] = [:]
 
-    /// Tags and encrypts aggregates.
+    /// Computes blind indexes of aggregates and encrypts them.
     ///
     /// - Parameter first: the index of the first unused nonce in `nonces`.
     mutating func append(
-        _ more: [(sample: Sample, asOf: Instant)], _ sealing: inout PortionSealing,
+        _ more: [(sample: Sample, asOf: Instant)], _ encryption: inout PortionEncryption,
         _ nonces: [UInt8], from first: Int
     ) {
         for (index, (sample, asOf)) in more.enumerated() {
-            var row = sealing.row(sample)
-            sealing.seal(sample, for: &row, nonces, first + index, onto: &bytes)
+            var row = encryption.row(sample)
+            encryption.encrypt(sample, for: &row, nonces, first + index, onto: &bytes)
             aggregates.append(
                 Aggregate(
                     row: row, source: sample.source, isOfAllSources: sample.isOfAllSources,
@@ -325,34 +325,34 @@ public struct OutboxPortion: Sendable {
     }
 }
 
-/// Tags and encrypts the samples of a portion, in buffers that it reuses.
-struct PortionSealing {
-    private let sealer: Sealer
+/// Computes the blind indexes of a portion and encrypts its samples, in buffers that it reuses.
+struct PortionEncryption {
+    private let cipher: Cipher
     /// The first bytes of a row's identity, by kind.
     private var prefixes: [SampleKind: [UInt8]] = [:]
     private var identity: [UInt8] = []
 
-    init(_ sealer: Sealer) { self.sealer = sealer }
+    init(_ cipher: Cipher) { self.cipher = cipher }
 
     /// Returns the columns of a sample that are not encrypted.
     func row(_ sample: Sample) -> OutboxPortion.Row {
         OutboxPortion.Row(
             kind: sample.kind, start: sample.start.secondsSince1970,
-            end: sample.end.secondsSince1970, tag: sealer.shortTag(sample.identity))
+            end: sample.end.secondsSince1970, blindIndex: cipher.shortIndex(sample.identity))
     }
 
     /// Encrypts a sample for its row, with a nonce that is used for nothing else.
-    mutating func seal(
+    mutating func encrypt(
         _ sample: Sample, for row: inout OutboxPortion.Row, _ nonces: [UInt8], _ nonce: Int,
         onto bytes: inout [UInt8]
     ) {
         identify(row)
         let start = bytes.count
-        let plain = sample.sealedForm
-        sealer.seal(
+        let plain = sample.encryptedForm
+        cipher.encrypt(
             plain, atLeast: Padding.floor(of: plain, in: "outbox"), for: identity, nonces, nonce,
             onto: &bytes)
-        row.sealed = start..<bytes.count
+        row.encrypted = start..<bytes.count
     }
 
     /// Writes the bytes of `SampleRow.identity` into `identity`.
@@ -367,6 +367,6 @@ struct PortionSealing {
         identity.append(littleEndian: row.start)
         identity.append(littleEndian: row.end)
         identity.append(littleEndian: Int64(8))
-        withUnsafeBytes(of: row.tag) { identity.append(contentsOf: $0) }
+        withUnsafeBytes(of: row.blindIndex) { identity.append(contentsOf: $0) }
     }
 }

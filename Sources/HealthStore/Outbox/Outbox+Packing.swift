@@ -10,8 +10,9 @@ extension Outbox {
     /// The most that are packed in one transaction.
     private static let mostPacked: Int64 = 32_768
 
-    /// Selects the rows of ended batches that need nothing more from the backend. Days, nights and other aggregates
-    /// stay, because a later value may follow; so do samples that the backend may have twice.
+    /// Selects the rows of ended batches that need nothing more from the backend. Days, nights and
+    /// other aggregates stay, because a later value may follow; so do samples that the backend may
+    /// have twice.
     private static let isSpent = """
         (batches.state = 'confirmed' OR batches.state = 'stored' OR batches.state = 'unconfirmed')
             AND (outbox.state = 'confirmed' OR outbox.state = 'stored'
@@ -48,7 +49,7 @@ extension Outbox {
     private func packPortion(_ connection: Connection, at now: Instant) throws -> Int64 {
         var buckets: [SampleKind: [Int: [PackedSample]]] = [:]
         var rows: [Int64] = []
-        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let packed = PackedSamples(cipher: cipher, connection: connection)
         var totals = try packed.totals()
         try connection.forEach(
             """
@@ -59,7 +60,7 @@ extension Outbox {
         ) { found in
             let row = SampleRow(found)
             // A damaged value stays where the proof names it.
-            guard let sample = row.opened(sealer), let packed = PackedSample(sample),
+            guard let sample = row.opened(cipher), let packed = PackedSample(sample),
                 let state = OutboxState(rawValue: found.text(6))
             else { return }
             rows.append(row.id)
@@ -87,7 +88,7 @@ extension Outbox {
     /// - Returns: of how many kinds.
     public func repairTotals() throws(HealthStoreError) -> Int64 {
         try store.change { connection in
-            try PackedSamples(sealer: sealer, connection: connection).repairTotals()
+            try PackedSamples(cipher: cipher, connection: connection).repairTotals()
         }
     }
 
@@ -96,7 +97,7 @@ extension Outbox {
     public func packedCount(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         guard selection.reason == nil else { return 0 }
         return try store.access { connection in
-            let totals = try PackedSamples(sealer: sealer, connection: connection).totals()
+            let totals = try PackedSamples(cipher: cipher, connection: connection).totals()
             return totals.reduce(into: 0) { count, entry in
                 guard selection.kind == nil || selection.kind == entry.key else { return }
                 switch selection.state {
@@ -126,7 +127,7 @@ final class PackedLookup {
     private struct Entry {
         let start: Int64
         let end: Int64
-        let tag: UInt64
+        let blindIndex: UInt64
     }
 
     private struct Month {
@@ -142,7 +143,7 @@ final class PackedLookup {
         case uncertain
     }
 
-    private let sealer: Sealer
+    private let cipher: Cipher
     private let packed: PackedSamples
     private var months: [Key: Month] = [:]
     private var kept = 0
@@ -151,9 +152,9 @@ final class PackedLookup {
     /// Changes whenever something is packed.
     let version: Int64
 
-    init(_ sealer: Sealer, _ connection: Connection) throws {
-        self.sealer = sealer
-        packed = PackedSamples(sealer: sealer, connection: connection)
+    init(_ cipher: Cipher, _ connection: Connection) throws {
+        self.cipher = cipher
+        packed = PackedSamples(cipher: cipher, connection: connection)
         version = try connection.integer("SELECT max(id) FROM packed_samples") ?? 0
         isEmpty = version == 0
     }
@@ -165,7 +166,7 @@ final class PackedLookup {
     /// sent.
     func isNew(_ row: inout OutboxPortion.Row) throws -> Bool {
         let answer = try look(for: row)
-        row.isDoubtful = answer == .uncertain
+        row.isInDoubt = answer == .uncertain
         return answer != .packed
     }
 
@@ -175,7 +176,7 @@ final class PackedLookup {
         var index = month.entries.partitioningIndex { $0.start >= row.start }
         while index < month.entries.count, month.entries[index].start == row.start {
             let entry = month.entries[index]
-            if entry.tag == row.tag, entry.end == row.end { return .packed }
+            if entry.blindIndex == row.blindIndex, entry.end == row.end { return .packed }
             index += 1
         }
         return month.isDamaged ? .uncertain : .notPacked
@@ -186,7 +187,7 @@ final class PackedLookup {
         let found = try packed.samples(of: key.kind, in: key.month)
         let month = Month(
             entries: found.sound.map {
-                Entry(start: $0.start, end: $0.end, tag: $0.tag(key.kind, sealer))
+                Entry(start: $0.start, end: $0.end, blindIndex: $0.blindIndex(key.kind, cipher))
             }, isDamaged: found.isDamaged)
         if kept > PackedLookup.mostKept { (months, kept) = ([:], 0) }
         months[key] = month
@@ -214,7 +215,7 @@ extension Outbox {
     func packedShares(
         _ selection: OutboxSelection, _ connection: Connection
     ) throws -> [OutboxShare] {
-        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let packed = PackedSamples(cipher: cipher, connection: connection)
         return try unpackable(selection, connection).compactMap { kind in
             let count = try packed.months(of: kind).reduce(Int64(0)) { count, month in
                 let found = try packed.samples(of: kind, in: month)
@@ -232,7 +233,7 @@ extension Outbox {
     /// - Returns: how many samples.
     func unpackStored(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         let months = try store.access { connection in
-            let packed = PackedSamples(sealer: sealer, connection: connection)
+            let packed = PackedSamples(cipher: cipher, connection: connection)
             return try unpackable(selection, connection).flatMap { kind in
                 try packed.months(of: kind).map { (kind, $0) }
             }
@@ -254,7 +255,7 @@ extension Outbox {
         guard selection.state == .stored, selection.ids.isEmpty, selection.reason == nil else {
             return []
         }
-        let totals = try PackedSamples(sealer: sealer, connection: connection).totals()
+        let totals = try PackedSamples(cipher: cipher, connection: connection).totals()
         return SampleKind.allCases.filter { kind in
             guard selection.kind == nil || selection.kind == kind, let total = totals[kind] else {
                 return false
@@ -266,23 +267,23 @@ extension Outbox {
     private func unpack(
         _ kind: SampleKind, _ month: Int, _ selection: OutboxSelection, _ connection: Connection
     ) throws -> Int64 {
-        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let packed = PackedSamples(cipher: cipher, connection: connection)
         let samples = try packed.take(of: kind, in: month, at: store.clock.now) {
             selection.means($0, kind)
         }
         guard !samples.isEmpty, var totals = try packed.totals(of: kind) else { return 0 }
-        var sealing = PortionSealing(sealer)
-        let nonces = Sealer.nonces(samples.count)
+        var encryption = PortionEncryption(cipher)
+        let nonces = Cipher.nonces(samples.count)
         for (index, sample) in samples.enumerated() {
-            var row = sealing.row(sample)
+            var row = encryption.row(sample)
             var bytes: [UInt8] = []
-            sealing.seal(sample, for: &row, nonces, index, onto: &bytes)
+            encryption.encrypt(sample, for: &row, nonces, index, onto: &bytes)
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, sealed, doubts)
                 VALUES (?, ?, ?, ?, ?, 1)
                 """, .text(kind.rawValue), .integer(row.start), .integer(row.end),
-                .blob(row.tagBytes), .blob(bytes))
+                .blob(row.indexBytes), .blob(bytes))
             try countInserted([row], 1, after: 0, connection)
         }
         let count = Int64(samples.count)

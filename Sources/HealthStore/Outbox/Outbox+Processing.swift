@@ -61,7 +61,7 @@ extension Outbox {
     /// has one more failure, and at 5 failures it is set aside.
     ///
     /// If the backend does not deduplicate, it may have stored the samples although it did not
-    /// process them, so they also count as possibly sent.
+    /// process them, so they also count as in doubt.
     ///
     /// - Returns: what became of the samples.
     public func returnToQueue(

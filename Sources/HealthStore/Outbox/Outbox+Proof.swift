@@ -102,7 +102,7 @@ extension Outbox {
     private func provePacked(
         _ proof: inout OutboxProof, _ connection: Connection
     ) throws -> Int64 {
-        let packed = PackedSamples(sealer: sealer, connection: connection)
+        let packed = PackedSamples(cipher: cipher, connection: connection)
         let totals = try packed.totals()
         for kind in SampleKind.allCases {
             if try packed.areTotalsDamaged(of: kind) {

@@ -29,18 +29,18 @@ extension Outbox {
         try store.change { connection in
             let now = store.clock.now
             let name = version.map { "\(source) \($0.inDoubt.text)" } ?? source
-            let tag = sealer.tag(of: name, in: "readings")
+            let blindIndex = cipher.blindIndex(of: name, in: "readings")
             try connection.run(
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?1
                 WHERE state = 'open' AND (tag = ?2 OR begun_at_ms < ?3)
-                """, .instant(now), .blob(tag),
+                """, .instant(now), .blob(blindIndex),
                 .instant(now - Outbox.readingPatience))
             try sumUp(connection)
             return Reading(
                 id: try connection.insert(
                     "INSERT INTO readings (tag, begun_at_ms) VALUES (?, ?) RETURNING id",
-                    .blob(tag), .instant(now)))
+                    .blob(blindIndex), .instant(now)))
         }
     }
 
@@ -70,7 +70,7 @@ extension Outbox {
                 """,
                 with: [
                     .instant(store.clock.now),
-                    .blob(sealer.seal(limited.sealedForm, for: .reading(reading.id))),
+                    .blob(cipher.encrypt(limited.encryptedForm, for: .reading(reading.id))),
                 ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)])
             if changed == 0 { try endSummedUp(reading, counts, limited, connection) }
             if let noted { try note(noted.path, noted.stamp, noted.reading, connection) }
@@ -94,7 +94,7 @@ extension Outbox {
         all += reasons
         try connection.run(
             "UPDATE readings SET sealed = ? WHERE id = ?",
-            .blob(sealer.seal(all.sealedForm, for: .reading(sum.id))), .integer(sum.id))
+            .blob(cipher.encrypt(all.encryptedForm, for: .reading(sum.id))), .integer(sum.id))
     }
 
     private func rowWithoutSource(_ connection: Connection) throws -> LedgerRow? {
@@ -161,9 +161,9 @@ extension Outbox {
             ORDER BY id DESC LIMIT \(Int64.max) OFFSET ?
             """, .integer(Outbox.readingsKept)
         ) { ($0.integer(0), $0.blob(1)) }
-        for (id, tag) in old {
+        for (id, blindIndex) in old {
             let sum = try connection.integer(
-                "SELECT id FROM readings WHERE state = 'sum' AND tag = ?", .blob(tag))
+                "SELECT id FROM readings WHERE state = 'sum' AND tag = ?", .blob(blindIndex))
             guard let sum else {
                 try connection.run("UPDATE readings SET state = 'sum' WHERE id = ?", .integer(id))
                 continue
@@ -196,7 +196,7 @@ extension Outbox {
             """
             UPDATE readings SET sealed = ?, readings = readings + ?, interrupted = interrupted + ?,
                 finished_at_ms = max(finished_at_ms, ?) WHERE id = ?
-            """, .blob(sealer.seal(reasons.sealedForm, for: .reading(sum))),
+            """, .blob(cipher.encrypt(reasons.encryptedForm, for: .reading(sum))),
             .integer(old.readings), .integer(old.interrupted),
             .integer(old.finishedAt ?? 0), .integer(sum))
         try connection.run("DELETE FROM readings WHERE id = ?", .integer(id))
@@ -207,7 +207,7 @@ extension Outbox {
 struct LedgerRow {
     let id: Int64
     /// The keyed hash of its source's name; `nil` for what is not of one source.
-    let tag: [UInt8]?
+    let blindIndex: [UInt8]?
     let state: String
     let finishedAt: Int64?
     let readings: Int64
@@ -241,11 +241,12 @@ extension Outbox {
             let reasons =
                 found.isNull(5)
                 ? ReadingReasons()
-                : sealer.opened(found.blob(5), for: .reading(id))
-                    .flatMap(ReadingReasons.init(sealedForm:))
+                : cipher.opened(found.blob(5), for: .reading(id))
+                    .flatMap(ReadingReasons.init(encryptedForm:))
             let place = Int32(6 + names.count)
             var row = LedgerRow(
-                id: id, tag: found.isNull(place) ? nil : found.blob(place), state: found.text(1),
+                id: id, blindIndex: found.isNull(place) ? nil : found.blob(place),
+                state: found.text(1),
                 finishedAt: found.optionalInteger(2),
                 readings: found.integer(3), interrupted: found.integer(4), reasons: reasons)
             for (index, name) in names.enumerated() {

@@ -7,8 +7,8 @@ import Database
 /// It consists of device, inode, size, and both times to the nanosecond. Each write moves the
 /// change time, which no program can set.
 public struct SourceStamp: Hashable, Sendable {
-    /// The text whose keyed tag is stored. It does not contain the reader, so that a file does not
-    /// look different to a new version of the reader.
+    /// The text whose keyed blind index is stored. It does not contain the reader, so that a file
+    /// does not look different to a new version of the reader.
     private let state: String
     /// The reader of the file, with its version.
     public let reader: String
@@ -80,16 +80,17 @@ extension Outbox {
         of path: String, _ stamp: String?
     ) throws(HealthStoreError) -> LastReading? {
         try store.access { connection in
-            let tag = sealer.tag(of: path, in: "sources")
+            let blindIndex = cipher.blindIndex(of: path, in: "sources")
             let found = try connection.first(
                 """
                 SELECT sealed, read_at_ms FROM sources
                 WHERE tag = ?1 AND stamp = coalesce(?2, stamp) AND sealed IS NOT NULL
-                """, .blob(tag), stamp.map { .text(sealer.stampTag($0)) } ?? .null
+                """, .blob(blindIndex), stamp.map { .text(cipher.stampIndex($0)) } ?? .null
             ) { ($0.blob(0), $0.instant(1)) }
-            guard let (sealed, readAt) = found, let form = sealer.opened(sealed, for: .source(tag))
+            guard let (encrypted, readAt) = found,
+                let form = cipher.opened(encrypted, for: .source(blindIndex))
             else { return nil }
-            return LastReading(sealedForm: form, readAt: readAt)
+            return LastReading(encryptedForm: form, readAt: readAt)
         }
     }
 
@@ -106,8 +107,8 @@ extension Outbox {
                 ORDER BY read_at_ms
                 """
             ) { row in
-                guard let form = sealer.opened(row.blob(1), for: .source(row.blob(0))),
-                    let found = LastReading(sealedForm: form, readAt: row.instant(2)),
+                guard let form = cipher.opened(row.blob(1), for: .source(row.blob(0))),
+                    let found = LastReading(encryptedForm: form, readAt: row.instant(2)),
                     found.digest == digest, found.reader == reader
                 else { return }
                 last = found
@@ -146,7 +147,8 @@ extension Outbox {
     public func forgetReading(of path: String) throws(HealthStoreError) {
         try store.change { connection in
             try connection.run(
-                "DELETE FROM sources WHERE tag = ?", .blob(sealer.tag(of: path, in: "sources")))
+                "DELETE FROM sources WHERE tag = ?",
+                .blob(cipher.blindIndex(of: path, in: "sources")))
         }
     }
 
@@ -156,22 +158,22 @@ extension Outbox {
     ) throws {
         var reading = reading
         reading.reader = stamp.reader
-        let tag = sealer.tag(of: path, in: "sources")
+        let blindIndex = cipher.blindIndex(of: path, in: "sources")
         try connection.run(
             """
             INSERT INTO sources (tag, stamp, read_at_ms, sealed) VALUES (?, ?, ?, ?)
             ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
                 read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
-            """, .blob(tag), .text(sealer.stampTag(stamp.text)),
+            """, .blob(blindIndex), .text(cipher.stampIndex(stamp.text)),
             .instant(reading.readAt),
-            .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
+            .blob(cipher.encrypt(reading.encryptedForm, for: .source(blindIndex))))
     }
 }
 
 extension RowIdentity {
-    fileprivate static func source(_ tag: [UInt8]) -> RowIdentity {
+    fileprivate static func source(_ blindIndex: [UInt8]) -> RowIdentity {
         var row = RowIdentity("sources")
-        row.append(tag)
+        row.append(blindIndex)
         return row
     }
 }

@@ -6,7 +6,7 @@ import Database
 public struct Outbox: Sendable {
     let store: HealthStore
 
-    var sealer: Sealer { store.sealer }
+    var cipher: Cipher { store.cipher }
 
     /// Returns the number of samples in each state.
     public func counts() throws(HealthStoreError) -> OutboxCounts {
@@ -16,7 +16,7 @@ public struct Outbox: Sendable {
     /// Counts all samples, packed ones too.
     func counts(_ connection: Connection) throws -> OutboxCounts {
         var counts = try stateCounts(connection)
-        for totals in try PackedSamples(sealer: sealer, connection: connection).totals().values {
+        for totals in try PackedSamples(cipher: cipher, connection: connection).totals().values {
             counts[OutboxState.confirmed.rawValue, default: 0] += totals.confirmed
             counts[OutboxState.stored.rawValue, default: 0] += totals.stored
         }
@@ -119,35 +119,35 @@ public struct Outbox: Sendable {
 /// A row of the outbox, as far as it has the sample itself.
 struct SampleRow {
     enum Column: String, RowColumn {
-        case id, kind, start_s, end_s, tag, sealed
+        case id, kind, start_s, end_s, blindIndex = "tag", encrypted = "sealed"
     }
 
     let id: Int64
     let kind: String
     let start: Int64
     let end: Int64
-    /// A keyed hash over kind, times and value. Equal values at two times have different tags, so
-    /// that the file does not even reveal how often a value occurs.
-    let tag: [UInt8]
-    let sealed: [UInt8]
+    /// A keyed hash over kind, times and value. Equal values at two times have different blind
+    /// indexes, so that the file does not even reveal how often a value occurs.
+    let blindIndex: [UInt8]
+    let encrypted: [UInt8]
 
     var identity: RowIdentity {
         var identity = RowIdentity("outbox")
         identity.append(kind)
         identity.append(start)
         identity.append(end)
-        identity.append(tag)
+        identity.append(blindIndex)
         return identity
     }
 
     /// Returns the whole sample; `nil` if its encrypted part cannot be decrypted for this row.
-    func opened(_ sealer: Sealer) -> Sample? {
+    func opened(_ cipher: Cipher) -> Sample? {
         guard let kind = SampleKind(rawValue: kind),
-            let plain = sealer.opened(sealed, for: identity)
+            let plain = cipher.opened(encrypted, for: identity)
         else { return nil }
         return Sample(
             kind: kind, start: Instant(secondsSince1970: start),
-            end: Instant(secondsSince1970: end), sealedForm: plain)
+            end: Instant(secondsSince1970: end), encryptedForm: plain)
     }
 }
 
@@ -157,7 +157,7 @@ extension SampleRow {
         self.init(
             id: found.integer(Column.id), kind: found.text(Column.kind),
             start: found.integer(Column.start_s), end: found.integer(Column.end_s),
-            tag: found.blob(Column.tag), sealed: found.blob(Column.sealed))
+            blindIndex: found.blob(Column.blindIndex), encrypted: found.blob(Column.encrypted))
     }
 }
 

@@ -74,7 +74,7 @@ extension Outbox {
             sample =
                 try connection.first(
                     "SELECT \(SampleRow.Column.list) FROM outbox WHERE id = ?", .integer(id),
-                    map: SampleRow.init)?.opened(sealer)
+                    map: SampleRow.init)?.opened(cipher)
             try store.audit.record(.read, [entry.kind: 1], detail: "shown to a person", connection)
         }
         return OutboxSample(
@@ -90,7 +90,7 @@ extension Outbox {
 
     private func words(of id: Int64, _ connection: Connection) throws -> String? {
         try connection.blob("SELECT sealed FROM server_words WHERE id = ?", .integer(id))
-            .flatMap { sealer.opened($0, for: .words(id)) }
+            .flatMap { cipher.opened($0, for: .words(id)) }
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -101,7 +101,7 @@ extension Outbox {
             """
             INSERT INTO server_words (id, sealed) VALUES (?, ?)
             ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
-            """, .integer(id), .blob(sealer.seal(Array(words.utf8), for: .words(id))))
+            """, .integer(id), .blob(cipher.encrypt(Array(words.utf8), for: .words(id))))
     }
 }
 
@@ -114,9 +114,9 @@ extension RowIdentity {
 // The encrypted part of a sample, as bytes.
 
 extension Sample {
-    /// The value, the source, and a byte more if it is of all sources. Kind and times are columns of
-    /// the row.
-    var sealedForm: [UInt8] {
+    /// The value, the source, and a byte more if it is of all sources. Kind and times are columns
+    /// of the row.
+    var encryptedForm: [UInt8] {
         var bytes: [UInt8] = []
         switch value {
         case .single(let number):
@@ -128,7 +128,7 @@ extension Sample {
             bytes.append(littleEndian: Int64(diastolic))
         case .sleep(let night):
             bytes.append(3)
-            for number in night.sealedNumbers { bytes.append(littleEndian: Int64(number)) }
+            for number in night.encryptedNumbers { bytes.append(littleEndian: Int64(number)) }
             bytes.append(littleEndian: night.efficiency.bitPattern)
         case .activity(let day):
             bytes.append(4)
@@ -147,9 +147,9 @@ extension Sample {
         return bytes
     }
 
-    /// Creates the sample of a row; `nil` if the bytes are not in the format of `sealedForm`.
-    init?(kind: SampleKind, start: Instant, end: Instant, sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    /// Creates the sample of a row; `nil` if the bytes are not in the format of `encryptedForm`.
+    init?(kind: SampleKind, start: Instant, end: Instant, encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         let value: Value
         switch reader.number(UInt8.self) {
         case 1:
@@ -161,13 +161,13 @@ extension Sample {
             else { return nil }
             value = .pressure(systolic: Int(systolic), diastolic: Int(diastolic))
         case 3:
-            guard let night = SleepNight(sealed: &reader) else { return nil }
+            guard let night = SleepNight(encrypted: &reader) else { return nil }
             value = .sleep(night)
         case 4:
-            guard let day = ActivityDay(sealed: &reader) else { return nil }
+            guard let day = ActivityDay(encrypted: &reader) else { return nil }
             value = .activity(day)
         case 5:
-            guard let values = MeasuredValues(sealed: &reader) else { return nil }
+            guard let values = MeasuredValues(encrypted: &reader) else { return nil }
             value = .values(values)
         default: return nil
         }
@@ -184,14 +184,14 @@ extension Sample {
 
 extension SleepNight {
     /// All numbers but the efficiency; -1 stands for unknown minutes to sleep.
-    fileprivate var sealedNumbers: [Int] {
+    fileprivate var encryptedNumbers: [Int] {
         [
             totalMinutes, wakeCount, awakeMinutes, lightMinutes, deepMinutes, remMinutes,
             minutesToSleep ?? -1,
         ]
     }
 
-    fileprivate init?(sealed reader: inout ByteReader) {
+    fileprivate init?(encrypted reader: inout ByteReader) {
         var numbers: [Int] = []
         for _ in 0..<7 {
             guard let number = reader.number(Int64.self) else { return nil }
@@ -219,7 +219,7 @@ extension MeasuredValues {
         if let text { bytes.append(field: text) }
     }
 
-    fileprivate init?(sealed reader: inout ByteReader) {
+    fileprivate init?(encrypted reader: inout ByteReader) {
         self.init()
         guard let count = reader.number(UInt8.self) else { return nil }
         for _ in 0..<count {
@@ -239,7 +239,7 @@ extension MeasuredValues {
 }
 
 extension ActivityDay {
-    fileprivate init?(sealed reader: inout ByteReader) {
+    fileprivate init?(encrypted reader: inout ByteReader) {
         self.init()
         for kind in ActivityDay.kinds {
             switch reader.number(UInt8.self) {

@@ -18,7 +18,7 @@ public enum OutboxState: String, CaseIterable, Sendable {
     /// The backend refused it or would refuse it by its rules, or a person discarded it here or
     /// erased it at the backend.
     case rejected
-    /// Waits for a person after 5 failures, or if it is possibly sent or damaged; otherwise for
+    /// Waits for a person after 5 failures, or if it is in doubt or damaged; otherwise for
     /// what its `UploadRefusal` says.
     case setAside
 
@@ -158,9 +158,9 @@ public struct EnqueueCounts: Hashable, Sendable {
     public var metricsKnown: Int64 = 0
     /// Days and nights that took the place of a former value that was not sent.
     public var replaced: Int64 = 0
-    /// Days and nights that follow a former value that was sent, or possibly sent.
+    /// Days and nights that follow a former value that was sent, or in doubt.
     public var corrected: Int64 = 0
-    /// Days that were sent or possibly sent in another time zone, and stay as they are.
+    /// Days that were sent or in doubt in another time zone, and stay as they are.
     public var keptAsSent: Int64 = 0
     /// Days and nights that start before the first wanted instant.
     public var metricsBeforeSince: Int64 = 0

@@ -4,10 +4,10 @@ import Database
 
 /// The measurements that the backend has and that need nothing more, as segments by kind and month.
 ///
-/// A sample takes less than 10 bytes here, and about 280 in a row of the outbox. It is still recognised
-/// when a source brings it again, and is among the metrics that a person reads.
+/// A sample takes less than 10 bytes here, and about 280 in a row of the outbox. It is still
+/// recognised when a source brings it again, and is among the metrics that a person reads.
 struct PackedSamples {
-    let sealer: Sealer
+    let cipher: Cipher
     let connection: Connection
 
     /// Returns the months of a kind that have samples, ascending.
@@ -47,13 +47,13 @@ struct PackedSamples {
     /// - Returns: an error for each month with damaged samples.
     func forEach(
         _ kind: SampleKind, _ starts: Range<Int64>, _ body: (Sample) throws -> Void
-    ) throws -> [SealingError] {
-        var damaged: [SealingError] = []
+    ) throws -> [EncryptionError] {
+        var damaged: [EncryptionError] = []
         for month in try months(of: kind)
         where TypeMonth(type: kind.rawValue, month: month).overlaps(starts) {
             let found = try samples(of: kind, in: month)
             if found.isDamaged {
-                damaged.append(SealingError(table: "packed_samples", row: kind.rawValue))
+                damaged.append(EncryptionError(table: "packed_samples", row: kind.rawValue))
             }
             for sample in found.sound where starts.contains(sample.start) {
                 if let sample = sample.sample(kind) { try body(sample) }
@@ -83,7 +83,7 @@ struct PackedSamples {
         let bare = all.map { packed in
             var bare = packed
             if let sample = packed.sample(kind) {
-                bare.content = .tag(sealer.firstTag(sample.identity))
+                bare.content = .blindIndex(cipher.firstIndex(sample.identity))
             }
             return bare
         }
@@ -126,7 +126,7 @@ struct PackedSamples {
             VALUES (?, ?, ?, ?, ?)
             """, .text(kind.rawValue), .integer(Int64(month)), .integer(generation),
             .instant(now),
-            .blob(sealer.seal(bytes, for: identity(kind, month, generation))))
+            .blob(cipher.encrypt(bytes, for: identity(kind, month, generation))))
     }
 
     /// A segment of a month; its samples are `nil` if it is damaged.
@@ -144,7 +144,7 @@ struct PackedSamples {
             """, .text(kind.rawValue), .integer(Int64(month))
         ) { row in
             let generation = row.integer(0)
-            let plain = sealer.opened(row.blob(1), for: identity(kind, month, generation))
+            let plain = cipher.opened(row.blob(1), for: identity(kind, month, generation))
             var samples: [PackedSample]?
             do throws(ArchiveError) {
                 if let plain { samples = try Segment(plain, decompressor).unpacked() }
@@ -168,8 +168,8 @@ struct PackedSamples {
 struct PackedSample: Hashable, Sendable, PrivateValue {
     enum Content: Hashable, Sendable, PrivateValue {
         case value(Double, source: String?)
-        /// The value was removed; what is left is `Sealer.firstTag` of the sample.
-        case tag(UInt64)
+        /// The value was removed; what is left is `Cipher.firstIndex` of the sample.
+        case blindIndex(UInt64)
     }
 
     /// Instants in seconds since 1970.
@@ -204,11 +204,11 @@ struct PackedSample: Hashable, Sendable, PrivateValue {
             end: Instant(secondsSince1970: end), value: .single(number), source: source)
     }
 
-    /// The tag that the sample has in the outbox.
-    func tag(_ kind: SampleKind, _ sealer: Sealer) -> UInt64 {
+    /// The blind index that the sample has in the outbox.
+    func blindIndex(_ kind: SampleKind, _ cipher: Cipher) -> UInt64 {
         switch content {
-        case .value: sample(kind).map { sealer.shortTag($0.identity) } ?? 0
-        case .tag(let first): sealer.shortTag(following: first)
+        case .value: sample(kind).map { cipher.shortIndex($0.identity) } ?? 0
+        case .blindIndex(let first): cipher.shortIndex(following: first)
         }
     }
 }
@@ -236,27 +236,27 @@ struct PackedTotals: Hashable {
 }
 
 extension PackedSamples {
-    /// Returns the totals of each kind that has any. Damaged ones are counted anew, and all of their
-    /// samples as confirmed; the proof names them.
+    /// Returns the totals of each kind that has any. Damaged ones are counted anew, and all of
+    /// their samples as confirmed; the proof names them.
     func totals() throws -> [SampleKind: PackedTotals] {
         let rows = try connection.all("SELECT kind, sealed FROM packed_totals") { row in
-            (kind: SampleKind(rawValue: row.text(0)), sealed: row.blob(1))
+            (kind: SampleKind(rawValue: row.text(0)), encrypted: row.blob(1))
         }
         var all: [SampleKind: PackedTotals] = [:]
         for row in rows {
             guard let kind = row.kind else { continue }
-            all[kind] = try opened(row.sealed, kind) ?? counted(kind)
+            all[kind] = try opened(row.encrypted, kind) ?? counted(kind)
         }
         return all
     }
 
     func totals(of kind: SampleKind) throws -> PackedTotals? {
-        try sealedTotals(of: kind).map { try opened($0, kind) ?? counted(kind) }
+        try encryptedTotals(of: kind).map { try opened($0, kind) ?? counted(kind) }
     }
 
     /// Whether the totals of a kind are damaged.
     func areTotalsDamaged(of kind: SampleKind) throws -> Bool {
-        try sealedTotals(of: kind).map { opened($0, kind) == nil } ?? false
+        try encryptedTotals(of: kind).map { opened($0, kind) == nil } ?? false
     }
 
     /// Writes damaged totals anew; returns of how many kinds.
@@ -269,14 +269,14 @@ extension PackedSamples {
         return count
     }
 
-    private func sealedTotals(of kind: SampleKind) throws -> [UInt8]? {
+    private func encryptedTotals(of kind: SampleKind) throws -> [UInt8]? {
         try connection.blob(
             "SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue))
     }
 
     /// Returns `nil` for damaged totals.
-    private func opened(_ sealed: [UInt8], _ kind: SampleKind) -> PackedTotals? {
-        guard let plain = sealer.opened(sealed, for: identity(kind)) else { return nil }
+    private func opened(_ encrypted: [UInt8], _ kind: SampleKind) -> PackedTotals? {
+        guard let plain = cipher.opened(encrypted, for: identity(kind)) else { return nil }
         var reader = ByteReader(plain)
         var numbers: [Int64] = []
         while let number = reader.number(Int64.self) { numbers.append(number) }
@@ -326,7 +326,7 @@ extension PackedSamples {
             """
             INSERT INTO packed_totals (kind, sealed) VALUES (?1, ?2)
             ON CONFLICT (kind) DO UPDATE SET sealed = ?2
-            """, .text(kind.rawValue), .blob(sealer.seal(plain, for: identity(kind))))
+            """, .text(kind.rawValue), .blob(cipher.encrypt(plain, for: identity(kind))))
     }
 
     private func identity(_ kind: SampleKind) -> RowIdentity {
@@ -346,7 +346,7 @@ extension Segment {
             case .value(let number, let name):
                 source = name
                 value = self.value(of: number)
-            case .tag(let first):
+            case .blindIndex(let first):
                 value = .text(texts.index(of: Segment.tagMark + Segment.bytes(of: first)))
             }
             records.append(
@@ -357,7 +357,7 @@ extension Segment {
         sort()
     }
 
-    /// Stands before a tag, so that it differs from the bits of a number.
+    /// Stands before a blind index, so that it differs from the bits of a number.
     private static let tagMark: [UInt8] = [0]
 
     private static func bytes(of number: UInt64) -> [UInt8] {
@@ -388,12 +388,14 @@ extension Segment {
                 content = .value(Double(mantissa, decimals: decimals), source: source)
             case .text(let index):
                 var reader = ByteReader(texts[index])
-                let isTag = texts[index].count > 8
-                if isTag { _ = reader.number(UInt8.self) }
+                let isBlindIndex = texts[index].count > 8
+                if isBlindIndex { _ = reader.number(UInt8.self) }
                 guard let bits = reader.number(UInt64.self), reader.isAtEnd else {
                     throw .malformed
                 }
-                content = isTag ? .tag(bits) : .value(Double(bitPattern: bits), source: source)
+                content =
+                    isBlindIndex
+                    ? .blindIndex(bits) : .value(Double(bitPattern: bits), source: source)
             case .none: throw .malformed
             }
             samples.append(

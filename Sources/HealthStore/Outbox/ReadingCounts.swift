@@ -15,7 +15,7 @@ public struct ReadingCounts: Hashable, Sendable {
         /// Second halves of a blood pressure.
         case paired
         /// Records that became part of a day or a night.
-        case folded
+        case aggregated = "folded"
         /// Exact copies of a record for a day.
         case repeated
         /// Records of a type without a field.
@@ -31,7 +31,7 @@ public struct ReadingCounts: Hashable, Sendable {
         case madeKnown = "made_known"
         /// Days and nights that took the place of a former value that was not sent.
         case madeReplaced = "made_replaced"
-        /// Days and nights that followed a former value that was sent, or possibly sent.
+        /// Days and nights that followed a former value that was sent, or in doubt.
         case madeCorrected = "made_corrected"
         case madeRefused = "made_refused"
         case madeBeforeSince = "made_before_since"
@@ -43,7 +43,7 @@ public struct ReadingCounts: Hashable, Sendable {
 
     /// The counts whose sum is `read`.
     public static let ofRead: [Name] = [
-        .queued, .known, .paired, .folded, .repeated, .unmapped, .refused, .beforeSince,
+        .queued, .known, .paired, .aggregated, .repeated, .unmapped, .refused, .beforeSince,
     ]
     /// The counts whose sum is `made`.
     public static let ofMade: [Name] = [
@@ -52,7 +52,7 @@ public struct ReadingCounts: Hashable, Sendable {
 
     /// The counts of what became nothing, which no portion brings.
     static let ofNothing: [Name] = [
-        .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
+        .paired, .aggregated, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
         .madeBeforeSince,
     ]
 
@@ -135,7 +135,7 @@ public struct ReadingReasons: Hashable, Sendable {
     }
 
     /// The bytes to encrypt.
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var form: [UInt8] = [1]
         for sort in ReadingReasons.sorts {
             form.append(counts: self[keyPath: sort])
@@ -143,9 +143,9 @@ public struct ReadingReasons: Hashable, Sendable {
         return form
     }
 
-    /// Parses `sealedForm`; `nil` if the bytes are not in that format.
-    init?(sealedForm: [UInt8]) {
-        var form = ByteReader(sealedForm)
+    /// Parses `encryptedForm`; `nil` if the bytes are not in that format.
+    init?(encryptedForm: [UInt8]) {
+        var form = ByteReader(encryptedForm)
         guard form.number(UInt8.self) == 1 else { return nil }
         for sort in ReadingReasons.sorts {
             guard let counts = form.counts() else { return nil }
@@ -189,7 +189,7 @@ public struct LastReading: Hashable, Sendable {
 
 extension LastReading {
     /// The bytes to encrypt: everything but the time, which is a column.
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var form: [UInt8] = [1]
         form.append(field: reader)
         form.append(littleEndian: bytes)
@@ -202,9 +202,9 @@ extension LastReading {
         return form
     }
 
-    /// Parses `sealedForm`; `nil` if the bytes are not in that format.
-    init?(sealedForm: [UInt8], readAt: Instant) {
-        var form = ByteReader(sealedForm)
+    /// Parses `encryptedForm`; `nil` if the bytes are not in that format.
+    init?(encryptedForm: [UInt8], readAt: Instant) {
+        var form = ByteReader(encryptedForm)
         guard form.number(UInt8.self) == 1, let reader = form.field(),
             let bytes = form.number(Int64.self), let isMarked = form.number(UInt8.self)
         else { return nil }

@@ -4,8 +4,8 @@ import Database
 
 /// The source of a new master key.
 public enum NewKey: Hashable, Sendable {
-    /// clarity-jobs makes the key; it becomes `keys/master.key` in the state directory. For an account with
-    /// a key of its own, it becomes that key, and the given key that wraps it stays.
+    /// clarity-jobs makes the key; it becomes `keys/master.key` in the state directory. For an
+    /// account with a key of its own, it becomes that key, and the given key that wraps it stays.
     case made
     /// A file made by a person: 32 bytes, or 64 hex digits.
     case file(String)
@@ -80,7 +80,7 @@ public struct KeyRotation {
         try file.check()
         let first = try keys.present()
         // During a rotation the key is either the former or the new one; its record decides which.
-        try KeyCheck(file, environment).require(first.key, allowsRotation: true)
+        try OpeningCheck(file, environment).require(first.key, allowsRotation: true)
         let lock = try StoreLock.alone(of: file, patience: patience)
         defer { withExtendedLifetime(lock) {} }
         try HealthStore.describing(file.path) { try keys.source.moveFormer() }
@@ -88,7 +88,7 @@ public struct KeyRotation {
         let present = try keys.present()
         do {
             return try rotate(from: present.key, in: present.place, lock)
-        } catch let error as SealingError where error.table == "canary" {
+        } catch let error as EncryptionError where error.table == "canary" {
             throw .wrongKey(path: file.path)
         } catch {
             throw HealthStore.described(error, file.path)
@@ -112,34 +112,34 @@ public struct KeyRotation {
             (state, resumedFrom) = (found, found.begunAt)
             next = try keys.resumed(found, present: key)
         } else {
-            let former = try Canary.sealer(key, connection)
+            let former = try KeyCheck.cipher(key, connection)
             // Checked now, because the note is authenticated with the former key.
             try Audit.noteBreak(connection, former, lock)
             next = try keys.fresh(instead: key, in: place)
             try after(.keyKept)
             state = RotationState(
                 begunAt: clock.now,
-                proof: try former.followed(by: next).seal([], for: RotationState.proofRow),
+                proof: try former.followed(by: next).encrypt([], for: RotationState.proofRow),
                 isNewInFile: keys.isNewInFile,
                 wasFormerInFile: place == .file(path: keys.source.path))
             try connection.transaction { try state.write(connection) }
             try after(.begun)
         }
         if state.phase == .rows {
-            let former: Sealer
+            let former: Cipher
             do {
-                former = try Canary.sealer(key, connection)
-            } catch is SealingError where resumedFrom != nil {
+                former = try KeyCheck.cipher(key, connection)
+            } catch is EncryptionError where resumedFrom != nil {
                 throw HealthStoreError.rotation(.formerKeyNeeded, path: file.path)
             }
-            let resealing = Resealing(
+            let reencryption = Reencryption(
                 connection: connection, former: former, next: try former.followed(by: next),
                 portion: portion)
-            while try resealing.work(&state) {
+            while try reencryption.work(&state) {
                 progress(state.rows)
                 try after(.portion)
             }
-            try resealing.finish(&state, actor: actor, at: clock.now)
+            try reencryption.finish(&state, actor: actor, at: clock.now)
             try after(.rowsDone)
         }
         try emptyLog(connection)
@@ -176,10 +176,10 @@ extension MasterKeySource.Place: CustomStringConvertible {
 }
 
 /// The part of a key rotation that encrypts the rows again.
-struct Resealing {
+struct Reencryption {
     let connection: Connection
-    let former: Sealer
-    let next: Sealer
+    let former: Cipher
+    let next: Cipher
     let portion: Int
 
     /// The audit log comes last, because its last entry records everything else as done.
@@ -191,7 +191,7 @@ struct Resealing {
     ///
     /// - Returns: `false` if nothing is left.
     func work(_ state: inout RotationState) throws -> Bool {
-        let tables = SealedTable.all.map(\.name) + [Resealing.audit]
+        let tables = EncryptedTable.all.map(\.name) + [Reencryption.audit]
         var step = state
         // An empty or unknown name starts with the first table at row 0: the stored row number
         // belongs to another table.
@@ -200,8 +200,8 @@ struct Resealing {
             for name in tables[start...] {
                 if name != step.table { (step.table, step.row) = (name, 0) }
                 let count =
-                    if let table = SealedTable.all.first(where: { $0.name == name }) {
-                        try reseal(table, &step)
+                    if let table = EncryptedTable.all.first(where: { $0.name == name }) {
+                        try reencrypt(table, &step)
                     } else {
                         try rechain(&step)
                     }
@@ -216,18 +216,18 @@ struct Resealing {
         return isMoved
     }
 
-    /// Runs the last transaction: rewrites the canary, encrypts the former tagging keys with the
+    /// Runs the last transaction: rewrites the key check, encrypts the former index keys with the
     /// new key, and appends the audit entry.
     func finish(_ state: inout RotationState, actor: AuditActor, at now: Instant) throws {
         var step = state
         try connection.transaction {
             // The note of the log's end is authenticated with the former key; opening the store
             // rewrites it.
-            try Canary.write(Canary.renotedText, connection, next)
-            try FormerKeys.write(former.taggingKeys, connection, next, at: now)
+            try KeyCheck.write(KeyCheck.renotedText, connection, next)
+            try FormerKeys.write(former.indexKeys, connection, next, at: now)
             let formerHead = try turnHead(state)
-            try RowCounts(connection: connection, sealer: former).turn(to: next)
-            let log = AuditLog(connection: connection, sealer: next)
+            try RowCounts(connection: connection, cipher: former).turn(to: next)
+            let log = AuditLog(connection: connection, cipher: next)
             try log.append(
                 AuditEntry(
                     .keyRotated, user: try log.user(), actor: actor,
@@ -240,12 +240,12 @@ struct Resealing {
         state = step
     }
 
-    private func reseal(_ table: SealedTable, _ step: inout RotationState) throws -> Int {
+    private func reencrypt(_ table: EncryptedTable, _ step: inout RotationState) throws -> Int {
         // A segment of the archive is a thousand times a row.
         let limit = table.name == "segments" ? max(1, portion / 20) : portion
         let entries = try table.entries(after: step.row, limit: limit, connection)
         for entry in entries {
-            let isSound = try table.reseal(entry, from: former, to: next, connection)
+            let isSound = try table.reencrypt(entry, from: former, to: next, connection)
             step.rows += isSound ? 1 : 0
             step.damaged += isSound ? 0 : 1
             step.row = entry.number
@@ -258,7 +258,7 @@ struct Resealing {
     /// An entry with a wrong hash keeps that hash, and an entry that does not decrypt stays as it
     /// is. So the new chain is broken at the same numbers as the former one.
     private func rechain(_ step: inout RotationState) throws -> Int {
-        let log = AuditLog(connection: connection, sealer: former)
+        let log = AuditLog(connection: connection, cipher: former)
         let links = try log.links(after: step.row, limit: portion)
         guard !links.isEmpty else { return 0 }
         var newHash =
@@ -271,15 +271,16 @@ struct Resealing {
         for link in links {
             let row = AuditLog.row(link.number, link.at)
             let isChained =
-                AuditLog.hash(after: step.formerHash ?? [], link.number, link.at, link.sealed)
+                AuditLog.hash(after: step.formerHash ?? [], link.number, link.at, link.encrypted)
                 == link.hash
-            if let plain = former.opened(link.sealed, for: row) {
-                let sealed = next.seal(plain, for: row)
+            if let plain = former.opened(link.encrypted, for: row) {
+                let encrypted = next.encrypt(plain, for: row)
                 let hash =
                     isChained
-                    ? AuditLog.hash(after: newHash ?? [], link.number, link.at, sealed) : link.hash
+                    ? AuditLog.hash(after: newHash ?? [], link.number, link.at, encrypted)
+                    : link.hash
                 try connection.run(
-                    "UPDATE audit SET sealed = ?, hash = ? WHERE number = ?", .blob(sealed),
+                    "UPDATE audit SET sealed = ?, hash = ? WHERE number = ?", .blob(encrypted),
                     .blob(hash), .integer(link.number))
                 newHash = hash
                 step.rows += 1

@@ -40,7 +40,7 @@ public struct KeyStatus: Hashable, Sendable {
         }
         guard let (key, place) = found else { throw .lostKey(path: file.path) }
         // The status reports an interrupted rotation.
-        try KeyCheck(file, environment).require(key, allowsRotation: true)
+        try OpeningCheck(file, environment).require(key, allowsRotation: true)
         return try HealthStore.describing(file.path) {
             let copy = try FileConnection(path: "")
             try DatabaseCopy(path: file.path, drafts: temporaryFolder(environment))
@@ -80,7 +80,7 @@ public struct KeyStatus: Hashable, Sendable {
             guard case .rotating = error else { throw error }
             isUnderWay = true
         }
-        let names = SealedTable.all.map(\.name) + ["audit"]
+        let names = EncryptedTable.all.map(\.name) + ["audit"]
         let reached = names.firstIndex(of: state.table) ?? 0
         var rotation = Rotation(
             begunAt: state.begunAt, isUnderWay: isUnderWay, newRows: 0, formerRows: 0)

@@ -4,9 +4,9 @@ public import ClarityScheduler
 
 /// The keys of a rotation, and the files with them.
 ///
-/// An account's own key is in a file that a given key wraps (`WrappedKey`). A rotation replaces that
-/// key by a new random one, and wraps the new one with the new given key, or with the same. An account
-/// of before, whose key was derived from the given one, gets a key of its own.
+/// An account's own key is in a file that a given key wraps (`WrappedKey`). A rotation replaces
+/// that key by a new random one, and wraps the new one with the new given key, or with the same. An
+/// account of before, whose key was derived from the given one, gets a key of its own.
 struct RotationKeys {
     let file: HealthFile
     let source: MasterKeySource
@@ -91,7 +91,7 @@ struct RotationKeys {
             throw HealthStoreError.rotation(.newKeyNeeded, path: file.path)
         default: key = try given()
         }
-        guard try Sealer(key).opened(state.proof, for: RotationState.proofRow) != nil else {
+        guard try Cipher(key).opened(state.proof, for: RotationState.proofRow) != nil else {
             throw HealthStoreError.rotation(.otherNewKey, path: file.path)
         }
         return key
@@ -140,8 +140,8 @@ struct RotationKeys {
         for path in [path, nextPath] { try KeyFile.removeDrafts(of: path) }
     }
 
-    /// Returns the place into which the user must put the new given key; `nil` if it is there already,
-    /// or the given key stays.
+    /// Returns the place into which the user must put the new given key; `nil` if it is there
+    /// already, or the given key stays.
     func placeToFill(_ place: MasterKeySource.Place?) throws -> String? {
         guard newKey != .made else { return nil }
         switch place {

@@ -1,8 +1,8 @@
 import Database
 
-/// The schema of `health.db`. A new file gets it at once, and one of an earlier release by the steps
-/// that it lacks: whoever changes a table changes its text in this folder, and adds a step that does
-/// the same. A step never changes.
+/// The schema of `health.db`. A new file gets it at once, and one of an earlier release by the
+/// steps that it lacks: whoever changes a table changes its text in this folder, and adds a step
+/// that does the same. A step never changes.
 ///
 /// ```
 /// outbox:   queued -> sending -> accepted -> confirmed | stored | unconfirmed
@@ -30,7 +30,7 @@ enum HealthSchema {
 
     /// The tables, indices, views and triggers of the newest version.
     static let tables = [
-        keyTables, sessionTables, sourceTables, contributionTables, outboxTables, sendingTables,
+        keyTables, sessionTables, sourceTables, partialAggregateTables, outboxTables, sendingTables,
         packedTables, pulledTables, analysisTables, segmentTables, segmentDayTables, prunedTables,
         noticeTables, countTables,
     ].joined(separator: "\n")

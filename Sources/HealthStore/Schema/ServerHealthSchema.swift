@@ -142,8 +142,9 @@ enum ServerHealthSchema {
         ) STRICT;
         """
 
-    /// Keeps the server from copying sealed values and keys into its statistics, where they would
-    /// stay when the rows are gone. Tags are searched for, and are no sealed values.
+    /// Keeps the server from copying encrypted values and keys into its statistics, where they
+    /// would stay when the rows are gone. Blind indexes are searched for, and are no encrypted
+    /// values.
     private static let withoutStatistics = """
         DO $$ DECLARE found record; BEGIN
             FOR found IN SELECT attrelid::regclass AS place, attname FROM pg_attribute

@@ -79,7 +79,7 @@ extension HealthSchema {
         """
 
     /// What each source knows about days, so that days are merged from all sources.
-    static let contributionTables = """
+    static let partialAggregateTables = """
         -- The records of one quantity and four weeks in UTC from one source, padded to a power of two
         -- and sealed; `tag` is a keyed hash of the source. Days of a period with `folded < revision`
         -- have to be merged again.

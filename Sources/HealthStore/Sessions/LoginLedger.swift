@@ -54,7 +54,7 @@ extension Sessions {
             return .granted(
                 try connection.insert(
                     "INSERT INTO login_tries (tag, tried_at_ms) VALUES (?, ?) RETURNING id",
-                    .blob(loginTag(email)), time))
+                    .blob(loginIndex(email)), time))
         }
     }
 
@@ -76,7 +76,7 @@ extension Sessions {
         _ email: String, at now: Instant, _ connection: Connection
     ) throws -> LoginAllowance {
         let tries = try connection.all(
-            "SELECT tried_at_ms FROM login_tries WHERE tag = ?", .blob(loginTag(email))
+            "SELECT tried_at_ms FROM login_tries WHERE tag = ?", .blob(loginIndex(email))
         ) { $0.instant(0) }
         return LoginAllowance(after: tries, at: now)
     }
@@ -85,9 +85,9 @@ extension Sessions {
     ///
     /// Case and surrounding spaces do not matter, because backends treat such addresses as one
     /// account.
-    private func loginTag(_ email: String) -> [UInt8] {
+    private func loginIndex(_ email: String) -> [UInt8] {
         let start = email.drop(while: \.isWhitespace)
         let address = String(start.reversed().drop(while: \.isWhitespace).reversed())
-        return sealer.tag(of: address.lowercased(), in: "login_tries")
+        return cipher.blindIndex(of: address.lowercased(), in: "login_tries")
     }
 }

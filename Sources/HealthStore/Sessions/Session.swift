@@ -4,7 +4,7 @@ import ClarityScheduler
 // The encrypted forms of a session and of its record.
 
 extension Session {
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(field: userID)
         bytes.append(field: email)
@@ -15,9 +15,9 @@ extension Session {
         return bytes
     }
 
-    /// Returns `nil` if the bytes are not a valid `sealedForm`.
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    /// Returns `nil` if the bytes are not a valid `encryptedForm`.
+    init?(encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         guard let userID = reader.field(), let email = reader.field(),
             let access = reader.field(), let refresh = reader.field(),
             let expiry = reader.number(Int64.self),
@@ -37,7 +37,7 @@ extension SessionRecord {
 
     private static let version: UInt8 = 1
 
-    var sealedForm: [UInt8] {
+    var encryptedForm: [UInt8] {
         var bytes: [UInt8] = [SessionRecord.version]
         bytes.append(field: email)
         bytes.append(field: backend)
@@ -50,9 +50,9 @@ extension SessionRecord {
         return bytes
     }
 
-    /// Returns `nil` if the bytes are not a valid `sealedForm`.
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
+    /// Returns `nil` if the bytes are not a valid `encryptedForm`.
+    init?(encryptedForm: [UInt8]) {
+        var reader = ByteReader(encryptedForm)
         guard reader.number(UInt8.self) == SessionRecord.version, let email = reader.field(),
             let backend = reader.field()
         else { return nil }

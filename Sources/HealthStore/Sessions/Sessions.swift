@@ -11,7 +11,7 @@ import Database
 public struct Sessions: Sendable {
     let store: HealthStore
 
-    var sealer: Sealer { store.sealer }
+    var cipher: Cipher { store.cipher }
 
     /// Returns the stored session, or `nil` if nobody is logged in.
     ///
@@ -19,7 +19,7 @@ public struct Sessions: Sendable {
     ///   opened for must not continue as another user.
     public func load() throws(HealthStoreError) -> Session? {
         try store.snapshot { connection in
-            try store.tenancy.check(connection, allowsVacancy: true)
+            try store.ownership.check(connection, allowsVacancy: true)
             return try session(connection)
         }
     }
@@ -39,15 +39,15 @@ public struct Sessions: Sendable {
             if isAgain, try record(connection) == nil { throw HealthStoreError.loggedOut }
             try claim(for: session.userID, connection)
             try store.audit.record(.loggedIn, [:], connection)
-            try Tenancy.begin(connection)
-            try connection.write(session.sealedForm, to: "session", sealer)
+            try Ownership.begin(connection)
+            try connection.write(session.encryptedForm, to: "session", cipher)
             try write(SessionRecord(session, loggedInAt: now), connection)
             try store.place.markLogin(connection)
         }
     }
 
-    /// Removes the login mark if nobody is logged in, or if the backend has refused for long to renew
-    /// the session, so that the next login is noticed.
+    /// Removes the login mark if nobody is logged in, or if the backend has refused for long to
+    /// renew the session, so that the next login is noticed.
     ///
     /// A concurrent login or renewal commits either before this check or after it.
     public func awaitLogin(at now: Instant) throws(HealthStoreError) -> LoginWait {
@@ -93,7 +93,7 @@ public struct Sessions: Sendable {
             guard try owner(connection) == renewed.userID.lowercased() else {
                 throw HealthStoreError.otherUser(path: store.path)
             }
-            try connection.write(renewed.sealedForm, to: "session", sealer)
+            try connection.write(renewed.encryptedForm, to: "session", cipher)
             var record = try record(connection) ?? SessionRecord(old, loggedInAt: nil)
             record.renewedAt = now
             let wasRefused = record.trouble != nil
@@ -191,32 +191,32 @@ public struct Sessions: Sendable {
     }
 
     private func session(_ connection: Connection) throws -> Session? {
-        try connection.sealedValue(of: "session").map {
-            try sealer.open($0, for: RowIdentity("session"), as: Session.init(sealedForm:))
+        try connection.encryptedValue(of: "session").map {
+            try cipher.open($0, for: RowIdentity("session"), as: Session.init(encryptedForm:))
         }
     }
 
     private func record(_ connection: Connection) throws -> SessionRecord? {
-        try connection.sealedValue(of: "session_record").map {
-            try sealer.open(
-                $0, for: RowIdentity("session_record"), as: SessionRecord.init(sealedForm:))
+        try connection.encryptedValue(of: "session_record").map {
+            try cipher.open(
+                $0, for: RowIdentity("session_record"), as: SessionRecord.init(encryptedForm:))
         }
     }
 
-    /// Decrypts the owner, or takes it from the session if it does not decrypt: a damaged owner must
-    /// not lock a person out of their own data.
+    /// Decrypts the owner, or takes it from the session if it does not decrypt: a damaged owner
+    /// must not lock a person out of their own data.
     ///
-    /// Nobody without the key can have made the session, so it can be trusted. The next login stores
-    /// the owner again.
+    /// Nobody without the key can have made the session, so it can be trusted. The next login
+    /// stores the owner again.
     ///
-    /// - Throws: `SealingError` of `owner` if the session does not decrypt either, because then
+    /// - Throws: `EncryptionError` of `owner` if the session does not decrypt either, because then
     ///   nothing proves whose data it is.
     private func owner(_ connection: Connection) throws -> String? {
-        if let owner = try AuditLog(connection: connection, sealer: sealer).user() { return owner }
+        if let owner = try AuditLog(connection: connection, cipher: cipher).user() { return owner }
         guard try connection.hasRows("owner") else { return nil }
-        let session = try connection.openedValue(of: "session", sealer)
-        guard let user = session.flatMap(Session.init(sealedForm:))?.userID else {
-            throw SealingError(RowIdentity("owner"))
+        let session = try connection.openedValue(of: "session", cipher)
+        guard let user = session.flatMap(Session.init(encryptedForm:))?.userID else {
+            throw EncryptionError(RowIdentity("owner"))
         }
         return user.lowercased()
     }
@@ -226,11 +226,11 @@ public struct Sessions: Sendable {
         guard try owner(connection) ?? user == user else {
             throw HealthStoreError.otherUser(path: store.path)
         }
-        try connection.write(Array(user.utf8), to: "owner", sealer)
+        try connection.write(Array(user.utf8), to: "owner", cipher)
     }
 
     private func write(_ record: SessionRecord, _ connection: Connection) throws {
-        try connection.write(record.sealedForm, to: "session_record", sealer)
+        try connection.write(record.encryptedForm, to: "session_record", cipher)
     }
 }
 

@@ -80,7 +80,7 @@ extension HealthStore {
                 guard let name else { continue }
                 entries.append(.init(name: name, count: removed))
             }
-            try RowCounts(connection: connection, sealer: sealer).forget()
+            try RowCounts(connection: connection, cipher: cipher).forget()
             let receipt = WipeReceipt(entries: entries)
             if user != nil || receipt.total > 0 {
                 try log.append(
@@ -91,7 +91,7 @@ extension HealthStore {
                         detail: "everything of the user, by a logout"),
                     at: clock.now)
             }
-            try Tenancy.end(connection)
+            try Ownership.end(connection)
             try place.unmarkLogin(connection)
             return receipt
         }

@@ -6,7 +6,7 @@ import Database
 public struct Audit: Sendable {
     let store: HealthStore
 
-    private var sealer: Sealer { store.sealer }
+    private var cipher: Cipher { store.cipher }
 
     /// Records something that changes nothing in the store, such as an export.
     ///
@@ -30,7 +30,7 @@ public struct Audit: Sendable {
     ) throws(HealthStoreError) {
         func isRecorded(_ connection: Connection) throws -> Bool {
             let log = try self.log(connection)
-            let last = try AuditHead.current(connection, sealer).lastNumber
+            let last = try AuditHead.current(connection, cipher).lastNumber
             let wanted = AuditEntry(
                 action, user: try log.user(), actor: store.actor, counts: counts, detail: detail)
             return try log.records(after: last - 500, since: start, limit: 500)
@@ -66,7 +66,7 @@ public struct Audit: Sendable {
         after number: Int64 = 0, since: Instant? = nil, limit: Int
     ) throws(HealthStoreError) -> [AuditRecord] {
         try store.access { connection in
-            try AuditLog(connection: connection, sealer: sealer)
+            try AuditLog(connection: connection, cipher: cipher)
                 .records(after: number, since: since, limit: limit)
         }
     }
@@ -84,8 +84,8 @@ public struct Audit: Sendable {
     /// Returns the log together with the note of its end, to be checked against it.
     func log(_ connection: Connection) throws -> AuditLog {
         AuditLog(
-            connection: connection, sealer: sealer,
-            note: try store.place.share?.note(of: connection, sealer))
+            connection: connection, cipher: cipher,
+            note: try store.place.share?.note(of: connection, cipher))
     }
 
     /// Writes the note of the log's end outside of the database, after a commit that may have added
@@ -94,12 +94,12 @@ public struct Audit: Sendable {
     /// If the existing note contradicts the log, it is replaced only if the head already records a
     /// break.
     func noteEnd(_ connection: Connection) throws {
-        guard let share = store.place.share, let note = try share.note(of: connection, sealer),
-            let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic
+        guard let share = store.place.share, let note = try share.note(of: connection, cipher),
+            let (head, isAuthentic) = try AuditHead.read(connection, cipher), isAuthentic
         else { return }
-        let content = AuditMark(head).content(sealer)
+        let content = AuditMark(head).content(cipher)
         guard content != note.content else { return }
-        let finding = try AuditMark.finding(note, head, connection, sealer)
+        let finding = try AuditMark.finding(note, head, connection, cipher)
         guard finding == nil || head.brokenNumber != nil else { return }
         // Everything is committed. If this write fails, the note lags behind until the next one.
         _ = share.write(note: content)
@@ -107,36 +107,36 @@ public struct Audit: Sendable {
 
     /// Records a break in the head if the note contradicts the log.
     static func noteBreak(
-        _ connection: Connection, _ sealer: Sealer, _ lock: StoreLock
+        _ connection: Connection, _ cipher: Cipher, _ lock: StoreLock
     ) throws {
         try connection.transaction {
-            var head = try AuditHead.current(connection, sealer)
-            guard let note = try lock.note(of: connection, sealer),
-                let finding = try AuditMark.finding(note, head, connection, sealer)
+            var head = try AuditHead.current(connection, cipher)
+            guard let note = try lock.note(of: connection, cipher),
+                let finding = try AuditMark.finding(note, head, connection, cipher)
             else { return }
             head.take(finding)
-            try head.write(connection, sealer)
+            try head.write(connection, cipher)
         }
     }
 
     /// Writes the note of a file that has none yet, or whose note must be rewritten.
     func beginNote(_ connection: Connection) throws {
-        guard let share = store.place.share, let text = try Canary.text(connection, sealer),
-            text != Canary.notedText
+        guard let share = store.place.share, let text = try KeyCheck.text(connection, cipher),
+            text != KeyCheck.notedText
         else { return }
-        guard let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic else {
+        guard let (head, isAuthentic) = try AuditHead.read(connection, cipher), isAuthentic else {
             return
         }
-        if text == Canary.renotedText || share.note.isEmpty {
-            guard share.write(note: AuditMark(head).content(sealer)) else { return }
+        if text == KeyCheck.renotedText || share.note.isEmpty {
+            guard share.write(note: AuditMark(head).content(cipher)) else { return }
         }
-        try connection.transaction { try Canary.write(Canary.notedText, connection, sealer) }
+        try connection.transaction { try KeyCheck.write(KeyCheck.notedText, connection, cipher) }
     }
 
     /// Returns the number of the last entry that was uploaded; 0 for none.
     public func uploadedNumber() throws(HealthStoreError) -> Int64 {
         try store.access { connection in
-            try AuditHead.current(connection, sealer).uploadedNumber
+            try AuditHead.current(connection, cipher).uploadedNumber
         }
     }
 
@@ -144,10 +144,10 @@ public struct Audit: Sendable {
     /// last uploaded one, or that no entry has, changes nothing.
     public func confirmUpload(through number: Int64) throws(HealthStoreError) {
         try store.changeAnyway { connection in
-            var head = try AuditHead.current(connection, sealer)
+            var head = try AuditHead.current(connection, cipher)
             guard head.uploadedNumber < number, number <= head.lastNumber else { return }
             head.uploadedNumber = number
-            try head.write(connection, sealer)
+            try head.write(connection, cipher)
         }
     }
 
@@ -161,14 +161,14 @@ public struct Audit: Sendable {
 
     /// Removes the entries within a transaction.
     func prune(through number: Int64, _ connection: Connection) throws -> Int64 {
-        var head = try AuditHead.current(connection, sealer)
+        var head = try AuditHead.current(connection, cipher)
         let end = min(number, head.uploadedNumber)
         let hash = try connection.blob(
             "SELECT hash FROM audit WHERE number = ?", .integer(end))
         guard end > head.anchorNumber, let hash else { return 0 }
         let removed = try connection.change("DELETE FROM audit WHERE number <= ?", .integer(end))
         (head.anchorNumber, head.anchorHash) = (end, hash)
-        try head.write(connection, sealer)
+        try head.write(connection, cipher)
         return removed
     }
 }
@@ -180,10 +180,10 @@ extension HealthStore {
 
 extension StoreLock {
     /// Returns the note of the log's end; `nil` if it does not count, because it must be rewritten.
-    func note(of connection: Connection, _ sealer: Sealer) throws -> AuditMark.Note? {
+    func note(of connection: Connection, _ cipher: Cipher) throws -> AuditMark.Note? {
         let content = note
-        let text = try Canary.text(connection, sealer)
-        if text == Canary.renotedText { return nil }
-        return AuditMark.Note(content: content, isExpected: text == Canary.notedText)
+        let text = try KeyCheck.text(connection, cipher)
+        if text == KeyCheck.renotedText { return nil }
+        return AuditMark.Note(content: content, isExpected: text == KeyCheck.notedText)
     }
 }

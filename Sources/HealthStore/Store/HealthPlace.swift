@@ -128,7 +128,7 @@ struct HealthFilePlace: HealthPlace {
     }
 }
 
-/// A private copy, for a rehearsal: it sends nothing, and nobody else sees it.
+/// A private copy, for a dry run: it sends nothing, and nobody else sees it.
 struct HealthCopyPlace: HealthPlace {
     let original: any HealthPlace
     /// Makes the copy.

@@ -5,7 +5,7 @@ public import Database
 ///
 /// The rows of all accounts are in the same tables. Row-level security compares their account with
 /// the one that the session has set and with the role that has logged in, so that no statement
-/// reaches another's. They are sealed as in a file, and the key is never on the server.
+/// reaches another's. They are encrypted as in a file, and the key is never on the server.
 struct HealthServerPlace: HealthPlace {
     /// The server, with the account's role.
     let address: ServerAddress
@@ -20,8 +20,8 @@ struct HealthServerPlace: HealthPlace {
 
     /// - Parameters:
     ///   - address: the server, with the role of the schedulers.
-    ///   - key: the key that was given for the account, from which the password follows; `nil` for a
-    ///     server that wants none.
+    ///   - key: the key that was given for the account, from which the password follows; `nil` for
+    ///     a server that wants none.
     ///   - wrapsKeys: whether the account has a key of its own, which the given one wraps.
     init(
         address: ServerAddress, account: String, folder: String, key: MasterKey?,
@@ -151,7 +151,7 @@ public enum ServerAccount {
 
 extension HealthServerPlace {
     /// Returns a private copy of the account's data, which goes with its connection.
-    func rehearsal() -> HealthCopyPlace {
+    func dryRun() -> HealthCopyPlace {
         HealthCopyPlace(original: self) {
             let source = try open(keyID: "")
             let copy = try FileConnection(path: "")

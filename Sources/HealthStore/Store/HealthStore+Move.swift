@@ -7,7 +7,7 @@ extension HealthStore {
     /// Opens the health data of a state directory in files and on a server, for a move.
     ///
     /// A place without data gets the key of the other one first, because rows move as they are
-    /// sealed.
+    /// encrypted.
     ///
     /// - Parameter environment: names the server (`ServerAccount`).
     /// - Throws: `HealthStoreError` as for opening either.
@@ -56,7 +56,7 @@ extension HealthStore {
     ///
     /// - Throws: `HealthStoreError`; then this store is as it was.
     public func move(to other: HealthStore) throws(HealthStoreError) -> TableCopy.Outcome {
-        // Rows move as they are sealed.
+        // Rows move as they are encrypted.
         guard keyID == other.keyID else { return .occupied }
         let isNew = try other.access { target in try !HealthStore.isBegun(target) }
         return try changeAnyway { source in
@@ -94,7 +94,7 @@ extension HealthStore {
                 // The counts were copied with their rows.
                 try target.run("DELETE FROM \(CountedTable.changes)")
                 // A file has a note of its audit log's end, which is now that of another log.
-                try Canary.write(Canary.renotedText, target, sealer)
+                try KeyCheck.write(KeyCheck.renotedText, target, cipher)
                 if try target.hasRows("session") { try place.markLogin(target) }
                 return outcome
             }

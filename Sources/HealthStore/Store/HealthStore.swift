@@ -12,14 +12,14 @@ import Synchronization
 /// sequence, and waits up to 30 s for another process. If a process is killed in between, the last
 /// commit stands.
 ///
-/// A store writes for the user whose tenancy was current when the store was opened. After a logout
-/// that removed everything, in this process or another, it writes nothing more and returns no
-/// session.
+/// A store writes for the user whose ownership was current when the store was opened. After a
+/// logout that removed everything, in this process or another, it writes nothing more and returns
+/// no session.
 ///
 /// `@unchecked`: everything but `connection` and `lookout` is an immutable value. `connection` is
 /// used and replaced only while `lock` is held, and `lookout` only while `looking` is held.
 public final class HealthStore: @unchecked Sendable {
-    let sealer: Sealer
+    let cipher: Cipher
     /// The identifier of the store's master key; not the key.
     let keyID: String
     let place: any HealthPlace
@@ -30,8 +30,8 @@ public final class HealthStore: @unchecked Sendable {
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock
-    /// The tenancy of the file when the store was opened.
-    let tenancy: Tenancy
+    /// The ownership of the file when the store was opened.
+    let ownership: Ownership
     private var connection: Connection
     private let lock = Mutex(())
     /// A second connection that only reads; open while much is written.
@@ -45,8 +45,8 @@ public final class HealthStore: @unchecked Sendable {
     /// - Parameters:
     ///   - environment: the environment of the process, which says where the master key is
     ///     (`MasterKeySource`), and which server has the data, if one does (`ServerAccount`). By
-    ///     default the key is `keys/master.key` in the state directory, created on first use; for data
-    ///     on a server, none is created here.
+    ///     default the key is `keys/master.key` in the state directory, created on first use; for
+    ///     data on a server, none is created here.
     ///   - actor: the actor that the audit log names.
     ///   - clock: the clock for the audit log.
     /// - Throws: `lostKey` if there is a store without a key: no new key is ever made for it.
@@ -111,18 +111,18 @@ public final class HealthStore: @unchecked Sendable {
             keyID = try key.identifier()
             let isRotating = try RotationState(connection) != nil
             do {
-                sealer = try Canary.sealer(key, connection)
-            } catch is SealingError where isRotating {
+                cipher = try KeyCheck.cipher(key, connection)
+            } catch is EncryptionError where isRotating {
                 throw HealthStoreError.rotationUnfinished(path: place.name)
             }
             guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: place.name) }
-            tenancy = try Tenancy(connection)
-            try RowCounts.watch(connection, sealer, place.share)
-            try RowCounts(connection: connection, sealer: sealer).begin()
+            ownership = try Ownership(connection)
+            try RowCounts.watch(connection, cipher, place.share)
+            try RowCounts(connection: connection, cipher: cipher).begin()
             try AnsweredUploads.settle(connection)
             try audit.beginNote(connection)
             try audit.noteEnd(connection)
-        } catch let error as SealingError where error.table == "canary" {
+        } catch let error as EncryptionError where error.table == "canary" {
             throw .wrongKey(path: place.name)
         } catch {
             throw HealthStore.described(error, place.name)
@@ -160,7 +160,7 @@ public final class HealthStore: @unchecked Sendable {
         return lookout
     }
 
-    /// Opens the connection for `look`, or closes it. A rehearsal gets none, because no second
+    /// Opens the connection for `look`, or closes it. A dry run gets none, because no second
     /// connection can see its private file.
     func setLookout(_ isThere: Bool) throws(HealthStoreError) {
         try HealthStore.describing(path) {
@@ -207,7 +207,7 @@ public final class HealthStore: @unchecked Sendable {
         allowsVacancy: Bool = false, _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try changeAnyway { connection in
-            try tenancy.check(connection, allowsVacancy: allowsVacancy)
+            try ownership.check(connection, allowsVacancy: allowsVacancy)
             return try body(connection)
         }
     }
@@ -256,7 +256,7 @@ public final class HealthStore: @unchecked Sendable {
         try HealthStore.describing(path) {
             try lock.withLock { _ in
                 let session = try place.open(keyID: keyID)
-                try RowCounts.watch(session, sealer, place.share)
+                try RowCounts.watch(session, cipher, place.share)
                 // Whoever asks at this moment whether the batches are being sent has it.
                 guard
                     try sender.withLock({ try $0.map { try place.lock($0.number, session) } })
@@ -302,7 +302,7 @@ public final class HealthStore: @unchecked Sendable {
     ///
     /// - Throws: `HealthStoreError.otherUser`, also if nobody has ever logged in.
     func requireOwner(_ user: String, _ connection: Connection) throws {
-        let owner = try AuditLog(connection: connection, sealer: sealer).user()
+        let owner = try AuditLog(connection: connection, cipher: cipher).user()
         guard owner == user.lowercased() else { throw HealthStoreError.otherUser(path: path) }
     }
 
@@ -344,7 +344,7 @@ public final class HealthStore: @unchecked Sendable {
         case let error as DatabaseError: .database(error, path: path)
         case let error as BackupError: .backup(error, path: path)
         case let error as StateDirectoryError: .directory(error)
-        case let error as SealingError: .sealing(error, path: path)
+        case let error as EncryptionError: .encryption(error, path: path)
         case let error as Migrations.Fault: .schema(error, path: path)
         case let error as MasterKeyError: .key(error)
         // The text of any other error could contain anything.
@@ -358,20 +358,20 @@ public final class HealthStore: @unchecked Sendable {
 /// The time during which a store belongs to one user: from the first login, or from a logout that
 /// removed everything, to the next such logout.
 ///
-/// A store has at most one owner within a tenancy (`Sessions.save` ensures it). A process that
-/// reads or writes rows in the tenancy that it found when it opened the store therefore does so for
-/// that owner. No other user's rows can come in between, and a process that still has removed data
-/// in memory cannot write it back.
-struct Tenancy: Hashable, Sendable {
-    /// The number of the tenancy, from 1.
+/// A store has at most one owner within a ownership (`Sessions.save` ensures it). A process that
+/// reads or writes rows in the ownership that it found when it opened the store therefore does so
+/// for that owner. No other user's rows can come in between, and a process that still has removed
+/// data in memory cannot write it back.
+struct Ownership: Hashable, Sendable {
+    /// The number of the ownership, from 1.
     let number: Int64
 
-    /// Reads the current tenancy.
+    /// Reads the current ownership.
     init(_ connection: Connection) throws(DatabaseError) {
         number = try connection.integer("SELECT number FROM tenancy") ?? 1
     }
 
-    /// Checks that this tenancy is still the current one.
+    /// Checks that this ownership is still the current one.
     ///
     /// - Parameter allowsVacancy: whether the check also passes after a logout that removed
     ///   everything, before anybody has logged in.

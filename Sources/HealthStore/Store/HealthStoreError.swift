@@ -13,7 +13,7 @@ public enum HealthStoreError: Error, Sendable {
     /// The file was encrypted with another key.
     case wrongKey(path: String)
     /// A value cannot be decrypted.
-    case sealing(SealingError, path: String)
+    case encryption(EncryptionError, path: String)
     /// The file belongs to another program or to another version.
     case schema(Migrations.Fault, path: String)
     /// The state directory cannot be used.
@@ -52,12 +52,12 @@ public enum HealthStoreError: Error, Sendable {
             case .rotating: .unreachable
             case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
             // A new login replaces what is damaged.
-            case .sealing(let error, _) where error.isOfLogin: .credential
+            case .encryption(let error, _) where error.isOfLogin: .credential
             case .loggedOut, .changedHands: .credential
             // The same fault makes the history in this directory unreachable, so the category is
             // the same.
             case .directory(let error): error.isDisk ? .disk : .unreachable
-            case .sealing, .damaged: .disk
+            case .encryption, .damaged: .disk
             case .backup(let error, _), .copies(let error): error.isDisk ? .disk : .unreachable
             case .database(let error, _):
                 if error.isBusy || error.isAccess || error.isGone {
@@ -98,9 +98,9 @@ extension HealthStoreError: CustomStringConvertible {
                 + "`clarity-jobs key rotate`"
         case .rotation(let error, let path): error.description(path)
         case .wrongKey(let path): "`\(path)` was sealed with another master key"
-        case .sealing(let error, _) where error.isOfLogin:
+        case .encryption(let error, _) where error.isOfLogin:
             "the login that was kept is damaged; run `clarity-jobs auth login`"
-        case .sealing(let error, let path): "`\(path)`: \(error)"
+        case .encryption(let error, let path): "`\(path)`: \(error)"
         case .schema(.foreign, let path): "`\(path)` is not a health database of this program"
         case .schema(.newer(let found, let known), let path):
             "`\(path)` has version \(found), this program knows \(known); use a newer clarity-jobs"

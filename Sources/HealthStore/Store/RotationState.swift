@@ -71,13 +71,13 @@ extension RotationState {
     }
 }
 
-/// The tagging keys of former master keys. Each is stored twice: if one were missing, no tag could
-/// be computed and no sample would be recognised again.
+/// The index keys of former master keys. Each is stored twice: if one were missing, no blind index
+/// could be computed and no sample would be recognised again.
 enum FormerKeys {
     static let copies: ClosedRange<Int64> = 1...2
 
     struct Entry {
-        let sealed: [UInt8]
+        let encrypted: [UInt8]
         let row: RowIdentity
     }
 
@@ -85,13 +85,13 @@ enum FormerKeys {
     static func entries(_ connection: Connection) throws -> [[Entry]] {
         var keys: [[Entry]] = []
         var last: Int64 = 0
-        for (generation, copy, sealed) in try connection.all(
+        for (generation, copy, encrypted) in try connection.all(
             "SELECT generation, copy, sealed FROM former_keys ORDER BY generation, copy",
             map: { ($0.integer(0), $0.integer(1), $0.blob(2)) })
         {
             if generation != last { keys.append([]) }
             last = generation
-            keys[keys.count - 1].append(Entry(sealed: sealed, row: row(generation, copy)))
+            keys[keys.count - 1].append(Entry(encrypted: encrypted, row: row(generation, copy)))
         }
         return keys
     }
@@ -99,7 +99,7 @@ enum FormerKeys {
     /// Stores all former keys, encrypted with `next`, whose key follows one that was in use until
     /// `now`.
     static func write(
-        _ keys: [[UInt8]], _ connection: Connection, _ next: Sealer, at now: Instant
+        _ keys: [[UInt8]], _ connection: Connection, _ next: Cipher, at now: Instant
     ) throws {
         for (index, key) in keys.enumerated() {
             let generation = Int64(index) + 1
@@ -112,7 +112,7 @@ enum FormerKeys {
                     ON CONFLICT (generation, copy) DO UPDATE SET sealed = excluded.sealed
                     """,
                     .integer(generation), .integer(copy),
-                    .blob(next.seal(key, for: row(generation, copy))),
+                    .blob(next.encrypt(key, for: row(generation, copy))),
                     .instant(now))
             }
         }

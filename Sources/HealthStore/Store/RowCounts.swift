@@ -7,19 +7,19 @@ import Database
 /// that a difference made by somebody else stays.
 struct RowCounts {
     let connection: Connection
-    let sealer: Sealer
+    let cipher: Cipher
 
     /// Counts whatever the connection changes from now on.
     ///
     /// - Parameter share: has the note of the audit log's end; `nil` if there is none.
-    static func watch(_ connection: Connection, _ sealer: Sealer, _ share: StoreLock?) throws {
+    static func watch(_ connection: Connection, _ cipher: Cipher, _ share: StoreLock?) throws {
         if connection is FileConnection { try connection.execute(CountedTable.temporary) }
         var trusted: Int64?
         connection.beforeCommit = { connection in
-            let counts = RowCounts(connection: connection, sealer: sealer)
+            let counts = RowCounts(connection: connection, cipher: cipher)
             try counts.add(trusting: &trusted) { head in
-                try share?.note(of: connection, sealer).flatMap {
-                    try AuditMark.finding($0, head, connection, sealer)
+                try share?.note(of: connection, cipher).flatMap {
+                    try AuditMark.finding($0, head, connection, cipher)
                 }
             }
         }
@@ -49,11 +49,11 @@ struct RowCounts {
         guard !changes.isEmpty else { return }
         try connection.run("DELETE FROM \(CountedTable.changes)")
         guard try isSchemaOurs(&trusted) else { return }
-        var head = try AuditHead.current(connection, sealer)
+        var head = try AuditHead.current(connection, cipher)
         guard head.counts.generation > 0 else { return }
         head.take(try finding(head))
         for change in changes where change.number != 0 || change.weight != 0 {
-            let found = try CountRow.find(change.key, connection, sealer)
+            let found = try CountRow.find(change.key, connection, cipher)
             var row = CountRow(key: change.key)
             if let found {
                 guard head.counts.has(found) else { continue }
@@ -64,9 +64,9 @@ struct RowCounts {
             row.number += change.number
             row.weight &+= change.weight
             head.counts.take(&row)
-            try row.write(connection, sealer)
+            try row.write(connection, cipher)
         }
-        try head.write(connection, sealer)
+        try head.write(connection, cipher)
     }
 
     /// Whether the schema of a file is the one that this program made. It is compared again only
@@ -88,7 +88,7 @@ struct RowCounts {
     /// Counts the rows of a file of an earlier version, which had no counts, as they are.
     func begin() throws {
         func isOwed() throws -> Bool {
-            guard let (head, isAuthentic) = try AuditHead.read(connection, sealer) else {
+            guard let (head, isAuthentic) = try AuditHead.read(connection, cipher) else {
                 return false
             }
             return isAuthentic && head.counts.generation == 0
@@ -103,14 +103,14 @@ struct RowCounts {
     /// Counts the rows that are there, whatever was counted before.
     func countAnew() throws {
         try forget()
-        var head = try AuditHead.current(connection, sealer)
+        var head = try AuditHead.current(connection, cipher)
         for (key, found) in try present() {
             var row = CountRow(key: key, number: found.number, weight: found.weight)
             head.counts.rows += 1
             head.counts.take(&row)
-            try row.write(connection, sealer)
+            try row.write(connection, cipher)
         }
-        try head.write(connection, sealer)
+        try head.write(connection, cipher)
     }
 
     /// Removes every count; called with the rows of all counted tables, or before they are counted
@@ -118,16 +118,16 @@ struct RowCounts {
     func forget() throws {
         try connection.run("DELETE FROM \(CountedTable.changes)")
         try connection.run("DELETE FROM counts WHERE true")
-        var head = try AuditHead.current(connection, sealer)
+        var head = try AuditHead.current(connection, cipher)
         head.counts.generation = max(1, head.counts.generation)
         (head.counts.rows, head.counts.sum) = (0, 0)
         head.counts.floor = head.counts.generation
-        try head.write(connection, sealer)
+        try head.write(connection, cipher)
     }
 
     /// Authenticates the counts with the next key, as far as they are authentic.
-    func turn(to next: Sealer) throws {
-        for (row, isAuthentic) in try CountRow.all(connection, sealer) where isAuthentic {
+    func turn(to next: Cipher) throws {
+        for (row, isAuthentic) in try CountRow.all(connection, cipher) where isAuthentic {
             try row.write(connection, next)
         }
     }
@@ -149,7 +149,7 @@ struct RowCounts {
     /// Compares the counts with the rows that are there; call it in a snapshot.
     func prove() throws -> CountProof {
         var proof = CountProof()
-        guard let (head, isAuthentic) = try AuditHead.read(connection, sealer) else {
+        guard let (head, isAuthentic) = try AuditHead.read(connection, cipher) else {
             proof.faults = ["the head of the audit log is missing, and with it that of the counts"]
             return proof
         }
@@ -157,7 +157,7 @@ struct RowCounts {
             proof.faults = ["the head of the audit log was changed, and with it that of the counts"]
             return proof
         }
-        let counts = try CountRow.all(connection, sealer)
+        let counts = try CountRow.all(connection, cipher)
         var missing = head.counts
         var wanted: [CountRow.Key: CountRow] = [:]
         for found in counts {

@@ -26,7 +26,7 @@ struct StoreOpening {
         // Checked again, because a restore may have been cut short while this process waited.
         try file.requireWhole()
         let first = try HealthStore.key(of: file, environment)
-        try KeyCheck(file, environment).require(first)
+        try OpeningCheck(file, environment).require(first)
         try file.make()
         try HealthStore.describing(file.path) {
             try MasterKeySource(stateDirectory: directory, environment: environment).moveFormer()
@@ -45,13 +45,13 @@ struct StoreOpening {
 }
 
 /// Checks whether a key is a file's key, without leaving a trace in the file or beside it.
-struct KeyCheck {
-    /// What a file's canary says about a key.
+struct OpeningCheck {
+    /// What a file's key check says about a key.
     private enum Answer {
         case opens
-        /// The canary was encrypted with another key; a change of keys may be the reason.
+        /// The key check was encrypted with another key; a change of keys may be the reason.
         case otherwise(isRotation: Bool)
-        /// There is no canary, or the file is not ours: opening it reports that.
+        /// There is no key check, or the file is not ours: opening it reports that.
         case unknown
     }
 
@@ -71,11 +71,11 @@ struct KeyCheck {
     ///   of keys was cut short; `database` if the file cannot be copied.
     func require(_ key: MasterKey, allowsRotation: Bool = false) throws(HealthStoreError) {
         guard file.exists else { return }
-        let sealer = try HealthStore.describing(file.path) { try Sealer(key) }
-        var answer = inFile(sealer)
+        let cipher = try HealthStore.describing(file.path) { try Cipher(key) }
+        var answer = inFile(cipher)
         if case .opens = answer { return }
         // What the file says may be out of date while there is a log.
-        if file.hasLog { answer = try inCopy(sealer) }
+        if file.hasLog { answer = try inCopy(cipher) }
         switch answer {
         case .opens, .unknown: return
         case .otherwise(isRotation: true) where allowsRotation: return
@@ -85,25 +85,25 @@ struct KeyCheck {
     }
 
     /// Reads the file as it is, without its log.
-    private func inFile(_ sealer: Sealer) -> Answer {
+    private func inFile(_ cipher: Cipher) -> Answer {
         do throws(DatabaseError) {
-            return answer(try FileConnection(path: file.path, access: .immutable), sealer)
+            return answer(try FileConnection(path: file.path, access: .immutable), cipher)
         } catch {
             // Opening the file in the ordinary way reports the error.
             return .unknown
         }
     }
 
-    private func inCopy(_ sealer: Sealer) throws(HealthStoreError) -> Answer {
+    private func inCopy(_ cipher: Cipher) throws(HealthStoreError) -> Answer {
         try HealthStore.describing(file.path) {
             let copy = try FileConnection(path: "")
             try DatabaseCopy(path: file.path, drafts: drafts).copy(into: copy)
-            return answer(copy, sealer)
+            return answer(copy, cipher)
         }
     }
 
-    private func answer(_ connection: Connection, _ sealer: Sealer) -> Answer {
-        switch Canary.state(connection, sealer) {
+    private func answer(_ connection: Connection, _ cipher: Cipher) -> Answer {
+        switch KeyCheck.state(connection, cipher) {
         case .none: .unknown
         case .sound, .damaged: .opens
         case .otherwise: .otherwise(isRotation: isRotating(connection))
@@ -125,7 +125,7 @@ func temporaryFolder(_ environment: [String: String]) -> String {
     environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
 }
 
-// A store for rehearsals: it starts as a copy of the real one and vanishes with its last reference.
+// A store for dry runs: it starts as a copy of the real one and vanishes with its last reference.
 
 extension HealthStore {
     /// Opens a private copy of a state directory's store, or an empty store if there is none.
@@ -136,7 +136,7 @@ extension HealthStore {
     /// - Parameter environment: as for opening the store. `TMPDIR`, or `/tmp` by default, is where
     ///   files may lie for a moment, in a folder of mode 0700 and still encrypted.
     /// - Throws: what opening the store throws.
-    public static func rehearsal(
+    public static func dryRun(
         of stateDirectory: String, environment: [String: String],
         clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) -> HealthStore {
@@ -144,7 +144,7 @@ extension HealthStore {
             let (place, key) = try HealthStore.place(
                 of: account, at: server, stateDirectory, environment)
             return try HealthStore(
-                in: place.rehearsal(), key: key, actor: AuditActor(), clock: clock)
+                in: place.dryRun(), key: key, actor: AuditActor(), clock: clock)
         }
         let file = HealthFile(in: stateDirectory)
         try file.check()

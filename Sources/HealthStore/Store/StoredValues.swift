@@ -31,22 +31,23 @@ extension Connection {
     }
 
     /// Returns the encrypted value of a table that has one row; `nil` if there is none.
-    func sealedValue(of table: String) throws(DatabaseError) -> [UInt8]? {
+    func encryptedValue(of table: String) throws(DatabaseError) -> [UInt8]? {
         try blob("SELECT sealed FROM \(table)")
     }
 
-    /// Returns the value of a table that has one row; `nil` if there is none or it does not decrypt.
-    func openedValue(of table: String, _ sealer: Sealer) throws(DatabaseError) -> [UInt8]? {
-        try sealedValue(of: table).flatMap { sealer.opened($0, for: RowIdentity(table)) }
+    /// Returns the value of a table that has one row; `nil` if there is none or it does not
+    /// decrypt.
+    func openedValue(of table: String, _ cipher: Cipher) throws(DatabaseError) -> [UInt8]? {
+        try encryptedValue(of: table).flatMap { cipher.opened($0, for: RowIdentity(table)) }
     }
 
     /// Encrypts a value into a table that has one row.
-    func write(_ plain: [UInt8], to table: String, _ sealer: Sealer) throws(DatabaseError) {
+    func write(_ plain: [UInt8], to table: String, _ cipher: Cipher) throws(DatabaseError) {
         try run(
             """
             INSERT INTO \(table) (id, sealed) VALUES (1, ?)
             ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
-            """, .blob(sealer.seal(plain, for: RowIdentity(table))))
+            """, .blob(cipher.encrypt(plain, for: RowIdentity(table))))
     }
 }
 

@@ -13,7 +13,7 @@ struct AppleHealthExport: Sendable {
     /// The instant after which no sample can have begun.
     let now: Instant
     /// How days and nights are made.
-    var rules = FoldingRules()
+    var rules = AggregationRules()
     /// The earliest start of a wanted sample; `nil` means any.
     var since: Instant?
     /// The months that an earlier reading brought.

@@ -31,7 +31,7 @@ struct ExportArchiving: ExportHandler {
     @inline(__always)
     mutating func add(
         _ bytes: Bytes, _ fields: RecordFields, _ span: RecordArchiving.Span?, isOpen: Bool
-    ) -> RecordArchiving.Fate {
+    ) -> RecordArchiving.Outcome {
         if elements.isOpen { endElements() }
         return records.add(bytes, fields, span, isOpen: isOpen)
     }

@@ -16,7 +16,7 @@ struct RecordArchiving {
     typealias Span = (start: HealthKitDate, end: HealthKitDate)
 
     /// What became of a record.
-    enum Fate {
+    enum Outcome {
         case kept
         /// It is in a month of which everything is known.
         case known
@@ -54,7 +54,7 @@ struct RecordArchiving {
     @inline(__always)
     mutating func add(
         _ bytes: Bytes, _ fields: RecordFields, _ span: Span?, isOpen: Bool
-    ) -> Fate {
+    ) -> Outcome {
         end()
         guard fields.has(.type) else { return refuse(.noType) }
         guard fields.has(.start), fields.has(.end) else { return refuse(.noDate) }
@@ -69,7 +69,7 @@ struct RecordArchiving {
         return isKnown ? .known : .kept
     }
 
-    private mutating func refuse(_ refusal: RecordRefusal) -> Fate {
+    private mutating func refuse(_ refusal: RecordRefusal) -> Outcome {
         noteRefused()
         return .refused(refusal)
     }

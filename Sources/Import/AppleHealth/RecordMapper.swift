@@ -2,11 +2,11 @@ import HealthStore
 import HealthModel
 import ClarityScheduler
 
-/// Makes samples from records, and counts what became of every record. `RecordFolding` takes the
-/// records of days and nights.
+/// Makes samples from records, and counts what became of every record. `RecordAggregation` takes
+/// the records of days and nights.
 struct RecordMapper: ExportHandler {
-    /// Stands for types whose identifier is not a plain name, and for those beyond the 1,024 that are
-    /// distinguished; no export has a tenth of that.
+    /// Stands for types whose identifier is not a plain name, and for those beyond the 1,024 that
+    /// are distinguished; no export has a tenth of that.
     static let otherTypes = "(other types)"
 
     private struct KnownType {
@@ -31,7 +31,7 @@ struct RecordMapper: ExportHandler {
     private static let noSource = 4097
 
     private let now: Int64
-    private var folding: RecordFolding
+    private var aggregation: RecordAggregation
     private var types = InternTable<KnownType>(capacity: 1024)
     private var sources = InternTable<String>(capacity: RecordMapper.mostSources)
     private var sourceCounts = [Int64](repeating: 0, count: RecordMapper.noSource + 1)
@@ -50,20 +50,20 @@ struct RecordMapper: ExportHandler {
     private typealias Reading = BloodPressurePairing.Reading
 
     init(
-        now: Instant, rules: FoldingRules = FoldingRules(),
+        now: Instant, rules: AggregationRules = AggregationRules(),
         pairing: BloodPressurePairing = BloodPressurePairing(),
         collector: ArchiveCollector = ArchiveCollector()
     ) {
         archiving = ExportArchiving(collector)
         self.now = now.secondsSince1970
         self.pairing = pairing
-        folding = RecordFolding(rules, now: now.secondsSince1970)
+        aggregation = RecordAggregation(rules, now: now.secondsSince1970)
     }
 
     mutating func exportDate(_ value: Bytes) {
         archiving.exportDate(value)
         if let seconds = Reference.decoded(value, HealthKitDate.seconds) {
-            folding.setExportDate(seconds)
+            aggregation.setExportDate(seconds)
         }
     }
 
@@ -78,8 +78,8 @@ struct RecordMapper: ExportHandler {
         let result = interpret(bytes, fields, source, span)
         if archiving.isInElement { endElements() }
         // A record that cannot be sent is kept all the same if its type and dates can be read.
-        let fate = archiving.add(bytes, fields, span, isOpen: isOpen)
-        if case .refused(let refusal) = fate, case .unmapped = result {
+        let outcome = archiving.add(bytes, fields, span, isOpen: isOpen)
+        if case .refused(let refusal) = outcome, case .unmapped = result {
             refused[refusal, default: 0] += 1
             return
         }
@@ -95,7 +95,7 @@ struct RecordMapper: ExportHandler {
             if !pairing.add(reading) { refused[.tooManyWaiting, default: 0] += 1 }
         case .sample(let sample, let place):
             types.values[place].count += 1
-            if case .known = fate {
+            if case .known = outcome {
                 try each(sample, .knownMeasurement)
             } else {
                 try each(sample, .measurement)
@@ -103,11 +103,11 @@ struct RecordMapper: ExportHandler {
         case .activity(let value, let interval, let quantity):
             noteDevice(bytes, fields, source)
             count(
-                folding.add(
+                aggregation.add(
                     value, quantity, source: source, start: interval.start, end: interval.end))
         case .stage(let stage, let interval):
             noteDevice(bytes, fields, source)
-            let refusal = folding.add(
+            let refusal = aggregation.add(
                 stage, source: source, start: interval.start, end: interval.end)
             count(stage == .unknown ? refusal ?? .unknownStage : refusal)
             isStageOpen = isOpen && refusal == nil
@@ -117,7 +117,7 @@ struct RecordMapper: ExportHandler {
     /// Counts a record of a day or night as refused, or as taken.
     @inline(__always)
     private mutating func count(_ refusal: RecordRefusal?) {
-        if let refusal { refused[refusal, default: 0] += 1 } else { report.folded += 1 }
+        if let refusal { refused[refusal, default: 0] += 1 } else { report.aggregated += 1 }
     }
 
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
@@ -125,7 +125,7 @@ struct RecordMapper: ExportHandler {
         guard isStageOpen, bytes.matches("HKTimeZone", key.start, key.end),
             value.end - value.start <= InternTable<String>.longest
         else { return }
-        folding.setZoneOfStage(Reference.text(bytes.slice(value)))
+        aggregation.setZoneOfStage(Reference.text(bytes.slice(value)))
     }
 
     mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {
@@ -212,7 +212,7 @@ struct RecordMapper: ExportHandler {
                 from: Reference.text(bytes.slice(unit)), to: .activeEnergy)
             energy = conversion.map { $0(number) }
         }
-        folding.summarise(
+        aggregation.summarise(
             day: day, energy: energy, exercise: number(bytes, fields.exercise))
     }
 
@@ -234,23 +234,23 @@ struct RecordMapper: ExportHandler {
         if counts.pairs > 0 { report.samplesByKind[.bloodPressure] = counts.pairs }
         if counts.unpaired > 0 { refused[.unpaired] = counts.unpaired }
         let others = RecordMapper.noSource + 1 - sources.values.count
-        let outcome = try folding.finish(
+        let outcome = try aggregation.finish(
             names: sources.values + [String](repeating: "", count: others), isWhole: isWhole,
             each)
-        report.folded -= outcome.copies
+        report.aggregated -= outcome.copies
         report.repeated = outcome.copies
         report.made = [SampleKind.sleep: outcome.nights.made].filter { $0.value > 0 }
         for workout in workouts.samples {
-            let nature = SampleNature.aggregate(asOf: folding.asOf)
+            let nature = SampleNature.aggregate(asOf: aggregation.asOf)
             report.count(workout, nature)
             try each(workout, nature)
         }
         report.unfinished = [SampleKind.sleep: outcome.nights.unfinished].filter { $0.value > 0 }
         report.days = outcome.days
-        report.endsNow = folding.endsNow
+        report.endsNow = aggregation.endsNow
         // What is not over yet may be when the file is read again.
-        if isWhole, folding.endsNow {
-            let dues = [outcome.nights.dueAt, folding.exportDateAhead].compactMap { $0 }
+        if isWhole, aggregation.endsNow {
+            let dues = [outcome.nights.dueAt, aggregation.exportDateAhead].compactMap { $0 }
             for due in dues { report.note(due: Instant(secondsSince1970: due)) }
         }
         report.nightsWithoutSleep = outcome.nights.withoutSleep
@@ -343,13 +343,13 @@ struct RecordMapper: ExportHandler {
     }
 
     private mutating func noteDevice(_ bytes: Bytes, _ fields: RecordFields, _ source: Int) {
-        guard fields.has(.device), folding.wantsDevice(of: source) else { return }
+        guard fields.has(.device), aggregation.wantsDevice(of: source) else { return }
         let device = bytes.slice(fields.device)
         guard device.count <= 4096 else { return }
         let place = devices.place(of: device) { SourceSort.of(device: Reference.text($0)) }
         let sort =
             place.map { devices.values[$0] } ?? SourceSort.of(device: Reference.text(device))
-        if let sort { folding.note(sort, of: source) }
+        if let sort { aggregation.note(sort, of: source) }
     }
 
     private func stage(_ bytes: Bytes, _ fields: RecordFields) throws(RecordRefusal) -> SleepStage {

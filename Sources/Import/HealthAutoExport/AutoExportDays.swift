@@ -31,29 +31,29 @@ struct AutoExportDays {
     }
 }
 
-/// Collects the nights of a file, and makes nights of the stages of sleep that it has one by one, as
-/// of those of an Apple Health export.
+/// Collects the nights of a file, and makes nights of the stages of sleep that it has one by one,
+/// as of those of an Apple Health export.
 struct AutoExportNights {
-    private var folding: SleepFolding
+    private var aggregation: SleepAggregation
     private var names: AutoExportNames
 
-    init(_ rules: FoldingRules) {
+    init(_ rules: AggregationRules) {
         names = AutoExportNames(preferred: rules.preferred)
-        folding = SleepFolding(zone: rules.zone)
+        aggregation = SleepAggregation(zone: rules.zone)
     }
 
     /// Adds a stage; returns why it is not taken.
     mutating func add(
         _ stage: SleepStage, from start: Instant, to end: Instant, source: String?
     ) -> RecordRefusal? {
-        folding.add(
+        aggregation.add(
             stage, source: names.add(source), start: start.secondsSince1970,
             end: end.secondsSince1970)
     }
 
     /// Adds a night that the app has made; returns why it is not taken.
     mutating func add(_ night: SleepNight, of sample: Sample) -> RecordRefusal? {
-        folding.add(
+        aggregation.add(
             night, source: names.add(sample.source), start: sample.start.secondsSince1970,
             end: sample.end.secondsSince1970)
     }
@@ -62,11 +62,11 @@ struct AutoExportNights {
     /// is known to be complete.
     mutating func finish(
         isWhole: Bool, asOf: Instant, _ each: SampleHandler
-    ) rethrows -> SleepFolding.Outcome {
+    ) rethrows -> SleepAggregation.Outcome {
         let sources = names.sources
         let order = SourceRank.order(of: sources)
         let until = isWhole ? asOf.secondsSince1970 : .min
-        return try folding.resolve(order: order, until: until) { night in
+        return try aggregation.resolve(order: order, until: until) { night in
             try each(
                 night.sample(ofSource: sources[night.source].name),
                 .aggregate(asOf: night.asOf(asOf)))

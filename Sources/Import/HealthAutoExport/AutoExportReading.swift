@@ -30,7 +30,7 @@ struct AutoExportReading {
     ///   - writtenAt: when the file was written; what was going on then is not over.
     ///   - knowsInstants: whether shorter points of a day are known from other files.
     init(
-        _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: FoldingRules,
+        _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: AggregationRules,
         knowsInstants: @escaping InstantsLookup = { _, _ in false },
         progress: ProgressHandler? = nil
     ) {
@@ -68,7 +68,7 @@ struct AutoExportReading {
         let asOf = min(writtenAt, now)
         let outcome = try nights.finish(isWhole: report.brokeAt == nil, asOf: asOf, each)
         if outcome.outranked > 0 {
-            report.folded -= outcome.outranked
+            report.aggregated -= outcome.outranked
             report.refused[RecordRefusal.otherSource.rawValue, default: 0] += outcome.outranked
         }
         if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
@@ -79,7 +79,7 @@ struct AutoExportReading {
         }
         let (records, copies) = days.finish(asOf: asOf)
         report.days = records
-        report.folded -= copies
+        report.aggregated -= copies
         report.repeated += copies
         report.nightsWithoutSleep = outcome.withoutSleep
         report.records = archiving.collector
@@ -165,17 +165,17 @@ struct AutoExportReading {
             case .success(.stage(let stage, let start, let end)):
                 let source = AutoExportPoint.source(point)
                 let refusal = nights.add(stage, from: start, to: end, source: source)
-                fold(stage == .unknown ? refusal ?? .unknownStage : refusal)
+                aggregate(stage == .unknown ? refusal ?? .unknownStage : refusal)
             case .success(.sample(var sample, let nature)):
                 if let quantity = DayQuantity(sample.kind) {
                     let isLone =
                         metric.grouping.isLone && AutoExportPoint.span(of: point, zone) == nil
                     let refusal = days.add(sample, quantity, isLone: isLone)
-                    fold(refusal == .tooLong ? .badValue : refusal)
+                    aggregate(refusal == .tooLong ? .badValue : refusal)
                     continue
                 }
                 if case .sleep(let night) = sample.value {
-                    fold(nights.add(night, of: sample))
+                    aggregate(nights.add(night, of: sample))
                     continue
                 }
                 guard choice.takes(sample) else {
@@ -216,8 +216,8 @@ struct AutoExportReading {
     }
 
     /// Counts a part of a day or night as refused, or as taken.
-    private mutating func fold(_ refusal: RecordRefusal?) {
-        if let refusal { count(refusal) } else { report.folded += 1 }
+    private mutating func aggregate(_ refusal: RecordRefusal?) {
+        if let refusal { count(refusal) } else { report.aggregated += 1 }
     }
 
     /// Returns what the points of a metric cover. A single one at the beginning of a day is a whole

@@ -18,7 +18,7 @@ struct HealthAutoExport: Sendable {
     /// The instant after which nothing can have happened.
     let now: Instant
     /// The time zone of dates without an offset, and how nights are made from stages.
-    let rules: FoldingRules
+    let rules: AggregationRules
     /// The folder that the job file names, if the file is one of several in it.
     var folder: String?
     /// The earliest start of a wanted sample; `nil` means any.

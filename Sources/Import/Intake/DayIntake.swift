@@ -9,7 +9,7 @@ struct DayIntake {
     let zone: Zone
     let now: Instant
 
-    /// Stores a source's contribution to the days.
+    /// Stores a source's partial aggregate to the days.
     ///
     /// - Parameters:
     ///   - since: the earliest start of a wanted day; `nil` means any. Earlier days are not stored.
@@ -20,7 +20,7 @@ struct DayIntake {
         let first = since.map(firstDay) ?? .min
         var keys = days.keys
         // A complete source also clears the periods that it no longer has.
-        if days.isAll { keys.formUnion(try store.outbox.contributionKeys(of: entry)) }
+        if days.isAll { keys.formUnion(try store.outbox.partialAggregateKeys(of: entry)) }
         try store.outbox.contribute(keys, of: entry) { key, kept in
             let layer = days.layer(key, since: first)
             return days.updated(key, layer, kept: kept) ?? (isAnew && layer != nil ? kept : nil)
@@ -37,7 +37,7 @@ struct DayIntake {
     ) throws -> EnqueueCounts {
         var (refused, unfinished): (Int64, Int64) = (0, 0)
         var open: Int64?
-        let counts = try store.outbox.foldContributions(of: reading) { periods, load in
+        let counts = try store.outbox.mergePartialAggregates(of: reading) { periods, load in
             var merged = Outbox.Merged()
             for day in try DayMerge.days(periods, in: zone, now: now.secondsSince1970, load) {
                 guard day.asOf >= day.bounds.end else {
@@ -79,7 +79,7 @@ struct DayIntake {
     }
 }
 
-extension DayFolding.Day {
+extension DayAggregation.Day {
     /// The day as it is sent.
     var sample: Sample {
         Sample(

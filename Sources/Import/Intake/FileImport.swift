@@ -134,7 +134,7 @@ extension SourceReport {
         nestedSkipped += other.nestedSkipped
         nestedTaken += other.nestedTaken
         pairedPartners += other.pairedPartners
-        folded += other.folded
+        aggregated += other.aggregated
         repeated += other.repeated
         nightsWithoutSleep += other.nightsWithoutSleep
         bytesRead += other.bytesRead

@@ -16,7 +16,7 @@ extension ImportAccount {
         }
         var parts = [
             (enqueued.queued, "queued"), (enqueued.duplicates, "known"),
-            (report.pairedPartners, "paired"), (report.folded, "folded"),
+            (report.pairedPartners, "paired"), (report.aggregated, "folded"),
             (report.repeated, "repeated"),
             (report.unmapped.values.reduce(0, +), "kept here"),
             (report.refused.values.reduce(0, +), "refused"),
@@ -122,7 +122,7 @@ extension ImportAccount {
             "nights_without_sleep": .integer(report.nightsWithoutSleep),
             "queued": .integer(enqueued.queued), "known": .integer(enqueued.duplicates),
             "before_since": .integer(enqueued.beforeSince),
-            "paired": .integer(report.pairedPartners), "folded": .integer(report.folded),
+            "paired": .integer(report.pairedPartners), "folded": .integer(report.aggregated),
             "repeated": .integer(report.repeated),
             "metrics_queued": .integer(enqueued.metricsQueued),
             "metrics_known": .integer(enqueued.metricsKnown),

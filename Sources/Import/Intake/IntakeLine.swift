@@ -36,12 +36,12 @@ struct IntakeLine: Sendable {
 
     private final class Shared: Sendable {
         let read = BlockingQueue<Portion>(room: 1)
-        let sealed = BlockingQueue<OutboxPortion>(room: 1)
+        let encrypted = BlockingQueue<OutboxPortion>(room: 1)
         let state = Mutex(State())
 
         func cancel() {
             read.cancel()
-            sealed.cancel()
+            encrypted.cancel()
         }
 
         func fail(_ error: HealthStoreError) {
@@ -71,7 +71,10 @@ struct IntakeLine: Sendable {
         let store = store
         do {
             let result = try withThreads(
-                [{ IntakeLine.seal(shared, store) }, { IntakeLine.write(shared, store, reading) }],
+                [
+                    { IntakeLine.encrypt(shared, store) },
+                    { IntakeLine.write(shared, store, reading) },
+                ],
                 cancel: shared.cancel
             ) {
                 do {
@@ -115,14 +118,14 @@ struct IntakeLine: Sendable {
         return result
     }
 
-    private static func seal(_ shared: Shared, _ store: HealthStore) {
+    private static func encrypt(_ shared: Shared, _ store: HealthStore) {
         do throws(HealthStoreError) {
             while let portion = shared.read.take() {
-                let sealed = try store.outbox.prepare(
+                let encrypted = try store.outbox.prepare(
                     portion.samples, aggregates: portion.aggregates)
-                guard shared.sealed.put(sealed) else { return }
+                guard shared.encrypted.put(encrypted) else { return }
             }
-            shared.sealed.finish()
+            shared.encrypted.finish()
         } catch {
             shared.fail(error)
         }
@@ -132,7 +135,7 @@ struct IntakeLine: Sendable {
         _ shared: Shared, _ store: HealthStore, _ reading: Reading?
     ) {
         do throws(HealthStoreError) {
-            while let portion = shared.sealed.take() {
+            while let portion = shared.encrypted.take() {
                 let counts = try store.outbox.commit(portion, of: reading)
                 shared.state.withLock { $0.counts += counts }
             }

@@ -198,7 +198,7 @@ package final class SpoolSource: SampleSource {
     }
 
     /// What happened to a file.
-    package enum Fate {
+    package enum Outcome {
         case done
         case rejected
         /// It was not read to its end, or the file at its path is no longer the one that was read.
@@ -207,7 +207,7 @@ package final class SpoolSource: SampleSource {
 
     /// Moves the file away if it was read, and forgets what was found. Call it when the outbox has
     /// the file's samples.
-    package func settle() throws(SourceError) -> Fate {
+    package func settle() throws(SourceError) -> Outcome {
         guard let reading = outcome.withLock({ $0.take() }) else { return .waiting }
         let faults = reading.outcome.faultCount == 0 ? nil : reading.outcome.reasons
         let isMoved = try SpoolFolder(place).settle(
@@ -225,6 +225,6 @@ extension SampleFile.Outcome {
     var reasons: String {
         var lines = faults.map { "\($0.description.forReport)\n" }.joined()
         if faultCount > faults.count { lines += "and \(faultCount - faults.count) more\n" }
-        return lines + "\(report.samples + report.folded) good samples were taken\n"
+        return lines + "\(report.samples + report.aggregated) good samples were taken\n"
     }
 }

@@ -62,9 +62,9 @@ package struct SourceEntry: Sendable {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
 
-    private var rules: FoldingRules {
+    private var rules: AggregationRules {
         let zones = zones
-        return FoldingRules(
+        return AggregationRules(
             zone: zone, zoneNamed: { zones.zone(named: $0) }, preferred: preferred)
     }
 }
@@ -158,7 +158,7 @@ package struct SourceSettings: Sendable {
     }
 }
 
-extension FoldingRules {
+extension AggregationRules {
     /// A text that differs between different rules: a file is read again under other rules. It must
     /// be stored encrypted, because it names a place and devices.
     var text: String {

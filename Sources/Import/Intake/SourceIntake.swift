@@ -29,7 +29,7 @@ package struct IntakeResult: Sendable {
         var counts = ReadingCounts()
         counts[.read] = report.recordsRead + report.nestedTaken
         counts[.paired] = report.pairedPartners
-        counts[.folded] = report.folded
+        counts[.aggregated] = report.aggregated
         counts[.repeated] = report.repeated
         counts[.unmapped] = report.unmapped.values.reduce(0, +)
         counts[.refused] = report.refused.values.reduce(0, +)
@@ -128,8 +128,8 @@ package struct SourceIntake: Sendable {
     /// Reads a source; what could be read is in the outbox when this returns.
     ///
     /// - Parameters:
-    ///   - isAnew: whether it is read even if it has nothing new. Its state is neither looked up nor
-    ///     stored then.
+    ///   - isAnew: whether it is read even if it has nothing new. Its state is neither looked up
+    ///     nor stored then.
     ///   - progress: called on this thread from time to time; may throw to end the reading.
     /// - Throws: the errors of the source and of `progress`; `HealthStoreError`; `SystemError`.
     ///   What was committed before stays.

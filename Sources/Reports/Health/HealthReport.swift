@@ -27,7 +27,7 @@ public struct HealthReport: Sendable, PrivateValue {
     /// The number of entries read, by kind, for the audit log.
     public internal(set) var counts: [String: Int64] = [:]
     /// The rows that cannot be decrypted.
-    public internal(set) var damaged: [SealingError] = []
+    public internal(set) var damaged: [EncryptionError] = []
 
     /// Makes a list in each form: a table, or the line `absence` if there are no rows.
     mutating func list<Row>(
@@ -161,8 +161,8 @@ enum CSVText {
     /// Returns a record without its line end, which is CR LF.
     ///
     /// A field that contains a quote, a line end or what separates fields somewhere (comma,
-    /// semicolon, tab) is quoted, and each quote in it is doubled. A field may come from elsewhere, so
-    /// one that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, CSV
+    /// semicolon, tab) is quoted, and each quote in it is doubled. A field may come from elsewhere,
+    /// so one that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, CSV
     /// Injection): a field that is not a number and starts with `=`, `+`, `-` or `@`, in full width
     /// as well, after any blanks, or with a tab or a line end. The pages write by the same rule:
     /// Sources/CWebPages/assets/csv.js.

@@ -217,11 +217,12 @@ private func isCode(_ text: String) -> Bool {
     !text.isEmpty && !text.contains(where: \.isWhitespace)
 }
 
-/// The codes of a type in LOINC (loinc.org, licensed by Regenstrief Institute) and of a unit in UCUM.
+/// The codes of a type in LOINC (loinc.org, licensed by Regenstrief Institute) and of a unit in
+/// UCUM.
 ///
-/// A type is here if a code means just what a single record of it measures, so no total of a day and
-/// no code that names a method which HealthKit leaves open. Those of the vital signs are the ones that
-/// FHIR's own profiles of them require.
+/// A type is here if a code means just what a single record of it measures, so no total of a day
+/// and no code that names a method which HealthKit leaves open. Those of the vital signs are the
+/// ones that FHIR's own profiles of them require.
 struct FHIRCoding {
     /// The codes and their names in LOINC; empty for a type without any.
     let loinc: [(code: String, display: String)]

@@ -3,8 +3,8 @@ import ClarityScheduler
 import JSON
 public import HealthModel
 
-// The records of the archive, for people and programs: what there is, and the records of a type or what
-// they add up to.
+// The records of the archive, for people and programs: what there is, and the records of a type or
+// what they add up to.
 
 extension HealthReader {
     /// The most records that are shown one by one.
@@ -29,8 +29,8 @@ extension HealthReader {
         return report
     }
 
-    /// Returns the records of types, each by itself or what those of an hour, a day or a month add up
-    /// to; `nil` if there are too many to show one by one.
+    /// Returns the records of types, each by itself or what those of an hour, a day or a month add
+    /// up to; `nil` if there are too many to show one by one.
     ///
     /// - Parameters:
     ///   - since: the first day; `nil` for the first one there is.
@@ -147,7 +147,7 @@ extension HealthReader {
 
 extension HealthReport {
     fileprivate mutating func add(damaged months: [TypeMonth]) {
-        damaged += months.map { SealingError(table: "segments", row: "\($0)") }
+        damaged += months.map { EncryptionError(table: "segments", row: "\($0)") }
     }
 }
 
@@ -324,8 +324,8 @@ extension RecordEntry: Reported {
         },
     ]
 
-    /// Returns the report of a period: what no row of it has is not in CSV, and the JSON of a record
-    /// has the value before its unit.
+    /// Returns the report of a period: what no row of it has is not in CSV, and the JSON of a
+    /// record has the value before its unit.
     static func report(by period: RecordPeriod) -> Report<RecordEntry> {
         let others = Set(RecordPeriod.allCases.map(\.rawValue)).subtracting([period.rawValue])
         guard period == .raw else {

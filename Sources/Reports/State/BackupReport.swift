@@ -117,11 +117,11 @@ public struct BackupList {
 
 extension StateRestore.Report {
     /// Lines for people.
-    public func lines(isRehearsal: Bool) -> [String] {
-        if isResumed { return resumedLines(isRehearsal).map(\.forReport) }
+    public func lines(isDryRun: Bool) -> [String] {
+        if isResumed { return resumedLines(isDryRun).map(\.forReport) }
         var lines = passedOver
         for item in items {
-            let verb = isRehearsal ? "would restore" : "restored"
+            let verb = isDryRun ? "would restore" : "restored"
             let fault = item.fault.map { " (\($0))" } ?? ""
             lines.append("\(verb) \(item.file.name)\(fault) as of \(item.backup.manifest.madeAt)")
         }
@@ -139,18 +139,18 @@ extension StateRestore.Report {
                 "the login is the backup's: if the backend does not take it any more, run "
                     + "`clarity-jobs auth login`")
         }
-        if health.possiblySent > 0 {
+        if health.inDoubt > 0 {
             lines.append(
-                "\(health.possiblySent) samples may have been sent since, and the backend would keep "
+                "\(health.inDoubt) samples may have been sent since, and the backend would keep "
                     + "both: "
                     + heldText(health))
         }
         return lines.map(\.forReport)
     }
 
-    private func resumedLines(_ isRehearsal: Bool) -> [String] {
+    private func resumedLines(_ isDryRun: Bool) -> [String] {
         var lines = ["finished a restore that was cut short\(placeText)"]
-        if isRehearsal {
+        if isDryRun {
             let rest = pending.joined(separator: " and ")
             let verb = pending.count == 1 ? "is not in its place" : "are not in their places"
             lines = [
@@ -160,7 +160,7 @@ extension StateRestore.Report {
         }
         if let untaken {
             lines.append(
-                "the backup `\(untaken)` \(isRehearsal ? "would not be" : "was not") taken: run the "
+                "the backup `\(untaken)` \(isDryRun ? "would not be" : "was not") taken: run the "
                     + "same command again to go back to it")
         }
         return lines
@@ -168,9 +168,9 @@ extension StateRestore.Report {
 
     private func heldText(_ health: HealthSettling) -> String {
         switch health.onHold {
-        case 0: "they count as possibly sent"
-        case health.possiblySent: "they wait for you"
-        default: "\(health.onHold) wait for you, the others count as possibly sent"
+        case 0: "they are in doubt"
+        case health.inDoubt: "they wait for you"
+        default: "\(health.onHold) wait for you, the others are in doubt"
         }
     }
 
@@ -180,15 +180,15 @@ extension StateRestore.Report {
 /// The result of `restore`.
 public struct RestoreResult: Reported {
     let restore: StateRestore.Report
-    let isRehearsal: Bool
+    let isDryRun: Bool
 
-    public init(_ restore: StateRestore.Report, isRehearsal: Bool) {
-        (self.restore, self.isRehearsal) = (restore, isRehearsal)
+    public init(_ restore: StateRestore.Report, isDryRun: Bool) {
+        (self.restore, self.isDryRun) = (restore, isDryRun)
     }
 
     public static let report = Report<RestoreResult>(
         [
-            Column("dry_run", "whether nothing was changed") { $0.isRehearsal },
+            Column("dry_run", "whether nothing was changed") { $0.isDryRun },
             Column("resumed", "whether an interrupted restore was finished") {
                 $0.restore.isResumed
             },
@@ -213,7 +213,7 @@ public struct RestoreResult: Reported {
                 $0.restore.health?.keepsSession
             },
             Column("possibly_sent_samples", "number of samples that may have been sent since") {
-                $0.restore.health?.possiblySent
+                $0.restore.health?.inDoubt
             },
             Column("samples_on_hold", "number of these that wait for a person") {
                 $0.restore.health?.onHold

@@ -40,7 +40,7 @@ extension OutboxArithmetic {
     private var recordsLine: String {
         var line =
             "\(counts[.read]) read = \(counts[.queued]) queued + \(counts[.known]) known + "
-            + "\(counts[.paired]) second halves of a blood pressure + \(counts[.folded]) of days, "
+            + "\(counts[.paired]) second halves of a blood pressure + \(counts[.aggregated]) of days, "
             + "nights and workouts + \(counts[.repeated]) repeated + \(counts[.unmapped]) kept here + "
             + "\(counts[.refused]) refused"
         if counts[.beforeSince] > 0 { line += " + \(counts[.beforeSince]) before the time wanted" }
@@ -86,7 +86,7 @@ extension OutboxArithmetic: Reported {
                 (.queued, "of them queued as samples"),
                 (.known, "of them known before"),
                 (.paired, "of them second halves of a blood pressure"),
-                (.folded, "of them part of days, nights and workouts"),
+                (.aggregated, "of them part of days, nights and workouts"),
                 (.repeated, "of them repeated"),
                 (.unmapped, "of them without a field at the backend, kept here alone"),
                 (.refused, "of them refused"),

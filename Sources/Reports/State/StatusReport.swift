@@ -6,7 +6,7 @@ public import JSON
 
 /// The report of `status`: how fresh everything is, and what is in the way.
 public struct StatusReport: Sendable {
-    public let rulings: [FreshnessRuling]
+    public let verdicts: [FreshnessVerdict]
     public let backlog: OutboxCounts
     /// When the access token expires; `nil` if nobody is logged in.
     public let session: Instant?
@@ -18,7 +18,7 @@ public struct StatusReport: Sendable {
 
     /// Whether every goal holds, no job is overdue, and of the loops that run one decides.
     public var holds: Bool {
-        rulings.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue)
+        verdicts.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue)
             && !installation.isLeaderless
     }
 
@@ -36,9 +36,9 @@ public struct StatusReport: Sendable {
         let others = try store?.arrivedSubjects().filter { subject in
             !named.contains { $0.subject == subject }
         }
-        rulings = try (named + FreshnessGoal.defaults(for: others ?? [], jobs: jobs))
+        verdicts = try (named + FreshnessGoal.defaults(for: others ?? [], jobs: jobs))
             .map { goal throws(HealthStoreError) in
-                FreshnessRuling(
+                FreshnessVerdict(
                     on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
                     jobs: jobs, isLoggedIn: session != nil && refusedSince == nil, now: now)
             }
@@ -56,7 +56,7 @@ extension StatusReport {
     /// Returns a line for each goal, then the outbox, the session, the jobs and the installation;
     /// with `missedOnly` only the missed goals and the overdue jobs.
     public func lines(missedOnly: Bool) -> [String] {
-        let goals = rulings.filter { !missedOnly || !$0.holds }.map(line)
+        let goals = verdicts.filter { !missedOnly || !$0.holds }.map(line)
         guard !missedOnly else {
             let leader = installation.isLeaderless ? [Installation.leaderless] : []
             return (goals + jobs.filter(\.isOverdue).map(line) + leader).map(\.forReport)
@@ -79,16 +79,16 @@ extension StatusReport {
             : "session: logged in, the next job renews the access that expired at \(session)"
     }
 
-    private func line(_ ruling: FreshnessRuling) -> String {
+    private func line(_ verdict: FreshnessVerdict) -> String {
         let wanted =
-            "wanted within \(ruling.goal.within.text)\(ruling.goal.isDefault ? " by default" : "")"
-        let age = ruling.age.map { "\(StatusReport.text($0)) old" } ?? "none yet"
-        let name = ruling.goal.subject.name
-        guard let blame = ruling.blame else { return "\(name): holds: \(age), \(wanted)" }
-        return "\(name): \(ruling.holds ? "holds" : "missed"): \(age), \(wanted): \(words(blame))"
+            "wanted within \(verdict.goal.within.text)\(verdict.goal.isDefault ? " by default" : "")"
+        let age = verdict.age.map { "\(StatusReport.text($0)) old" } ?? "none yet"
+        let name = verdict.goal.subject.name
+        guard let blame = verdict.blame else { return "\(name): holds: \(age), \(wanted)" }
+        return "\(name): \(verdict.holds ? "holds" : "missed"): \(age), \(wanted): \(words(blame))"
     }
 
-    private func words(_ blame: FreshnessRuling.Blame) -> String {
+    private func words(_ blame: FreshnessVerdict.Blame) -> String {
         switch blame {
         case .source(nil): "no source was ever read"
         case .source(let reading?):
@@ -126,8 +126,8 @@ extension StatusReport {
     public func result(missedOnly: Bool) -> StatusResult {
         StatusResult(
             holds: holds,
-            goals: rulings.filter { !missedOnly || !$0.holds }.map { ruling in
-                StatusResult.Goal(ruling: ruling, why: ruling.blame.map(words)?.forReport)
+            goals: verdicts.filter { !missedOnly || !$0.holds }.map { verdict in
+                StatusResult.Goal(verdict: verdict, why: verdict.blame.map(words)?.forReport)
             },
             outbox: missedOnly ? nil : StatusResult.Outbox(counts: backlog),
             session: missedOnly
@@ -192,23 +192,23 @@ public struct StatusResult: Reported {
 
 extension StatusResult {
     struct Goal: Reported {
-        let ruling: FreshnessRuling
+        let verdict: FreshnessVerdict
         let why: String?
 
         static let report = Report<Goal>([
-            Column("goal", "what has to be fresh") { $0.ruling.goal.subject.name },
-            Column("holds", "whether the goal is met") { $0.ruling.holds },
+            Column("goal", "what has to be fresh") { $0.verdict.goal.subject.name },
+            Column("holds", "whether the goal is met") { $0.verdict.holds },
             Column("default", "whether the job file does not name the goal") {
-                $0.ruling.goal.isDefault
+                $0.verdict.goal.isDefault
             },
             Column("within_seconds", "the age that is allowed") {
-                $0.ruling.goal.within.milliseconds / 1000
+                $0.verdict.goal.within.milliseconds / 1000
             },
             Column("age_seconds", "the age; none if nothing has arrived") {
-                $0.ruling.age.map { $0.milliseconds / 1000 }
+                $0.verdict.age.map { $0.milliseconds / 1000 }
             },
             Column("blame", "`source`, `job`, `backend`, `person`, `login` or `no_job`") {
-                $0.ruling.blame?.name
+                $0.verdict.blame?.name
             },
             Column("why", "the blame in words") { $0.why },
         ])
@@ -256,7 +256,7 @@ extension BringingJob: Reported {
     ])
 }
 
-extension FreshnessRuling.Blame {
+extension FreshnessVerdict.Blame {
     /// A word for programs.
     fileprivate var name: String {
         switch self {

@@ -184,17 +184,17 @@ extension Store {
 
 extension Store {
     /// Counts metrics or samples that were sent but not stored.
-    func noteLoss(_ fate: Fate, _ reason: String, _ count: Int) throws {
+    func noteLoss(_ outcome: Outcome, _ reason: String, _ count: Int) throws {
         guard count > 0 else { return }
         try database.run(
             """
             INSERT INTO losses (fate, reason, count) VALUES (?, ?, ?)
             ON CONFLICT (fate, reason) DO UPDATE SET count = count + excluded.count
-            """, .text(fate.rawValue), .text(reason), .integer(Int64(count)))
+            """, .text(outcome.rawValue), .text(reason), .integer(Int64(count)))
     }
 
     /// What happened to a metric that was not stored.
-    enum Fate: String, Sendable {
+    enum Outcome: String, Sendable {
         /// The client was told that the metric was accepted.
         case dropped
         /// The client was told that the metric was refused.
@@ -202,10 +202,10 @@ extension Store {
     }
 
     /// Returns how many were lost, sorted by reason.
-    func losses(_ fate: Fate) throws -> [(name: String, count: Int)] {
+    func losses(_ outcome: Outcome) throws -> [(name: String, count: Int)] {
         try counts(
             "SELECT reason, count FROM losses WHERE fate = ? ORDER BY reason",
-            .text(fate.rawValue))
+            .text(outcome.rawValue))
     }
 
     /// Returns the number of uploaded metrics of each type, including copies.

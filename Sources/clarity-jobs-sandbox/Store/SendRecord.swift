@@ -10,8 +10,8 @@ struct RecordedSend: Sendable {
     /// Whether no further upload came on the same connection; then the client may not have read the
     /// answer.
     var isLast: Bool
-    /// The ids of the uploaded samples, each with its fate: `stored`, `known` or `not kept`.
-    var samples: [(id: String, fate: String)] = []
+    /// The ids of the uploaded samples, each with its outcome: `stored`, `known` or `not kept`.
+    var samples: [(id: String, outcome: String)] = []
 }
 
 /// A sample that the server has from uploads, with the data that identifies its measurement.

@@ -30,7 +30,7 @@ final class CommandPool: Sendable {
     /// - Parameters:
     ///   - asker: for whom it runs.
     ///   - session: the name of the session for the audit log.
-    ///   - viewer: who has come in; the command shows nothing that is another's.
+    ///   - viewer: who is logged in; the command shows nothing that is another's.
     func run(
         _ words: [String], for asker: Asker, in session: String, viewer: APIViewer,
         then end:

@@ -7,11 +7,11 @@ import WebAPI
 import Synchronization
 @preconcurrency import Glibc
 
-/// Who has come in to the pages: the sessions of the file, which other processes change too.
+/// Who is logged in to the pages: the sessions of the file, which other processes change too.
 final class OpenSessions: Sendable {
-    /// A browser that has come in.
+    /// A browser that is logged in.
     struct Session: Sendable {
-        /// A name for the audit log, with which nobody can come in.
+        /// A name for the audit log, with which nobody can log in.
         let name: String
         let viewer: APIViewer
         /// What an action has to show, which another site cannot read.
@@ -84,7 +84,7 @@ final class OpenSessions: Sendable {
             return Dictionary(
                 try file.list(at: now).map { ($0.digest, $0) }, uniquingKeysWith: { $1 })
         } catch {
-            // Who cannot be known has not come in.
+            // Who cannot be known is not logged in.
             complain("the sessions of the pages cannot be read: \(error)".forReport)
             return [:]
         }
@@ -124,7 +124,7 @@ final class PageEntrances: Sendable {
     /// The ways in without an account.
     var main: PageAccess { PageAccess(stateDirectory: state) }
 
-    /// Whether some browser may come in with a password.
+    /// Whether some browser may log in with a password.
     var mayTakePassword: Bool { hasAccounts || main.hasPassword }
 
     /// Returns the ways in under an account's id, whether there is such an account or not; `nil` if
@@ -137,7 +137,7 @@ final class PageEntrances: Sendable {
         return PageAccess(stateDirectory: state, account: id.rawValue)
     }
 
-    /// Returns who comes in under an account's id.
+    /// Returns who logs in under an account's id.
     func viewer(of account: String?) -> APIViewer {
         guard let account, !account.isEmpty else { return hasAccounts ? .caretaker : .person }
         return .wearer(account)

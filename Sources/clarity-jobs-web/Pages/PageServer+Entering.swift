@@ -6,7 +6,7 @@ import Platform
 import WebAPI
 import Synchronization
 
-// How a browser comes in: by a link that works once, or with the password.
+// How a browser logs in: by a link that works once, or with the password.
 extension PageServer {
     func enter(_ request: PageRequest, _ head: RequestHead) -> Exchange {
         if request.method == "POST" { return enterWithPassword(request, head) }
@@ -128,13 +128,13 @@ extension PageServer {
     /// the session has ended.
     private func answer(toEntering token: String) -> Answer? {
         guard let session = sessions.session(token) else { return nil }
-        complain("a browser has come in" + (session.viewer.account.map { " as `\($0)`" } ?? ""))
+        complain("a browser logged in" + (session.viewer.account.map { " as `\($0)`" } ?? ""))
         return Answer(
             status: 303, text: "see /today\n",
             headers: ["Location": "/today", "Set-Cookie": cookie(token)])
     }
 
-    /// Returns the page that a browser sees before it has come in. It has no script.
+    /// Returns the page that a browser sees before it is logged in. It has no script.
     private func page(_ status: UInt32, _ problem: String?) -> Answer {
         let hasAccounts = entrances.hasAccounts
         let account = """
@@ -147,7 +147,7 @@ extension PageServer {
             \(hasAccounts ? account : "")
             <p><label>Password <input type="password" name="password" required
             \(hasAccounts ? "" : "autofocus")
-            autocomplete="current-password"></label> <button>Come in</button></p>
+            autocomplete="current-password"></label> <button>Log in</button></p>
             </form>
             """
         return Answer(
@@ -164,7 +164,7 @@ extension PageServer {
                 <h1>clarity-jobs</h1>
                 \(problem.map { "<p role=\"alert\">\($0)</p>" } ?? "")
                 \(entrances.mayTakePassword ? form : "")
-                <p>To come in from this machine, type <code>clarity-jobs serve link</code>\(
+                <p>To log in from this machine, type <code>clarity-jobs serve link</code>\(
                     hasAccounts ? ", for an account with <code>--account ID</code>," : "") in a
                 terminal and open the address that it shows.</p>
                 </main>
@@ -202,7 +202,7 @@ enum FormBody {
     }
 }
 
-/// The attempts to come in that were wrong, of the last minute.
+/// The attempts to log in that were wrong, of the last minute.
 ///
 /// They count by where they come from and by the account that they name, so that nobody locks
 /// others out. More of them from everywhere would take this machine's time.

@@ -103,7 +103,7 @@ final class PageServer: Sendable {
 
     private func api(_ request: PageRequest, _ session: OpenSessions.Session?) -> Exchange {
         guard let session, let token = request.token else {
-            return refuse(401, "nobody has come in; `clarity-jobs serve link` makes a link")
+            return refuse(401, "nobody is logged in; `clarity-jobs serve link` makes a link")
         }
         let path = request.path.dropFirst("/api/v1/".count)
         if path.hasPrefix("actions/") {

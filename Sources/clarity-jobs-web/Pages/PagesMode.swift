@@ -109,7 +109,7 @@ struct PagesMode {
             certificate: try Program.text(of: certificate), key: try Program.text(of: key))
     }
 
-    /// Returns the status with which the server ends if others could read what it sends, or come in
+    /// Returns the status with which the server ends if others could read what it sends, or log in
     /// without a password; `nil` if it may start.
     private func refusal(
         isLoopback: Bool, isEncrypted: Bool, _ outer: String?, _ hasPassword: Bool

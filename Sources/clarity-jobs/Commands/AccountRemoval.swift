@@ -11,9 +11,10 @@ import Reports
 ///
 /// The steps are in an order in which a kill between any two loses nothing, and the same command
 /// again does the rest: the account's file goes first, so that its jobs are planned no more; then
-/// the data, in one transaction after which nobody who has it open writes anything; then the receipt
-/// is kept, after which nobody opens the folder. Then go the texts in the history, all that a server
-/// still has of the account, its keys, and last its folder; only then does the receipt say so.
+/// the data, in one transaction after which nobody who has it open writes anything; then the
+/// receipt is kept, after which nobody opens the folder. Then go the texts in the history, all that
+/// a server still has of the account, its keys, and last its folder; only then does the receipt say
+/// so.
 struct AccountRemoval {
     private let composition: Composition
 
@@ -224,7 +225,7 @@ struct AccountRemoval {
             return true
         } catch {
             switch error {
-            case .lostKey, .wrongKey, .key, .damaged, .sealing, .schema: return false
+            case .lostKey, .wrongKey, .key, .damaged, .encryption, .schema: return false
             default: throw CommandFailure(error)
             }
         }

@@ -121,11 +121,11 @@ struct RestoreCommand {
                     dialects: [backend?.dialect, remembered], route: uploads.first?.route?.rawValue),
                 isHeld: uploads.contains { $0.onAmbiguous == .hold })
         }
-        let isRehearsal = arguments.has("dry-run")
-        let report = try usingBackups { try restore.run(backup, isRehearsal: isRehearsal) }
+        let isDryRun = arguments.has("dry-run")
+        let report = try usingBackups { try restore.run(backup, isDryRun: isDryRun) }
         composition.console.results(
-            report.lines(isRehearsal: isRehearsal),
-            RestoreResult(report, isRehearsal: isRehearsal))
+            report.lines(isDryRun: isDryRun),
+            RestoreResult(report, isDryRun: isDryRun))
         if report.untaken != nil { return .deferred }
         return report.lost.isEmpty ? .done : .disk
     }

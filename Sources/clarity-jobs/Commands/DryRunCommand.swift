@@ -31,7 +31,7 @@ struct DryRunCommand {
         say(of: job, file, conditions, moment, ledger)
         if job.kind != .command { _ = try composition.ownState(file) }
         var order = AttemptOrder(
-            run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
+            run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, fencingToken: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
             memoryLimitBytes: job.memoryLimitBytes, conditions: job.orderConditions(of: conditions),
             options: job.options)

@@ -124,11 +124,11 @@ struct PastOccurrenceCommand {
                 "no scheduler ran between \(RunReport.seconds(gap.lowerBound)) and "
                     + RunReport.seconds(gap.upperBound))
         }
-        switch past.fate {
+        switch past.outcome {
         case .run: break
         case .pending:
             lines.append("no scheduler has looked at it yet: start `loop` or `run --due`")
-        case .recorded(let fate, let run): lines.append(RunReport.words(of: fate, run: run))
+        case .recorded(let outcome, let run): lines.append(RunReport.words(of: outcome, run: run))
         }
         if let run = past.run {
             lines.append(RunReport.line(run))
@@ -150,11 +150,11 @@ struct ExplainedOccurrence: Reported {
     let job: JobID
     let past: PastOccurrence
 
-    private var fate: String {
-        switch past.fate {
+    private var outcome: String {
+        switch past.outcome {
         case .run: "run"
         case .pending: "pending"
-        case .recorded(let fate, _): fate.rawValue
+        case .recorded(let outcome, _): outcome.rawValue
         }
     }
 
@@ -162,7 +162,7 @@ struct ExplainedOccurrence: Reported {
         Column("job", "id of the job") { $0.job.rawValue },
         Column("scheduled_for", "the occurrence; this form is that of --at") { $0.past.at },
         Column("fate", "`run`, `pending`, `coalesced`, `skipped`, `expired` or `paused`") {
-            $0.fate
+            $0.outcome
         },
         Column("down_since", "since when no scheduler ran") { $0.past.gap?.lowerBound },
         Column("down_until", "until when no scheduler ran") { $0.past.gap?.upperBound },

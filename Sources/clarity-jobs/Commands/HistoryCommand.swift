@@ -177,7 +177,7 @@ struct MissedCommand {
 }
 
 extension MissedOccurrences: Reported {
-    private var words: String { RunReport.words(of: fate, run: run) }
+    private var words: String { RunReport.words(of: outcome, run: run) }
 
     public static let report = Report<MissedOccurrences>([
         Column("job", "id of the job") { $0.job.rawValue }.shown("JOB"),
@@ -186,7 +186,7 @@ extension MissedOccurrences: Reported {
             .shown("LATEST"),
         Column("occurrences", "number of occurrences") { $0.due.count }.shown("NUMBER"),
         Column("fate", "`coalesced`, `skipped`, `expired`, `paused` or `pending`") {
-            $0.fate?.rawValue ?? "pending"
+            $0.outcome?.rawValue ?? "pending"
         },
         Column("run", "the run that stands for them, or that was in the way") {
             $0.run?.rawValue

@@ -28,7 +28,7 @@ struct LoopCommand {
         let inForce = JobFileInForce(file)
         let steering = LoopSteering()
         let reported = ReportedRuns()
-        let turns = LoopTurns(
+        let turns = LeaderElection(
             composition, inForce, monitor, reports, steering, on: events
         ) { change in
             metrics.note()
@@ -37,7 +37,8 @@ struct LoopCommand {
             guard let run = reported.run(in: change), !LoopCommand.isIdleUpload(run) else { return }
             console.note(RunReport.line(run, isWhole: console.isVerbose))
         }
-        // Opened before anything is said, so that a history that cannot be used is all that is said.
+        // Opened before anything is said, so that a history that cannot be used is all that is
+        // said.
         var first = try turns.open()
         console.note(LoopCommand.greeting("loop over", file))
         let reloads = Reloads(composition, inForce, memory, monitor, reports, on: events) {

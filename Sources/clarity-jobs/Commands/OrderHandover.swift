@@ -53,7 +53,7 @@ extension Composition {
                 limitsFolder: file.account == nil ? nil : limitsFolder(file)))
         change(&sections)
         return AttemptOrder(
-            run: RunID(0), job: job, kind: kind, attempt: 1, generation: 1,
+            run: RunID(0), job: job, kind: kind, attempt: 1, fencingToken: 1,
             scheduledFor: clock.now, timeout: .zero, warning: .zero, memoryLimitBytes: 0,
             options: sections.options)
     }

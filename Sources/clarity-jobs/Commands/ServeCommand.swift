@@ -208,7 +208,7 @@ extension PageSessions.Entry: Reported {
             .shown("SESSION"),
         Column("account", "the account; none of a session without one") { $0.account }
             .shown("ACCOUNT"),
-        Column("begun_at", "when the browser came in") { $0.begunAt }.shown("BEGUN"),
+        Column("begun_at", "when the browser logged in") { $0.begunAt }.shown("BEGUN"),
         Column("ends_at", "when the session ends by itself") { $0.endsAt }.shown("ENDS"),
     ])
 }

@@ -41,9 +41,9 @@ enum RunReport {
 
     /// Returns in words what became of occurrences without a run of their own.
     ///
-    /// - Parameter fate: `nil` if no scheduler has dealt with them yet.
-    static func words(of fate: OccurrenceFate?, run: RunID?) -> String {
-        switch fate {
+    /// - Parameter outcome: `nil` if no scheduler has dealt with them yet.
+    static func words(of outcome: OccurrenceOutcome?, run: RunID?) -> String {
+        switch outcome {
         case .coalesced:
             "coalesced into run \(run.map { "\($0)" } ?? "that the history no longer has")"
         case .skipped:

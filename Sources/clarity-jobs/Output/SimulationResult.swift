@@ -58,21 +58,21 @@ extension SimulatedJob: Reported {
             Column("starts", "number of runs that started") { $0.starts }.shown("STARTS"),
             Column("succeeded", "number of runs that succeeded") { $0.successes }
                 .shown("SUCCEEDED"),
-        ] + OccurrenceFate.allCases.map(ended) + [
+        ] + OccurrenceOutcome.allCases.map(ended) + [
             Column("worst_age_ms", "longest time without a success, in milliseconds") {
                 $0.worstAge.milliseconds
             }.shown("WORST AGE") { $0.worstAge.text },
             HoldSummary.held("what held the job back, and for how long") { $0.holds },
         ])
 
-    private static func ended(as fate: OccurrenceFate) -> Column<SimulatedJob> {
+    private static func ended(as outcome: OccurrenceOutcome) -> Column<SimulatedJob> {
         let column = Column<SimulatedJob>(
-            fate.rawValue, "number of occurrences that ended as `\(fate.rawValue)`"
+            outcome.rawValue, "number of occurrences that ended as `\(outcome.rawValue)`"
         ) { job in
             // Runs that expired before they started, and occurrences that expired without a run.
-            (fate == .expired ? job.expired : 0) + (job.fates[fate] ?? 0)
+            (outcome == .expired ? job.expired : 0) + (job.outcomes[outcome] ?? 0)
         }
-        return fate == .paused ? column : column.shown(fate.rawValue.uppercased())
+        return outcome == .paused ? column : column.shown(outcome.rawValue.uppercased())
     }
 }
 

@@ -79,7 +79,7 @@ struct APIDescription {
                         [
                             "type": "string", "enum": ["person", "caretaker", "wearer"],
                             "description": """
-                            who has come in: the person of a job file without accounts, who looks \
+                            who is logged in: the person of a job file without accounts, who looks \
                             after the accounts, or the wearer of one
                             """,
                         ]

@@ -42,7 +42,7 @@ struct APIClientLoginTests {
         #expect(met.error == .loginsUsedUp(until: until))
         #expect(bench.transport.requests.isEmpty)
         #expect(
-            met.error?.ruling.sentence
+            met.error?.classification.sentence
                 == "a login was tried twice within 15 minutes; the next may be tried at "
                 + "2026-11-20T06:05:00Z")
     }
@@ -222,7 +222,7 @@ struct APIClientLoginTests {
                     ? .renewalRefused(status: 500, since: morning - .seconds(seconds))
                     : .server(status: 500, after: nil)))
         #expect(bench.sessions.kept != nil && bench.sessions.notes.troubles == 1)
-        #expect(met?.ruling.course == (isLasting ? .endSession : .retry))
+        #expect(met?.classification.course == (isLasting ? .endSession : .retry))
     }
 
     @Test func `a renewal that stays refused is replaced by one login`() async throws {

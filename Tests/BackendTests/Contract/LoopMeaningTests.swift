@@ -161,7 +161,7 @@ struct LoopMeaningTests {
         let error = Dialect.loop.error(in: response, to: call, now: morning)
 
         #expect(error == .rateLimited(after: window))
-        #expect(error?.ruling.course == .snooze)
+        #expect(error?.classification.course == .snooze)
     }
 
     /// Neither is a fault of the samples or of the user's settings.
@@ -188,7 +188,7 @@ struct LoopMeaningTests {
         #expect(error?.outcome == .retry(after: nil, Failure(.unreachable, sentence)))
         #expect(error?.answeredStatus == status)
         #expect(error?.mayHaveArrived == true)
-        #expect(other?.ruling.sentence.contains("known fault") == false)
+        #expect(other?.classification.sentence.contains("known fault") == false)
     }
 
     @Test func `the same 400 is a refusal where the contract has no outages of it`() {

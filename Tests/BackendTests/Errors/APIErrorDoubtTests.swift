@@ -5,13 +5,13 @@ import ClarityScheduler
 import Testing
 
 struct APIErrorDoubtTests {
-    static let doubtful: [APIError] = [
+    static let inDoubt: [APIError] = [
         .interrupted, .timeout, .server(status: 500, after: nil), .server(status: 503, after: nil),
         .decoding("part"), .tooLarge, .library(code: 56), .cancelled, .renewalUnclear,
         .analysisFailed, .transport(.stalled), .unavailable(status: 400),
     ]
 
-    @Test(arguments: doubtful)
+    @Test(arguments: inDoubt)
     func `what broke off or was not understood may have arrived`(error: APIError) {
         #expect(error.mayHaveArrived)
     }

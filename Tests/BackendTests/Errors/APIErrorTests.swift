@@ -237,8 +237,8 @@ struct APIErrorTests {
         let failure = Failure(row.category, row.sentence)
         let isFinal = row.course == .fail || row.course == .endSession
 
-        #expect(row.error.ruling.course == row.course)
-        #expect(row.error.ruling.tries == row.tries)
+        #expect(row.error.classification.course == row.course)
+        #expect(row.error.classification.tries == row.tries)
         #expect(
             row.error.outcome == (isFinal ? .failure(failure) : .retry(after: row.after, failure)))
     }

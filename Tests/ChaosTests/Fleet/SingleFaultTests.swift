@@ -5,8 +5,8 @@ import Glibc
 @testable import ProgramTestSupport
 import Testing
 
-/// Faults of a database that strike one session or one statement alone. Where all sessions of a loop
-/// end at once, each of its parts notices by itself; here the others have to be told.
+/// Faults of a database that strike one session or one statement alone. Where all sessions of a
+/// loop end at once, each of its parts notices by itself; here the others have to be told.
 @Suite(
     "One fault at a time", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
@@ -72,7 +72,7 @@ struct SingleFaultTests {
         defer { scene.end() }
         try await scene.waitForStart(within: .seconds(20))
 
-        let holder = try await scene.takeTurn()
+        let holder = try await scene.takeLead()
         let isBack = try await scene.startsAgain(within: .seconds(5))
         let status = try await scene.run("status", "--quiet")
         let notified = try await scene.run("run", "notify")
@@ -244,12 +244,12 @@ final class StartingLoops {
     }
 
     /// Ends the session that has the turn, and takes the turn before a loop does.
-    func takeTurn() async throws -> ServerConnection {
+    func takeLead() async throws -> ServerConnection {
         let holder = try ServerConnection(database.address)
         try server.administrator().run(
             "SELECT pg_terminate_backend(?)", .integer(try leadersBeat()))
         try SessionMark.set("holder", "mark", on: holder)
-        try await wait { try ServerHistory.takeTurn(as: "mark", holder) }
+        try await wait { try ServerHistory.takeLead(as: "mark", holder) }
         return holder
     }
 

@@ -17,7 +17,7 @@ struct KillLedger: Sendable {
     /// What the outbox reports about its samples.
     var claims = DeliveryJudge.Claims()
     /// The number of insight requests that may have reached the backend. Their run waits.
-    var doubtfulInsights = 0
+    var insightsInDoubt = 0
     /// The runs that have not ended, with their job and state.
     var open: [String] = []
     /// Attempts that failed through a fault of their own.
@@ -42,7 +42,7 @@ struct KillLedger: Sendable {
         broken = try OwnFault.kept(in: playground)
         let health = try FileConnection(
             path: "\(folder)/health.db", access: .readOnly)
-        doubtfulInsights =
+        insightsInDoubt =
             try health.first("SELECT count(*) FROM insight_requests WHERE state = 'sending'") {
                 Int($0.integer(0))
             } ?? 0
@@ -99,8 +99,8 @@ struct KillLedger: Sendable {
         let delivery = judge.verdict()
         (verdict.lost, verdict.doubled) = (delivery.lost, delivery.doubled)
         verdict.findings += delivery.findings
-        let doubtful = max(held, claims.possibleCopies - undisturbed.claims.possibleCopies)
-        find(doubtful > KillSetting.batchSize, "\(doubtful) samples are in doubt")
+        let inDoubt = max(held, claims.possibleCopies - undisturbed.claims.possibleCopies)
+        find(inDoubt > KillSetting.batchSize, "\(inDoubt) samples are in doubt")
         find(held != 0 && setting.backend != .hold, "\(held) samples more are set aside")
 
         let waiting = samples["queued", default: 0] + samples["sending", default: 0]
@@ -117,7 +117,7 @@ struct KillLedger: Sendable {
         }
 
         // The program first searches for some minutes for an insight that it may have requested.
-        let isPatient = doubtfulInsights > 0
+        let isPatient = insightsInDoubt > 0
         let stuck = open.filter { !(isPatient && $0.hasPrefix("insight is enqueued")) }
         verdict.stuck = stuck.count + delivery.stuck
         find(!stuck.isEmpty, "no end: \(stuck.joined(separator: ", "))")

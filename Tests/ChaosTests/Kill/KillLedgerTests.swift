@@ -57,7 +57,7 @@ struct KillLedgerTests {
         ) { $0.open = ["upload is running"] },
         Case(testDescription: "an insight that is looked for") {
             $0.insights -= 1
-            $0.doubtfulInsights = 1
+            $0.insightsInDoubt = 1
             $0.open = ["insight is enqueued until 7"]
         },
         Case(

@@ -4,7 +4,7 @@ import Testing
 
 /// The setting of a life that is cut short: a backend, and the command that a person or cron runs.
 struct KillSetting: Hashable, Sendable, CustomStringConvertible {
-    /// The backend's contract, and the policy for possibly sent samples.
+    /// The backend's contract, and the policy for samples in doubt.
     enum Backend: String, CaseIterable, Sendable {
         /// The backend deduplicates.
         case blueprint
@@ -33,7 +33,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         case logOut = "auth logout"
     }
 
-    /// The number of samples in one upload, and so the most that a kill may leave possibly sent.
+    /// The number of samples in one upload, and so the most that a kill may leave in doubt.
     static let batchSize = 20
 
     var backend: Backend

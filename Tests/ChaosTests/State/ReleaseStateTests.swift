@@ -104,9 +104,9 @@ struct ReleaseStateTests {
         _ uploads: [(route: String, id: String, count: Int)], state: String
     ) throws {
         let source = MasterKeySource(stateDirectory: state, environment: [:])
-        let sealer = try Sealer(try #require(try source.load()))
+        let cipher = try Cipher(try #require(try source.load()))
         let file = try FileConnection(path: "\(state)/health.db", access: .readWrite)
-        var sealing = PortionSealing(sealer)
+        var encryption = PortionEncryption(cipher)
         var second: Int64 = 1_780_000_000
         try file.transaction {
             for upload in uploads {
@@ -122,14 +122,14 @@ struct ReleaseStateTests {
                     let at = Instant(secondsSince1970: second)
                     let sample = Sample(
                         kind: .heartRate, start: at, end: at, value: .single(61), source: nil)
-                    var row = sealing.row(sample)
+                    var row = encryption.row(sample)
                     var bytes: [UInt8] = []
-                    sealing.seal(sample, for: &row, Sealer.nonces(1), 0, onto: &bytes)
+                    encryption.encrypt(sample, for: &row, Cipher.nonces(1), 0, onto: &bytes)
                     try file.run(
                         """
                         INSERT INTO outbox (kind, start_s, end_s, tag, sealed, state, batch_id)
                         VALUES ('heart_rate', ?, ?, ?, ?, 'batched', ?)
-                        """, .integer(row.start), .integer(row.end), .blob(row.tagBytes),
+                        """, .integer(row.start), .integer(row.end), .blob(row.indexBytes),
                         .blob(bytes), .integer(batch))
                 }
             }

@@ -58,16 +58,17 @@ struct SegmentDamageTests {
     ) throws {
         let health = try health(playground)
         let found = try health.first("SELECT id, sealed FROM \(table) WHERE \(condition)") {
-            (id: $0.integer(0), sealed: $0.blob(1))
+            (id: $0.integer(0), encrypted: $0.blob(1))
         }
         var row = try #require(found, "\(table)")
-        let bit = Int.random(in: 0..<row.sealed.count * 8, using: &random)
-        row.sealed[bit / 8] ^= 1 << UInt8(bit % 8)
+        let bit = Int.random(in: 0..<row.encrypted.count * 8, using: &random)
+        row.encrypted[bit / 8] ^= 1 << UInt8(bit % 8)
         try health.run(
-            "UPDATE \(table) SET sealed = ? WHERE id = ?", .blob(row.sealed), .integer(row.id))
+            "UPDATE \(table) SET sealed = ? WHERE id = ?", .blob(row.encrypted), .integer(row.id))
     }
 
-    /// Uploads one more sample, and checks that it arrives and that the backend stores nothing twice.
+    /// Uploads one more sample, and checks that it arrives and that the backend stores nothing
+    /// twice.
     private func proveUpload(
         at minute: Int = KnownRecords.october, _ playground: Playground, _ sandbox: Sandbox,
         _ what: String

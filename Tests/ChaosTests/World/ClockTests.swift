@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A clock that is wrong", .serialized, .timeLimit(.minutes(40)))
 struct ClockTests {
-    @Test func `whatever the clock does between runs, each occurrence has one fate`()
+    @Test func `whatever the clock does between runs, each occurrence has one outcome`()
         async throws
     {
         var random = ChaosPlan.current.generator("world-clock")

@@ -26,7 +26,7 @@ enum ScriptWorker {
     ) throws -> AttemptOrder {
         AttemptOrder(
             run: RunID(7), job: try #require(JobID("com.clarity.refresh")),
-            kind: JobKind("refresh"), attempt: 2, generation: 11,
+            kind: JobKind("refresh"), attempt: 2, fencingToken: 11,
             scheduledFor: Instant(secondsSince1970: 1_700_000_000), timeout: .seconds(30),
             warning: .seconds(5), memoryLimitBytes: memoryLimitBytes, checkpoint: "page 4",
             options: options)
@@ -47,8 +47,8 @@ enum ScriptWorker {
         ) { onProgress($0, $1, continuation) }
     }
 
-    /// Returns whether this process has that child; one that has ended but is not reaped counts too.
-    /// The kernel may give the number of a reaped child to a process of somebody else.
+    /// Returns whether this process has that child; one that has ended but is not reaped counts
+    /// too. The kernel may give the number of a reaped child to a process of somebody else.
     static func hasChild(_ process: Int64) -> Bool {
         var information = siginfo_t()
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0

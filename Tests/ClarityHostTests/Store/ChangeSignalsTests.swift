@@ -40,13 +40,13 @@ struct NudgesTests {
         let watch = try watch(other)
         defer { close(watch.descriptor) }
         let clock = JobClock(anchor: .noon, considered: .noon)
-        let fate = LedgerChange.recordFate(
+        let outcome = LedgerChange.recordOutcome(
             job, .skipped, first: .noon, latest: .noon, count: 1, run: nil)
 
-        try mine.decide { [job] _ in [.setClock(job, clock), fate] }
+        try mine.decide { [job] _ in [.setClock(job, clock), outcome] }
         try mine.decide { _ in [] }
         #expect(throws: RunStoreError.self) {
-            try mine.decide { [job] _ in [.setPause(job, Pause(since: .noon)), fate] }
+            try mine.decide { [job] _ in [.setPause(job, Pause(since: .noon)), outcome] }
         }
 
         #expect(!watch.takeEvents())

@@ -269,7 +269,7 @@ struct PlannedLife {
         ) { Int($0.integer(0)) } ?? 0
     }
 
-    /// Returns the number of runs and fates.
+    /// Returns the number of runs and outcomes.
     func occurrences() throws -> Int {
         try FileConnection(path: "\(bed.path)/history.db").first(
             "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM occurrence_fates)"

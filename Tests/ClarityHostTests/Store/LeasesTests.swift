@@ -141,7 +141,7 @@ struct LeasesTests {
             trigger: .schedule, scheduledFor: .noon, enqueuedAt: .noon)
         run.state = .running
         run.attempts = 1
-        run.generation = 1
+        run.fencingToken = 1
         run.startedAt = .noon
         run.lease = Lease(owner: owner, state: .mine)
         return run

@@ -100,10 +100,10 @@ struct StoreLife {
                 id: ledger.nextRun, job: job, kind: JobKind("work"), trigger: .manual,
                 scheduledFor: now, enqueuedAt: now, isExpedited: isOne(in: 2))
             run.notes = ["a note", ""]
-            let fate = LedgerChange.recordFate(
-                job, one(of: OccurrenceFate.allCases), first: now, latest: now, count: 1,
+            let outcome = LedgerChange.recordOutcome(
+                job, one(of: OccurrenceOutcome.allCases), first: now, latest: now, count: 1,
                 run: run.id)
-            return [.put(run), .setClock(job, clock(of: job, ledger)), fate]
+            return [.put(run), .setClock(job, clock(of: job, ledger)), outcome]
         default:
             guard let run = open.first else { return [] }
             return run.state == .running
@@ -162,7 +162,7 @@ struct StoreLife {
             else { return [] }
             run.state = .running
             run.attempts += 1
-            run.generation += 1
+            run.fencingToken += 1
             run.startedAt = run.startedAt ?? now
             run.lease = Lease(owner: owner, state: .mine)
             return [

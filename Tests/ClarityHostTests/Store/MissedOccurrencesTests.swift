@@ -20,10 +20,10 @@ struct MissedOccurrencesTests {
                     Run(
                         id: run, job: a, kind: JobKind("work"), trigger: .schedule,
                         scheduledFor: .noon - .seconds(1800), enqueuedAt: .noon)),
-                .recordFate(
+                .recordOutcome(
                     a, .coalesced, first: .noon - .seconds(5400), latest: .noon - .seconds(3600),
                     count: 4, run: run),
-                .recordFate(
+                .recordOutcome(
                     b, .expired, first: .noon - .seconds(3000), latest: .noon - .seconds(3000),
                     count: 1, run: nil),
                 .setClock(
@@ -44,10 +44,10 @@ struct MissedOccurrencesTests {
             of: job, since: since, limit: limit, jobs: jobs, at: now)
     }
 
-    @Test func `they are listed with their fate, the latest first`() throws {
+    @Test func `they are listed with their outcome, the latest first`() throws {
         let all = try missed(at: .noon - .seconds(900))
 
-        #expect(all.map(\.job) == [b, a] && all.map(\.fate) == [.expired, .coalesced])
+        #expect(all.map(\.job) == [b, a] && all.map(\.outcome) == [.expired, .coalesced])
         #expect(all.map(\.run) == [nil, RunID(1)])
         #expect(
             all.map(\.due) == [
@@ -86,7 +86,7 @@ struct MissedOccurrencesTests {
 
         #expect(try missed(at: .noon + .seconds(1500)).first == pending)
         #expect(try missed(at: .noon + .seconds(1499)).first?.due.count == 3)
-        #expect(try missed(of: b, at: .noon + .seconds(1500)).map(\.fate) == [.expired])
+        #expect(try missed(of: b, at: .noon + .seconds(1500)).map(\.outcome) == [.expired])
         #expect(
             try missed(since: .noon + .seconds(600), at: .noon + .seconds(1500)) == [pending])
         #expect(try missed(since: .noon + .seconds(601), at: .noon + .seconds(1500)) == [])

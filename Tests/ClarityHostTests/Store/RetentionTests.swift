@@ -84,7 +84,7 @@ struct RetentionTests {
         #expect(try ids() == [2, 3])
     }
 
-    @Test func `old fates go, and each job's record says up to where`() throws {
+    @Test func `old outcomes go, and each job's record says up to where`() throws {
         let day: Int64 = 86_400_000
         let noon = Instant.noon.millisecondsSince1970
         func daysAgo(_ days: Int64) -> Int { Int(noon - days * day) }

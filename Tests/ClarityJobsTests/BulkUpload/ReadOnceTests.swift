@@ -113,7 +113,7 @@ import Testing
         #expect(twice.counts == once.counts && twice.reasons == once.reasons)
         #expect(twice.readings == 2 && twice.isBalanced)
         #expect(more.counts[.read] == 6 && more.counts[.queued] == 3 && more.counts[.known] == 0)
-        #expect(more.counts[.folded] == 1 && more.counts[.unmapped] == 1)
+        #expect(more.counts[.aggregated] == 1 && more.counts[.unmapped] == 1)
         #expect(more.counts[.refused] == 1 && more.readings == 3 && more.isBalanced)
         #expect(try bench.store().outbox.prove().findings == [])
     }
@@ -135,7 +135,7 @@ import Testing
         let intake = SourceIntake(store: try bench.store(), clock: bench.clock)
         func readAnew(_ options: [String: String]) throws {
             let source = HealthAutoExport(
-                path: try #require(options["sources.0.path"]), now: now, rules: FoldingRules())
+                path: try #require(options["sources.0.path"]), now: now, rules: AggregationRules())
             _ = try intake.read(source, isAnew: true) { _ in }
         }
 
@@ -146,8 +146,8 @@ import Testing
         try readAnew(try points([3, 4, 5]))
         let both = try sums()
 
-        #expect(same.counts[.read] == 2 && same.counts[.folded] == 2 && same.readings == 2)
-        #expect(both.counts[.read] == 5 && both.counts[.folded] == 5 && both.isBalanced)
+        #expect(same.counts[.read] == 2 && same.counts[.aggregated] == 2 && same.readings == 2)
+        #expect(both.counts[.read] == 5 && both.counts[.aggregated] == 5 && both.isBalanced)
     }
 
     // MARK: Elements that nobody knows

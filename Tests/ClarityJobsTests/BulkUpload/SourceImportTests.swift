@@ -274,7 +274,7 @@ import Testing
         #expect(bench.backend.calls == [])
     }
 
-    @Test func `a spool file is settled before the next one is read, and not by a rehearsal`()
+    @Test func `a spool file is settled before the next one is read, and not by a dry run`()
         async throws
     {
         let spool = try TemporaryFolder()

@@ -49,14 +49,14 @@ import Testing
         #expect(bench.backend.calls == [])
     }
 
-    @Test func `a rehearsal has the same receipt, and says how much and from when`() async throws {
+    @Test func `a dry run has the same receipt, and says how much and from when`() async throws {
         let bench = WorkBench()
         try fill(bench)
         let filled = bench.clock.now
         bench.clock.advance(by: .seconds(90 * 86_400 + 1))
         let before = bench.stateContents()
 
-        let shown = try await bench.rehearse("cleanup")
+        let shown = try await bench.dryRun("cleanup")
         let after = bench.stateContents()
         let (_, reports) = await bench.attempt("cleanup")
 
@@ -185,7 +185,7 @@ import Testing
         let young = await bench.attempt("cleanup", options)
         bench.clock.advance(by: .seconds(2 * 86_400))
         let without = await bench.attempt("cleanup")
-        let shown = try await bench.rehearse("cleanup", options)
+        let shown = try await bench.dryRun("cleanup", options)
         let files = try folder.contents().count
         let old = await bench.attempt("cleanup", options)
 
@@ -225,7 +225,7 @@ import Testing
 
 extension WorkBench {
     /// Runs a dry run and returns what it shows.
-    func rehearse(_ kind: String, _ options: [String: String] = [:]) async throws -> String {
+    func dryRun(_ kind: String, _ options: [String: String] = [:]) async throws -> String {
         let shown = Mutex<[String]>([])
         let outcome = await DryRun.run(
             order(kind, options), environment: [:], clock: clock,

@@ -151,7 +151,7 @@ import Testing
     }
 
     /// Makes a backend whose first answer is lost, and whose history then has `rows`.
-    private func doubtfulBench(_ rows: String) throws -> WorkBench {
+    private func benchInDoubt(_ rows: String) throws -> WorkBench {
         let posts = Mutex(0)
         return try bench { request throws(TransportError) in
             guard request.method == .post else {
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func `an answer that was lost is found in the history`() async throws {
-        let bench = try doubtfulBench(
+        let bench = try benchInDoubt(
             Self.row("insight_1") + "," + Self.row("old", "2025-10-08T00:00:00Z"))
 
         let first = await bench.attempt("insight-generate")
@@ -196,7 +196,7 @@ import Testing
     @Test func `one that was there before the request is not taken for it`() async throws {
         // Made a minute before the first request, or dated later by a clock that is ahead.
         for time in ["2025-10-09T08:52:21Z", "2025-10-09T08:54:21Z"] {
-            let bench = try doubtfulBench(Self.row("foreign", time))
+            let bench = try benchInDoubt(Self.row("foreign", time))
             _ = await bench.attempt("insight-history")
             let known = try bench.insights().count
 
@@ -236,7 +236,7 @@ import Testing
     @Test func `one that the history does not have is waited for, and then asked for again`()
         async throws
     {
-        let bench = try doubtfulBench(Self.row("old", "2025-10-08T00:00:00Z"))
+        let bench = try benchInDoubt(Self.row("old", "2025-10-08T00:00:00Z"))
         _ = await bench.attempt("insight-generate")
 
         bench.clock.advance(by: .seconds(30))

@@ -40,7 +40,7 @@ import Testing
 
         #expect(sums.isBalanced && sums.readings == 1 && sums.open == 0)
         #expect(sums.counts[.read] == 19 && sums.counts[.queued] == 12)
-        #expect(sums.counts[.known] == 5 && sums.counts[.folded] == 2)
+        #expect(sums.counts[.known] == 5 && sums.counts[.aggregated] == 2)
         #expect(sums.counts[.made] == 2 && sums.counts[.madeQueued] == 2)
         #expect(try bench.store().outbox.prove().findings == [])
     }

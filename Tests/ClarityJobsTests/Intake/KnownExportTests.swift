@@ -54,7 +54,7 @@ import Testing
                 let rows = try connection.all(
                     "SELECT \(SampleRow.Column.list) FROM outbox", map: SampleRow.init)
                 for row in rows {
-                    let plain = try store.sealer.open(row.sealed, for: row.identity)
+                    let plain = try store.cipher.open(row.encrypted, for: row.identity)
                     lines.append("\(row.kind) \(row.start) \(row.end) \(plain)")
                 }
             }

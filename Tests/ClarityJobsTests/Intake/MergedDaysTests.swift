@@ -207,7 +207,7 @@ import Testing
         let proof = try bench.store().outbox.prove()
         let sums = try bench.store().outbox.arithmetic()
         #expect(proof.findings == [])
-        #expect(sums.counts[.read] == 13 && sums.counts[.folded] == 13)
+        #expect(sums.counts[.read] == 13 && sums.counts[.aggregated] == 13)
         #expect(sums.counts[.made] == 3 && sums.counts[.madeQueued] == 1)
         #expect(sums.reasons.madeRefused == ["a day's totals of zero": 1])
     }

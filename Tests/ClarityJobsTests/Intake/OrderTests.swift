@@ -24,7 +24,7 @@ import Testing
             let source: any SampleSource =
                 kind == .appleHealthExport
                 ? AppleHealthExport(path: path, now: bench.clock.now)
-                : HealthAutoExport(path: path, now: bench.clock.now, rules: FoldingRules())
+                : HealthAutoExport(path: path, now: bench.clock.now, rules: AggregationRules())
             let intake = SourceIntake(store: store, clock: bench.clock)
             let result = try intake.read(source) { _ in }
             #expect(result.report.unexplained == 0)
@@ -82,11 +82,11 @@ import Testing
         var sources: [String?] = []
 
         let report = try HealthAutoExport(
-            path: path, now: Instant(secondsSince1970: 4_000_000_000), rules: FoldingRules()
+            path: path, now: Instant(secondsSince1970: 4_000_000_000), rules: AggregationRules()
         ).read { sample, _ in sources.append(sample.source) }
 
         #expect(sources == ["Kim’s Apple Watch"])
-        #expect(report.made == [.sleep: 1] && report.folded == 1 && report.unexplained == 0)
+        #expect(report.made == [.sleep: 1] && report.aggregated == 1 && report.unexplained == 0)
         #expect(report.refused == ["another source's point of the same time": 1])
     }
 

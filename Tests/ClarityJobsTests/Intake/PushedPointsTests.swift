@@ -182,13 +182,13 @@ import Testing
             DaySource(name: "A Watch|B Phone", preferred: [], isTotal: true)
         )
         let start = try #require(Instant(rfc3339: "2024-11-25T07:00:00Z")).secondsSince1970
-        let key = ContributionKey(kind: .steps, period: DayParts.period(of: start))
+        let key = PartialAggregateKey(kind: .steps, period: DayParts.period(of: start))
         for (asOf, source, amount) in [(1, app, 120_000), (2, other, 200_000)] {
             let part = DayPart(start: start, end: start + 3600, amount: Int64(amount))
-            let layer = DayContribution.Layer(
+            let layer = PartialAggregate.Layer(
                 asOf: 1_800_000_000 + Int64(asOf), parts: [source: [part]])
             try bench.store().outbox.contribute([key], of: "folder \(asOf)") { _, _ in
-                DayContribution(layer).bytes
+                PartialAggregate(layer).bytes
             }
         }
 

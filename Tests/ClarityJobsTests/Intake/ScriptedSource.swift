@@ -34,7 +34,7 @@ struct ScriptedSource: SampleSource {
             switch nature {
             case .measurement, .knownMeasurement: report.samplesByKind[sample.kind, default: 0] += 1
             case .aggregate:
-                report.folded += 1
+                report.aggregated += 1
                 report.made[sample.kind, default: 0] += 1
             }
         }

@@ -5,7 +5,7 @@ struct AttemptWireTests {
     private static func order() throws -> AttemptOrder {
         AttemptOrder(
             run: RunID(42), job: try #require(JobID("com.clarity.refresh")),
-            kind: JobKind("refresh"), attempt: 2, generation: 7,
+            kind: JobKind("refresh"), attempt: 2, fencingToken: 7,
             scheduledFor: Instant(millisecondsSince1970: -1), timeout: .seconds(30),
             warning: .milliseconds(6000), memoryLimitBytes: 268_435_456,
             checkpoint: "page=3\n\\end",

@@ -180,6 +180,6 @@ struct CancellationTests {
 
         #expect(desk.store.runs[RunID(1)]?.stopReason == .superseded)
         #expect(desk.store.runs[RunID(2)]?.state == .enqueued)
-        #expect(desk.store.fates == [])
+        #expect(desk.store.outcomes == [])
     }
 }

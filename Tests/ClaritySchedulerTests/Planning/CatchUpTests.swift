@@ -32,7 +32,7 @@ struct CatchUpTests {
         #expect(second.started.map(\.run) == [RunID(3)])
         #expect(desk.store.runs[RunID(2)]?.trigger == .catchUp)
         #expect(desk.store.runs[RunID(4)]?.trigger == .schedule)
-        #expect(desk.store.fates == [])
+        #expect(desk.store.outcomes == [])
     }
 
     @Test func `beyond the cap the latest have runs and the others are skipped`() throws {
@@ -43,8 +43,8 @@ struct CatchUpTests {
 
         #expect(occurrences(desk) == [.noon + hour * 4, .noon + hour * 5])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .skipped, first: .noon + hour, latest: .noon + hour * 3, count: 3,
                     run: nil)
             ])
@@ -59,8 +59,8 @@ struct CatchUpTests {
         #expect(
             occurrences(desk) == [.noon + hour * 3, .noon + hour * 4, .noon + hour * 5])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .expired, first: .noon + hour, latest: .noon + hour * 2, count: 2,
                     run: nil)
             ])
@@ -98,7 +98,8 @@ struct CatchUpTests {
         try desk.handle(.tick)
 
         #expect(desk.store.runs.count == 4)
-        guard case .recordFate(_, .skipped, _, _, let count, _) = desk.store.fates.first else {
+        guard case .recordOutcome(_, .skipped, _, _, let count, _) = desk.store.outcomes.first
+        else {
             Issue.record("no fate")
             return
         }

@@ -26,8 +26,8 @@ struct DueScopeTests {
         #expect(later.started.map(\.run) == [RunID(2)])
         #expect(later.started.map(\.scheduledFor) == [.noon + .seconds(120)])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .coalesced, first: .noon + .seconds(120),
                     latest: .noon + .seconds(120), count: 1, run: RunID(2))
             ])

@@ -32,7 +32,7 @@ struct EndingsTests {
         #expect(failed.wakeAfter == wait)
         #expect((Duration.seconds(27)...Duration.seconds(30)).contains(wait))
         #expect(again.started.map(\.attempt) == [2])
-        #expect(again.started.map(\.generation) == [2])
+        #expect(again.started.map(\.fencingToken) == [2])
     }
 
     @Test func `a worker's wish lengthens the wait, up to the policy's longest`() throws {
@@ -213,7 +213,7 @@ struct EndingsTests {
         let plan = try desk.handle(.tick)
 
         #expect(plan.started.map(\.run) == [RunID(1)])
-        #expect(plan.started.map(\.generation) == [2])
+        #expect(plan.started.map(\.fencingToken) == [2])
         #expect(store.attempts[RunID(1)]?[1]?.result == .interrupted)
         #expect(store.attempts[RunID(1)]?[1]?.stopReason == .leaseLost)
     }

@@ -60,7 +60,7 @@ struct FlexTests {
 
         #expect(atTheHour.started == [])
         #expect(atTheHour.wakeAfter == hour - .seconds(1800))
-        #expect(desk.store.fates == [])
+        #expect(desk.store.outcomes == [])
     }
 
     @Test func `what would have to wait is not begun early`() throws {

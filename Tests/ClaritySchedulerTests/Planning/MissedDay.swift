@@ -23,7 +23,7 @@ struct MissedDay {
 
     /// The starts from `end` until the next occurrence is due.
     private(set) var starts: [Start] = []
-    /// The number of missed occurrences without exactly one run or fate.
+    /// The number of missed occurrences without exactly one run or outcome.
     private(set) var unaccounted = 0
 
     private var desk: PlanningDesk
@@ -91,7 +91,7 @@ struct MissedDay {
         for run in desk.store.runs.values where [.schedule, .catchUp].contains(run.trigger) {
             known[run.scheduledFor, default: 0] += 1
         }
-        for case .recordFate(_, _, let first, let latest, let count, _) in desk.store.fates {
+        for case .recordOutcome(_, _, let first, let latest, let count, _) in desk.store.outcomes {
             var instant = first
             for _ in 0..<count {
                 known[instant, default: 0] += 1

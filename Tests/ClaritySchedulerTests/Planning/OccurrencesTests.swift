@@ -35,8 +35,8 @@ struct OccurrencesTests {
         #expect(run.trigger == .catchUp)
         #expect(run.scheduledFor == latest)
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .coalesced, first: .noon + .seconds(4 * 3600),
                     latest: .noon + .seconds(20 * 3600), count: 5, run: RunID(2))
             ])
@@ -52,8 +52,8 @@ struct OccurrencesTests {
 
         #expect(plan.started == [])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .skipped, first: .noon + .seconds(4 * 3600),
                     latest: .noon + .seconds(8 * 3600), count: 2, run: nil)
             ])
@@ -84,8 +84,8 @@ struct OccurrencesTests {
 
         #expect(desk.store.runs[RunID(2)]?.trigger == .schedule)
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .coalesced, first: .noon + .seconds(60),
                     latest: .noon + .seconds(540), count: 9, run: RunID(2))
             ])
@@ -101,8 +101,8 @@ struct OccurrencesTests {
         #expect(plan.started == [])
         #expect(desk.store.runs.count == 1)
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .skipped, first: .noon + .seconds(60),
                     latest: .noon + .seconds(60), count: 1, run: RunID(1))
             ])
@@ -153,8 +153,8 @@ struct OccurrencesTests {
 
         #expect(desk.store.runs.count == 1)
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .coalesced, first: .noon + .seconds(4 * 3600),
                     latest: .noon + .seconds(4 * 3600), count: 1, run: RunID(1))
             ])

@@ -37,8 +37,8 @@ struct PatienceTests {
 
         #expect(plan.started == [])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .expired, first: .noon + hour * 4, latest: .noon + hour * 8,
                     count: 2, run: nil)
             ])

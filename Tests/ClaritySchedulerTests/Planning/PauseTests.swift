@@ -26,8 +26,8 @@ struct PauseTests {
         #expect(during.waiting.first?.deferrals.map(\.reason) == [.paused])
         #expect(resumed.started.map(\.scheduledFor) == [.noon + hour * 3])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .coalesced, first: .noon + hour, latest: .noon + hour * 2,
                     count: 2, run: RunID(2))
             ])
@@ -46,11 +46,11 @@ struct PauseTests {
         #expect(during.started == [])
         #expect(resumed.started == [])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .paused, first: .noon + hour, latest: .noon + hour * 2, count: 2,
                     run: nil),
-                .recordFate(
+                .recordOutcome(
                     try id("a"), .paused, first: .noon + hour * 3, latest: .noon + hour * 3,
                     count: 1, run: nil),
             ])
@@ -95,8 +95,8 @@ struct PauseTests {
 
         #expect(plan.started.map(\.scheduledFor) == [.noon + hour * 4])
         #expect(
-            desk.store.fates == [
-                .recordFate(
+            desk.store.outcomes == [
+                .recordOutcome(
                     try id("a"), .coalesced, first: .noon + hour, latest: .noon + hour * 3,
                     count: 3, run: RunID(2))
             ])

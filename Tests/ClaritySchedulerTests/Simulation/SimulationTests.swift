@@ -44,7 +44,7 @@ struct SimulationTests {
         #expect(
             report.jobs == [
                 SimulatedJob(
-                    job: a, occurrences: 3, fates: [:], runs: 3, successes: 3, expired: 0,
+                    job: a, occurrences: 3, outcomes: [:], runs: 3, successes: 3, expired: 0,
                     starts: 3, holds: [], worstAge: .seconds(14_400))
             ])
     }
@@ -73,7 +73,7 @@ struct SimulationTests {
                     ended: 1, median: .seconds(5000))
             ])
         #expect(report.jobs.first?.occurrences == 4)
-        #expect(report.jobs.first?.fates == [.coalesced: 2])
+        #expect(report.jobs.first?.outcomes == [.coalesced: 2])
         #expect(report.jobs.first?.worstAge == .seconds(5030))
     }
 

@@ -191,7 +191,7 @@ struct PagesAccountsTests {
         #expect(own.status == 200, "\(own.text)")
     }
 
-    @Test func `a wearer comes in with a password or a link of their own`() async throws {
+    @Test func `a wearer logs in with a password or a link of their own`() async throws {
         let (pages, playground) = try await pages()
         let set = try await family.run(
             playground, "serve", "password", "--account", "anna", "--password-stdin",
@@ -229,7 +229,7 @@ struct PagesAccountsTests {
                 == "ben")
     }
 
-    @Test func `who has come in sees nothing more of an account that was wiped`() async throws {
+    @Test func `who is logged in sees nothing more of an account that was wiped`() async throws {
         let (pages, playground) = try await pages()
         let cookie = try await pages.enter(as: "anna")
         let before = try await pages.send("GET", "/api/v1/metrics", cookie: cookie)

@@ -8,7 +8,7 @@ import WebAPI
 
 @testable import clarity_jobs_web
 
-/// How a browser comes in, and for how long.
+/// How a browser logs in, and for how long.
 @Suite("The way into the pages", .timeLimit(.minutes(3)))
 struct PagesEntryTests {
     private func playground() async throws -> Playground {
@@ -111,7 +111,7 @@ struct PagesEntryTests {
             #expect(page.status == 303 && page.headers["location"] == "/enter")
             #expect(data.status == 401 && events.status == 401 && action.status == 401)
             #expect(
-                try data.error == "nobody has come in; `clarity-jobs serve link` makes a link")
+                try data.error == "nobody is logged in; `clarity-jobs serve link` makes a link")
         }
     }
 

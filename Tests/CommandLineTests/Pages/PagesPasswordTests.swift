@@ -98,7 +98,7 @@ struct PagesPasswordTests {
         #expect(try await enter(pages, "another horse battery").status == 303)
     }
 
-    @Test func `without a password nobody comes in by one`() async throws {
+    @Test func `without a password nobody logs in by one`() async throws {
         let pages = try await PagesProgram(try await Playground(sandboxOptions: nil))
 
         let form = try await pages.send("GET", "/enter")

@@ -71,7 +71,7 @@ final class PagesProgram: Sendable {
         return String(link[start.lowerBound...])
     }
 
-    /// Comes in by a new link, and returns the cookie as a browser sends it.
+    /// Logs in by a new link, and returns the cookie as a browser sends it.
     func enter(as account: String? = nil) async throws -> String {
         let answer = try await send("GET", try await link(as: account))
         try #require(answer.status == 303, "\(answer)")

@@ -41,7 +41,7 @@ struct PagesSessionTests {
             body: "account=\(account)&password=\(password.replacing(" ", with: "+"))")
     }
 
-    /// Returns who has come in with a cookie, or the status if nobody has.
+    /// Returns who is logged in with a cookie, or the status if nobody has.
     private func who(_ cookie: String?, _ pages: PagesProgram) async throws -> String {
         let answer = try await pages.send("GET", "/api/v1/session", cookie: cookie)
         guard answer.status == 200 else { return "\(answer.status)" }
@@ -143,7 +143,7 @@ struct PagesSessionTests {
         #expect(try await who(main, pages) == "401")
     }
 
-    @Test func `who has no account any more can neither come in nor stay`() async throws {
+    @Test func `who has no account any more can neither log in nor stay`() async throws {
         let (pages, playground) = try await pages()
         let cookie = try await enter("anna", password, pages).cookie
         let link = try await pages.link(as: "anna")

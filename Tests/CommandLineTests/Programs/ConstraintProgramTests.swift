@@ -162,12 +162,12 @@ struct ConstraintProgramTests {
         let explanation = try await playground.run("explain", "cleanup")
         let earlier = try await playground.run(
             "explain", "cleanup", "--now", "2026-11-20T06:00:00Z")
-        let rehearsal = try await playground.run("dry-run", "cleanup")
+        let dryRun = try await playground.run("dry-run", "cleanup")
 
         for lines in [explanation.outputLines, earlier.outputLines] {
             let line = lines.first { $0.hasPrefix("check ") }
             #expect(line?.contains(#/`door` passes +passes +command true: exit 0 in /#) == true)
         }
-        #expect(rehearsal.errors.contains("  met: check: wanted `door` passes, is passes ("))
+        #expect(dryRun.errors.contains("  met: check: wanted `door` passes, is passes ("))
     }
 }

@@ -27,7 +27,7 @@ struct KeyProgramTests {
                 of:
                     #/
                     the\ master\ key\ was\ changed\n
-                    \d+\ rows\ are\ sealed\ with\ the\ new\ key\n
+                    \d+\ rows\ are\ encrypted\ with\ the\ new\ key\n
                     backups\ of\ before\ open\ with\ the\ former\ key\ alone;\ make\ a\ new\ one\n
                     /#) != nil)
         #expect(before["place"].text == "the file `\(playground.statePath)/keys/master.key`")

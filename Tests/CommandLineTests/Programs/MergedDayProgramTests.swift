@@ -101,7 +101,7 @@ struct MergedDayProgramTests {
         try playground.folder.write("auto.json", Array(#"{"data":{"metrics":[]}}"#.utf8))
         let upload = try await playground.run("run", "upload")
         let before = try await sandbox.lastSend()
-        // As 0.1.0 left a state of a version that recorded neither contributions nor records.
+        // As 0.1.0 left a state of a version that recorded neither partial aggregates nor records.
         try makeFirstReleaseHealthFile(state: playground.statePath)
         let file = try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
         for table in ["sources", "contributions", "segments", "segment_marks", "segment_days"] {
@@ -110,12 +110,14 @@ struct MergedDayProgramTests {
 
         let again = try await playground.run("run", "upload")
         let audit = try await playground.run("audit")
-        let contributions = try file.first("SELECT count(*) FROM contributions") { $0.integer(0) }
+        let partialAggregates = try file.first("SELECT count(*) FROM contributions") {
+            $0.integer(0)
+        }
 
         #expect(upload.status == 0 && again.status == 0, "\(upload) \(again)")
         #expect(audit.status == 0, "\(audit)")
         #expect(try await sandbox.lastSend() == before)
-        #expect(before > 0 && contributions ?? 0 > 0)
+        #expect(before > 0 && partialAggregates ?? 0 > 0)
     }
 }
 

@@ -313,10 +313,10 @@ struct OutboxProgramTests {
         _ = try await playground.run("outbox", "retry", "--all", "--yes")
         let before = try playground.folder.contents().filter { $0.key.hasSuffix("health.db") }
 
-        let rehearsal = try await playground.run("dry-run", "upload")
+        let dryRun = try await playground.run("dry-run", "upload")
 
-        #expect(rehearsal.status == 0, "\(rehearsal.errors)")
-        #expect(rehearsal.output.contains("POST "))
+        #expect(dryRun.status == 0, "\(dryRun.errors)")
+        #expect(dryRun.output.contains("POST "))
         #expect(
             try playground.folder.contents().filter { $0.key.hasSuffix("health.db") } == before)
     }

@@ -107,10 +107,10 @@ struct ReceiveProgramTests {
         let receiver = try await ReceiverProgram(playground)
         #expect(try await receiver.send(ReceiverProgram.push(1), token: token).status == 200)
 
-        let rehearsal = try await playground.run("dry-run", "upload")
+        let dryRun = try await playground.run("dry-run", "upload")
         let imported = try await playground.run("import", "\(playground.folder.path)/received")
 
-        #expect(rehearsal.status == 0 && imported.status == 0, "\(imported.errors)")
+        #expect(dryRun.status == 0 && imported.status == 0, "\(imported.errors)")
         #expect(try playground.received().count == 1)
     }
 

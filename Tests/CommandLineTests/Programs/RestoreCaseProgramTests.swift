@@ -80,13 +80,13 @@ struct RestoreCaseProgramTests {
         try spoil(playground, "backups/\(damaged)/history.db")
         for name in ["health.db", "history.db"] { try spoil(playground, name) }
 
-        let rehearsed = try await playground.json(status: 74, "restore", "--dry-run")
+        let dryRun = try await playground.json(status: 74, "restore", "--dry-run")
         let restored = try await playground.run("restore")
 
-        #expect(rehearsed["restored"].elements.map { $0["backup"] } == [.string(first)])
-        let missing = try #require(rehearsed["not_restored"].elements.first)
+        #expect(dryRun["restored"].elements.map { $0["backup"] } == [.string(first)])
+        let missing = try #require(dryRun["not_restored"].elements.first)
         #expect(missing["file"] == .string("history.db"))
-        #expect(rehearsed["passed_over"].elements.count == 1)
+        #expect(dryRun["passed_over"].elements.count == 1)
         #expect(restored.status == 74, "\(restored)")
         #expect(restored.output.contains("restored health.db ("), "\(restored)")
         #expect(
@@ -141,18 +141,18 @@ struct RestoreCaseProgramTests {
         let (playground, backup) = try await filled()
         try cutShort(playground)
 
-        let rehearsed = try await playground.run("restore", "--dry-run")
+        let dryRun = try await playground.run("restore", "--dry-run")
         let isPending = access("\(playground.statePath)/restoring/health.db", F_OK) == 0
         let object = try await playground.json(status: 75, "restore", "nowhere", "--dry-run")
         let other = try await playground.run("restore", "nowhere")
         let between = try StateAudit(statePath: playground.statePath)
         let again = try await playground.run("restore", backup)
 
-        #expect(rehearsed.status == 0 && isPending, "\(rehearsed)")
+        #expect(dryRun.status == 0 && isPending, "\(dryRun)")
         #expect(
-            rehearsed.output
+            dryRun.output
                 == "would finish a restore that was cut short: health.db is not in its place yet\n",
-            "\(rehearsed)")
+            "\(dryRun)")
         #expect(object["pending"].elements == [.string("health.db")])
         #expect(other.status == 75, "\(other)")
         let place = "\(playground.statePath)/damaged-then"

@@ -41,14 +41,14 @@ struct RestoreProgramTests {
         let (playground, backup) = try await sent(dialect: "blueprint")
         let sandbox = try #require(playground.sandbox)
 
-        let rehearsed = try await playground.run("restore", backup, "--dry-run")
+        let dryRun = try await playground.run("restore", backup, "--dry-run")
         let before = try StateAudit(statePath: playground.statePath)
         let restored = try await playground.run("restore", backup)
         let back = try StateAudit(statePath: playground.statePath)
         let upload = try await playground.run("run", "upload", "--force")
 
-        #expect(rehearsed.status == 0, "\(rehearsed.errors)")
-        #expect(rehearsed.output.hasPrefix("would restore health.db as of "))
+        #expect(dryRun.status == 0, "\(dryRun.errors)")
+        #expect(dryRun.output.hasPrefix("would restore health.db as of "))
         #expect(before.samples == ["confirmed": 30])
         #expect(restored.status == 0, "\(restored.errors)")
         let lines = restored.output.split(separator: "\n")
@@ -67,7 +67,7 @@ struct RestoreProgramTests {
         #expect(log.output.contains("the backend took it") && log.output.contains("restored"))
     }
 
-    @Test func `samples sent since the backup count as possibly sent without deduplication`()
+    @Test func `samples sent since the backup count as in doubt without deduplication`()
         async throws
     {
         let (playground, backup) = try await sent(dialect: "loop")
@@ -93,7 +93,7 @@ struct RestoreProgramTests {
         #expect(try StateAudit(statePath: playground.statePath).samples == ["setAside": 30])
     }
 
-    @Test func `samples that a source adds after the restore count as possibly sent too`()
+    @Test func `samples that a source adds after the restore count as in doubt too`()
         async throws
     {
         let (playground, _) = try await sent(dialect: "loop")

@@ -66,7 +66,7 @@ struct StoreProgramTests {
         let first = try await playground.run("run", "upload")
         let again = try await playground.run("run", "upload", "--force")
         let audit = try await playground.run("audit")
-        let rehearsal = try await playground.run("dry-run", "upload")
+        let dryRun = try await playground.run("dry-run", "upload")
 
         #expect(before.status == 69)
         #expect(before.errors.contains("make it with `clarity-jobs store init`"))
@@ -80,7 +80,7 @@ struct StoreProgramTests {
         #expect(again.status == 0, "\(again.errors)")
         #expect(audit.status == 0, "\(audit.output)\(audit.errors)")
         #expect(audit.output.contains("the outbox is sound: 300 samples"), "\(audit.output)")
-        #expect(rehearsal.status == 0, "\(rehearsal.errors)")
+        #expect(dryRun.status == 0, "\(dryRun.errors)")
         #expect(try await #require(playground.sandbox).count("distinct_metric_ids") == 300)
         #expect(try await #require(playground.sandbox).count("metrics") == 300)
         // Nothing of it is in a file here, and the server has no key.

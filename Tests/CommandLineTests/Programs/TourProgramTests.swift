@@ -57,11 +57,11 @@ struct TourProgramTests {
 
         for stop in try TourProgramTests.stops() {
             let before = try playground.folder.contents()
-            let rehearsal = try await playground.run("dry-run", stop.job)
-            #expect(rehearsal.status == 0, "\(stop.job): \(rehearsal.errors)")
+            let dryRun = try await playground.run("dry-run", stop.job)
+            #expect(dryRun.status == 0, "\(stop.job): \(dryRun.errors)")
             #expect(
-                rehearsal.output.contains("nothing was changed"),
-                "\(stop.job): \(rehearsal.output)")
+                dryRun.output.contains("nothing was changed"),
+                "\(stop.job): \(dryRun.output)")
             #expect(try playground.folder.contents() == before, "\(stop.job)")
 
             let run = try await playground.run("run", "--force", stop.job)

@@ -26,7 +26,7 @@ import Testing
         #expect(try store.analyses.openInsightRequests().map(\.id) == [other?.id])
     }
 
-    @Test func `what it is made of is sealed, and gone when it has ended`() throws {
+    @Test func `what it is made of is encrypted, and gone when it has ended`() throws {
         let store = try folder.open()
         let request = try #require(
             try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
@@ -44,13 +44,13 @@ import Testing
     func `a matter comes back as it was, or not at all`(context: String?) {
         var matter = testMatter
         matter.context = context
-        let whole = matter.sealedForm
+        let whole = matter.encryptedForm
 
-        #expect(InsightMatter(sealedForm: whole) == matter)
+        #expect(InsightMatter(encryptedForm: whole) == matter)
         // A form that ends before the context's field is a valid matter without context.
         let short = whole.count - (context.map { $0.utf8.count + 4 } ?? 0)
         for count in 0..<whole.count where count != short {
-            #expect(InsightMatter(sealedForm: Array(whole.prefix(count))) == nil)
+            #expect(InsightMatter(encryptedForm: Array(whole.prefix(count))) == nil)
         }
     }
 
@@ -68,12 +68,12 @@ import Testing
         try store.analyses.sending(request, at: noon + .seconds(2))
         try store.analyses.sending(request, at: noon + .seconds(3))
         try store.analyses.notArrived(request)
-        let doubtful = try #require(try now())
+        let inDoubt = try #require(try now())
 
         #expect(back.state == .queued && back.sends == 0 && back.firstSentAt == nil)
-        #expect(doubtful.state == .sending && doubtful.sends == 1)
-        #expect(doubtful.firstSentAt == noon + .seconds(2))
-        #expect(doubtful.lastSentAt == noon + .seconds(3))
+        #expect(inDoubt.state == .sending && inDoubt.sends == 1)
+        #expect(inDoubt.firstSentAt == noon + .seconds(2))
+        #expect(inDoubt.lastSentAt == noon + .seconds(3))
     }
 
     @Test func `one that is being made is asked for by its name until it has ended`() throws {

@@ -41,11 +41,11 @@ import Testing
         let again = try store.analyses.queue(of: sunday, as: .steps, knownMinutes: 9500, at: noon)
         try store.analyses.sending(again)
         try store.analyses.notArrived(again)
-        let doubtful = try store.analyses.analysis(first.id)
+        let inDoubt = try store.analyses.analysis(first.id)
         try store.analyses.notArrived(again)
 
         #expect(again.id == first.id && again.knownMinutes == 9500 && again.sends == 1)
-        #expect(doubtful?.state == .sending && doubtful?.sends == 1)
+        #expect(inDoubt?.state == .sending && inDoubt?.sends == 1)
         #expect(try store.analyses.analysis(first.id)?.state == .queued)
         #expect(try store.analyses.analysis(first.id)?.sends == 0)
     }
@@ -157,11 +157,11 @@ import Testing
     }
 
     @Test func `a result that is cut short is none`() {
-        let whole = result.sealedForm
+        let whole = result.encryptedForm
 
-        #expect(AnalysisResult(sealedForm: whole) == result)
+        #expect(AnalysisResult(encryptedForm: whole) == result)
         for count in 0..<whole.count - result.json.count {
-            #expect(AnalysisResult(sealedForm: Array(whole.prefix(count))) == nil)
+            #expect(AnalysisResult(encryptedForm: Array(whole.prefix(count))) == nil)
         }
     }
 

@@ -157,7 +157,7 @@ struct ArchivePruningTests {
     {
         _ = try keep(collected())
         let rule = RecordRetention(cutoff: cutoff(afterMonth: -2), types: ["HeartRate"])
-        func newest() throws -> (generation: Int64, sealed: [UInt8]) {
+        func newest() throws -> (generation: Int64, encrypted: [UInt8]) {
             try #require(
                 try store.access { connection in
                     try connection.first(
@@ -168,7 +168,7 @@ struct ArchivePruningTests {
                     ) { ($0.integer(0), $0.blob(1)) }
                 })
         }
-        var former: [(generation: Int64, sealed: [UInt8])] = []
+        var former: [(generation: Int64, encrypted: [UInt8])] = []
         // Twice, because the month may be removed and let in more than once.
         for _ in 0..<2 {
             former.append(try newest())
@@ -183,7 +183,7 @@ struct ArchivePruningTests {
             try store.access { connection in
                 try connection.run(
                     "UPDATE segments SET sealed = ? WHERE type = 'HeartRate' AND generation = 3",
-                    .blob(segment.sealed))
+                    .blob(segment.encrypted))
             }
 
             #expect(try store.archive.prove(in: .utc).damaged.count == 1)

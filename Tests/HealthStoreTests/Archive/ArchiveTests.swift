@@ -209,7 +209,7 @@ struct ArchiveTests {
 
         #expect(
             sizes.allSatisfy { size in
-                let padded = size - Int64(Sealer.overhead)
+                let padded = size - Int64(Cipher.overhead)
                 return padded >= 1024 && padded.nonzeroBitCount == 1
             })
     }

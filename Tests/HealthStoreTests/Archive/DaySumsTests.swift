@@ -18,7 +18,8 @@ struct DaySumsTests {
         zone = try #require(SystemZones(environment: [:]).zone(named: "America/New_York"))
     }
 
-    /// Half a year of a value every 7 hours and 13 minutes: two changes of the clock, ends of months.
+    /// Half a year of a value every 7 hours and 13 minutes: two changes of the clock, ends of
+    /// months.
     private static let seconds = (Int64(0)..<600).map { $0 * 26_000 - 90 * 86_400 }
 
     private func keep(_ seconds: some Sequence<Int64>, in zone: Zone?) throws {
@@ -52,7 +53,7 @@ struct DaySumsTests {
         return days
     }
 
-    private var sealed: Connection {
+    private var encrypted: Connection {
         get throws { try folder.connect() }
     }
 
@@ -72,7 +73,7 @@ struct DaySumsTests {
     @Test func `they are known without opening a segment`() throws {
         try keep(Self.seconds, in: zone)
         let before = try days(in: zone)
-        try sealed.run("UPDATE segments SET sealed = x'00'")
+        try encrypted.run("UPDATE segments SET sealed = x'00'")
 
         #expect(try days(in: zone) == before)
         #expect(try store.archive.stocks(in: zone).stocks.map(\.records) == [600])
@@ -87,7 +88,7 @@ struct DaySumsTests {
         _ change: String
     ) throws {
         try keep(Self.seconds, in: change.hasSuffix("= generation") ? .utc : zone)
-        try sealed.run(change)
+        try encrypted.run(change)
 
         let found = try days(in: zone)
 
@@ -98,16 +99,17 @@ struct DaySumsTests {
 
     @Test func `sums from before a month grew do not count`() throws {
         try keep(0..<10, in: zone)
-        let old = try #require(try sealed.first("SELECT sealed FROM segment_days") { $0.blob(0) })
+        let old = try #require(
+            try encrypted.first("SELECT sealed FROM segment_days") { $0.blob(0) })
         try keep(10..<30, in: zone)
-        try sealed.run("UPDATE segment_days SET sealed = ?", .blob(old))
+        try encrypted.run("UPDATE segment_days SET sealed = ?", .blob(old))
 
         #expect(try days(in: zone).map(\.count) == [30])
     }
 
     @Test func `a damaged month has no sums that leave its records out`() throws {
         try keep(0..<10, in: zone)
-        try sealed.run("UPDATE segments SET sealed = x'00'")
+        try encrypted.run("UPDATE segments SET sealed = x'00'")
         try keep(10..<13, in: zone)
         let type = try #require(try store.archive.types().first)
 
@@ -119,7 +121,7 @@ struct DaySumsTests {
     @Test func `wrong sums are found and made anew`() throws {
         try keep(Self.seconds, in: zone)
         let month = try #require(
-            try sealed.first("SELECT type, month FROM segment_days LIMIT 1") {
+            try encrypted.first("SELECT type, month FROM segment_days LIMIT 1") {
                 TypeMonth(type: $0.text(0), month: Int($0.integer(1)))
             })
         let right = try store.archive.records(of: month).sound

@@ -55,7 +55,7 @@ import Testing
         #expect(try history.first("SELECT count(*) FROM runs") { $0.integer(0) } == 0)
     }
 
-    /// Returns each sample's kind, state and hold, and how often it was possibly sent.
+    /// Returns each sample's kind, state and hold, and how often it was in doubt.
     private func rows() throws -> [String] {
         try store().access { connection in
             try connection.all(
@@ -121,7 +121,7 @@ import Testing
         let settling = try restore(backup, isHeld: isHeld)
 
         #expect(before == kept)
-        #expect(settling.possiblySent == 4 && settling.onHold == 0)
+        #expect(settling.inDoubt == 4 && settling.onHold == 0)
         #expect(
             try rows() == [
                 "distance rejected - 0", "heart_rate rejected range 1",
@@ -141,7 +141,7 @@ import Testing
 
         let settling = try restore(backup)
 
-        #expect(settling.possiblySent == 2)
+        #expect(settling.inDoubt == 2)
         #expect(try rows() == ["steps sending - 0", "steps sending - 0"])
     }
 
@@ -151,7 +151,7 @@ import Testing
 
         let settling = try restore(backup)
 
-        #expect(settling.possiblySent == 0)
+        #expect(settling.inDoubt == 0)
         #expect(try rows() == kept)
     }
 }

@@ -80,7 +80,7 @@ import Testing
         let rows = try store.cache.rows(of: .insights, limit: 9)
 
         #expect(rows.map(\.row) == [row("b", "2")])
-        #expect(rows.damaged == [SealingError(table: "insights", row: "a")])
+        #expect(rows.damaged == [EncryptionError(table: "insights", row: "a")])
     }
 
     @Test func `the profile is kept with when it was pulled`() throws {

@@ -39,7 +39,7 @@ import Testing
     private func read(
         _ store: HealthStore, _ group: MetricGroup = .heartRate, from minute: Int = 0,
         to end: Int = 100
-    ) throws -> (numbers: [Double], damaged: [SealingError]) {
+    ) throws -> (numbers: [Double], damaged: [EncryptionError]) {
         var numbers: [Double] = []
         let span = start + .seconds(60 * minute)..<start + .seconds(60 * end)
         let damaged = try store.cache.readMetrics(
@@ -179,8 +179,8 @@ import Testing
         #expect(found.numbers == [62, 71])
         #expect(
             found.damaged == [
-                SealingError(table: "metrics", row: name),
-                SealingError(table: "outbox", row: "1"),
+                EncryptionError(table: "metrics", row: name),
+                EncryptionError(table: "outbox", row: "1"),
             ])
     }
 

@@ -84,7 +84,7 @@ import Testing
     {
         func receipt(_ limit: Int, _ values: Range<Int>) throws -> PruneReceipt {
             let folder = StateFolder()
-            // The same key, so that equal samples have equal tags.
+            // The same key, so that equal samples have equal blind indexes.
             let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)])
             _ = try store.outbox.enqueue(heartRates(values))
             let batch = try #require(try store.outbox.nextBatch(limit: 1000, at: noon))

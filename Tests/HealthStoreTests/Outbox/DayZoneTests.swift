@@ -7,7 +7,7 @@ import Testing
 @Suite(.onBothEngines) struct DayZoneTests {
     private let folder = StateFolder()
 
-    @Test func `the first zone is settled, sealed, until everything is removed`() throws {
+    @Test func `the first zone is settled, encrypted, until everything is removed`() throws {
         let store = try folder.open()
         #expect(try store.outbox.dayZone() == nil)
 
@@ -36,10 +36,10 @@ import Testing
     @Test func `a zone that an earlier release noted gives way to the one that is settled`() throws
     {
         let store = try folder.open()
-        let sealed = store.sealer.seal(Array("Etc/UTC".utf8), for: RowIdentity("day_zone"))
+        let encrypted = store.cipher.encrypt(Array("Etc/UTC".utf8), for: RowIdentity("day_zone"))
         try store.change { connection in
             try connection.run(
-                "INSERT INTO day_zone (id, sealed) VALUES (1, ?)", .blob(sealed))
+                "INSERT INTO day_zone (id, sealed) VALUES (1, ?)", .blob(encrypted))
         }
 
         let noted = try store.outbox.dayZone()

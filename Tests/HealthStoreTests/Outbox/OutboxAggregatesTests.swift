@@ -31,9 +31,9 @@ import Testing
     @Test func `a later value of a day takes the place of one that was not sent`() throws {
         let store = try folder.open()
 
-        let fates = try enqueue(100, 200, 200, 300, in: store)
+        let outcomes = try enqueue(100, 200, 200, 300, in: store)
 
-        #expect(fates == ["queued", "replaced", "known", "replaced"])
+        #expect(outcomes == ["queued", "replaced", "known", "replaced"])
         #expect(try store.outbox.states() == [.queued: 1])
         #expect(try waiting(in: store) == [day(300)])
     }

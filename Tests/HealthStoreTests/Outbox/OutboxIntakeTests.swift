@@ -56,7 +56,7 @@ import Testing
         #expect(try store.outbox.commit(portion) == EnqueueCounts(queued: 10, duplicates: 5))
     }
 
-    @Test func `what is in the outbox is neither sealed nor written again, in whatever state`()
+    @Test func `what is in the outbox is neither encrypted nor written again, in whatever state`()
         throws
     {
         let store = try folder.open()

@@ -230,7 +230,7 @@ import Testing
         let store = try store(samples, packs: true)
 
         let read = try store.access { connection in
-            try PackedSamples(sealer: store.sealer, connection: connection)
+            try PackedSamples(cipher: store.cipher, connection: connection)
                 .samples(of: .bodyTemperature, in: TypeMonth.month(of: 1_700_000_000)).sound
                 .compactMap { $0.sample(.bodyTemperature) }
         }
@@ -264,7 +264,7 @@ import Testing
         #expect(try store.outbox.enqueue(samples.shuffled()).duplicates == 500)
     }
 
-    @Test func `a damaged month is named, and what it may have had counts as possibly sent`()
+    @Test func `a damaged month is named, and what it may have had counts as in doubt`()
         throws
     {
         let samples = months(0..<200)
@@ -278,10 +278,10 @@ import Testing
         #expect(findings[0].what == "packed samples of heart_rate in 2023-11 are damaged")
         let counts = try store.outbox.enqueue(samples)
         #expect(counts.queued > 0 && counts.queued + counts.duplicates == 200)
-        let possiblySent = try store.access {
+        let inDoubt = try store.access {
             try $0.integer("SELECT count(*) FROM outbox WHERE doubts = 1")
         }
-        #expect(possiblySent == counts.queued)
+        #expect(inDoubt == counts.queued)
     }
 
     @Test func `totals that do not fit the segments are found`() throws {

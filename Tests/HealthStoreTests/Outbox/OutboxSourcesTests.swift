@@ -97,7 +97,7 @@ import Testing
         #expect(SourceStamp(path: "\(path)x", reader: "1", at: later) == nil)
     }
 
-    @Test func `what was found in a file is kept sealed, and comes back as it was`() throws {
+    @Test func `what was found in a file is kept encrypted, and comes back as it was`() throws {
         let store = try folder.open()
         folder.write([1, 2, 3], to: "export.zip")
         let stamp = try #require(self.stamp())
@@ -115,10 +115,10 @@ import Testing
         }
         #expect(stamp.bytes == 3)
         #expect(try store.outbox.lastReading(of: "\(folder.path)/other.zip") == nil)
-        let sealed = try store.access { connection in
+        let encrypted = try store.access { connection in
             try connection.first("SELECT sealed FROM sources") { $0.blob(0) }
         }
-        #expect(try !(#require(sealed)).contains(mark.key))
+        #expect(try !(#require(encrypted)).contains(mark.key))
     }
 
     @Test func `a damaged note is none, and the file is read again`() throws {
@@ -139,11 +139,11 @@ import Testing
             key: [UInt8](repeating: 1, count: 32), code: [UInt8](repeating: 2, count: 16))
         let reading = LastReading(
             readAt: noon, reader: "1", bytes: 9, mark: mark, counts: ["records": 4])
-        let form = reading.sealedForm
+        let form = reading.encryptedForm
 
-        #expect(LastReading(sealedForm: form, readAt: noon) == reading)
+        #expect(LastReading(encryptedForm: form, readAt: noon) == reading)
         for count in form.indices {
-            #expect(LastReading(sealedForm: Array(form[..<count]), readAt: noon) == nil)
+            #expect(LastReading(encryptedForm: Array(form[..<count]), readAt: noon) == nil)
         }
     }
 }

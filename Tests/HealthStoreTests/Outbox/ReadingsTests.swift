@@ -42,7 +42,7 @@ import Testing
             try store.outbox.prepare(heartRates(5..<12), aggregates: [day(0, 4000)]), of: reading)
         let between = try store.outbox.arithmetic()
         var end = counts(read: 20, unmapped: 2, made: 1)
-        end[.folded] = 1
+        end[.aggregated] = 1
         try store.outbox.end(reading, end, reasons(unmapped: ["BodyMass": 2]))
         let ended = try store.outbox.arithmetic()
 
@@ -98,7 +98,7 @@ import Testing
             let portion = try store.outbox.prepare([], aggregates: [day(0, steps)])
             _ = try store.outbox.commit(portion, of: reading)
             var end = counts(read: 1, made: 1)
-            end[.folded] = 1
+            end[.aggregated] = 1
             try store.outbox.end(reading, end, ReadingReasons())
         }
         try read(4000)
@@ -265,7 +265,7 @@ import Testing
 
         #expect(reasons.unmapped.count == 1025)
         #expect(reasons.unmapped["(others)"] == 76)
-        #expect(ReadingReasons(sealedForm: reasons.sealedForm) == reasons)
-        #expect(ReadingReasons(sealedForm: [2]) == nil)
+        #expect(ReadingReasons(encryptedForm: reasons.encryptedForm) == reasons)
+        #expect(ReadingReasons(encryptedForm: [2]) == nil)
     }
 }

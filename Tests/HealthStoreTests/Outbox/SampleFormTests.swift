@@ -31,11 +31,11 @@ import Testing
         }
     }
 
-    @Test func `what is sealed is the sample again`() {
+    @Test func `what is encrypted is the sample again`() {
         for sample in SampleFormTests.samples {
             let again = Sample(
                 kind: sample.kind, start: sample.start, end: sample.end,
-                sealedForm: sample.sealedForm)
+                encryptedForm: sample.encryptedForm)
 
             #expect(again == sample)
         }
@@ -48,28 +48,28 @@ import Testing
         sample.value = .sleep(night)
 
         let again = Sample(
-            kind: .sleep, start: sample.start, end: sample.end, sealedForm: sample.sealedForm)
+            kind: .sleep, start: sample.start, end: sample.end, encryptedForm: sample.encryptedForm)
 
         #expect(again == sample)
     }
 
     @Test func `bytes that are cut or foreign are no sample`() {
         for sample in SampleFormTests.samples where sample.source == nil {
-            let form = sample.sealedForm
+            let form = sample.encryptedForm
             for count in 0..<form.count {
                 let cut = Sample(
                     kind: sample.kind, start: sample.start, end: sample.end,
-                    sealedForm: Array(form.prefix(count)))
+                    encryptedForm: Array(form.prefix(count)))
                 #expect(cut == nil)
             }
         }
         #expect(
             Sample(
                 kind: .activity, start: Instant(secondsSince1970: 1),
-                end: Instant(secondsSince1970: 2), sealedForm: [4, 7]) == nil)
+                end: Instant(secondsSince1970: 2), encryptedForm: [4, 7]) == nil)
         #expect(
             Sample(
                 kind: .activity, start: Instant(secondsSince1970: 1),
-                end: Instant(secondsSince1970: 2), sealedForm: [9]) == nil)
+                end: Instant(secondsSince1970: 2), encryptedForm: [9]) == nil)
     }
 }

@@ -49,7 +49,8 @@ struct FilledStore {
         try store.cache.storePullPlace(FilledStore.cursor, of: .metrics)
         try store.analyses.keep(FilledStore.steps)
         _ = try store.outbox.settleDayZone("Europe/London")
-        try store.outbox.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
+        try store.outbox.contribute([FilledStore.partialAggregate], of: source) { _, _ in [1, 2, 3]
+        }
         _ = try store.archive.keep(archived(0..<5), of: source, zone: .utc)
         try read(store)
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
@@ -74,7 +75,7 @@ struct FilledStore {
         return reasons
     }
 
-    private static let contribution = ContributionKey(kind: .steps, period: 700)
+    private static let partialAggregate = PartialAggregateKey(kind: .steps, period: 700)
     private static let cursor = "eyJpZCI6MTU0MjB9"
 
     /// A week of steps.
@@ -113,7 +114,7 @@ struct FilledStore {
 
     /// Checks that everything that was stored is there and is recognised again.
     func expectWhole(
-        _ environment: [String: String] = [:], hasContributions: Bool = true,
+        _ environment: [String: String] = [:], hasPartialAggregates: Bool = true,
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let store = try folder.open(environment)
@@ -136,8 +137,8 @@ struct FilledStore {
         #expect(
             try store.cache.pullRecord(of: .metrics).place == FilledStore.cursor,
             sourceLocation: sourceLocation)
-        // A file of the former release has neither contributions nor packed samples.
-        let known = pruned + waiting + (hasContributions ? packed + bare : [])
+        // A file of the former release has neither partial aggregates nor packed samples.
+        let known = pruned + waiting + (hasPartialAggregates ? packed + bare : [])
         let counts = try store.outbox.enqueue(known)
         #expect(
             counts.duplicates == Int64(known.count) && counts.queued == 0,
@@ -154,13 +155,14 @@ struct FilledStore {
                     isKnown: [Bool](repeating: true, count: 10_080)),
             sourceLocation: sourceLocation)
         #expect(try store.outbox.dayZone()?.name == "Europe/London", sourceLocation: sourceLocation)
-        var contributions: [[UInt8]] = []
-        try store.outbox.contribute([FilledStore.contribution], of: source) { _, kept in
-            contributions += [kept].compactMap { $0 }
+        var partialAggregates: [[UInt8]] = []
+        try store.outbox.contribute([FilledStore.partialAggregate], of: source) { _, kept in
+            partialAggregates += [kept].compactMap { $0 }
             return nil
         }
         #expect(
-            contributions == (hasContributions ? [[1, 2, 3]] : []), sourceLocation: sourceLocation)
+            partialAggregates == (hasPartialAggregates ? [[1, 2, 3]] : []),
+            sourceLocation: sourceLocation)
         #expect(
             try store.analyses.latestResult()?.result.numbers == ["m10": 1],
             sourceLocation: sourceLocation)
@@ -180,8 +182,8 @@ struct FilledStore {
 let firstKey = ["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)]
 let secondKey = ["CLARITY_JOBS_KEY": String(repeating: "aa", count: 32)]
 
-func sealer(_ environment: [String: String]) throws -> Sealer {
+func cipher(_ environment: [String: String]) throws -> Cipher {
     let key = try #require(
         try MasterKeySource(stateDirectory: "/none", environment: environment).load())
-    return try Sealer(key)
+    return try Cipher(key)
 }

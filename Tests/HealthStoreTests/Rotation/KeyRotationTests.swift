@@ -23,19 +23,19 @@ import Testing
         return rotation
     }
 
-    /// Counts the encrypted values in the file that a sealer can decrypt in their rows.
+    /// Counts the encrypted values in the file that a cipher can decrypt in their rows.
     private func opened(
-        _ folder: StateFolder, by sealer: Sealer, access: FileConnection.Access = .immutable
+        _ folder: StateFolder, by cipher: Cipher, access: FileConnection.Access = .immutable
     ) throws -> Int {
         let connection = try FileConnection(path: "\(folder.path)/health.db", access: access)
         var count = 0
-        for table in SealedTable.all + [.formerKeys] {
+        for table in EncryptedTable.all + [.formerKeys] {
             for entry in try table.entries(after: 0, limit: 99, connection) {
-                guard let sealed = entry.sealed else { continue }
-                count += sealer.opened(sealed, for: table.identity(of: entry)) == nil ? 0 : 1
+                guard let encrypted = entry.encrypted else { continue }
+                count += cipher.opened(encrypted, for: table.identity(of: entry)) == nil ? 0 : 1
             }
         }
-        let log = AuditLog(connection: connection, sealer: sealer)
+        let log = AuditLog(connection: connection, cipher: cipher)
         count += try log.links(after: 0, limit: 99).count { log.entry(of: $0) != nil }
         return count
     }
@@ -62,7 +62,7 @@ import Testing
         throws
     {
         let filled = try FilledStore()
-        let former = try Sealer(key(in: filled.folder))
+        let former = try Cipher(key(in: filled.folder))
         let before = try opened(filled.folder, by: former)
 
         let report = try rotation(filled.folder).run()
@@ -70,8 +70,8 @@ import Testing
         #expect(before > 15)
         #expect(report.damaged == 0 && report.resumedFrom == nil && report.placeToFill == nil)
         #expect(try opened(filled.folder, by: former) == 0)
-        let next = try Sealer(key(in: filled.folder))
-        // The log's entry about the rotation, and the two copies of the former tagging key.
+        let next = try Cipher(key(in: filled.folder))
+        // The log's entry about the rotation, and the two copies of the former index key.
         #expect(try opened(filled.folder, by: next) == before + 3)
         #expect(filled.folder.names == ["health.db", "health.lock", "keys/master.key", "login"])
         #expect(filled.folder.mode(of: "keys/master.key") == 0o600)
@@ -81,8 +81,8 @@ import Testing
     @Test func `nothing that the former key opens is left in any file when it goes`() throws {
         let filled = try FilledStore()
         let connection = try FileConnection(path: "\(filled.folder.path)/health.db")
-        var former = try SealedTable.all.flatMap { table in
-            try table.entries(after: 0, limit: 99, connection).compactMap(\.sealed)
+        var former = try EncryptedTable.all.flatMap { table in
+            try table.entries(after: 0, limit: 99, connection).compactMap(\.encrypted)
         }
         former += try connection.all("SELECT sealed FROM audit") { $0.blob(0) }
         former += try connection.all("SELECT sealed FROM canary") { $0.blob(0) }
@@ -91,7 +91,7 @@ import Testing
         change.after = { step in
             guard step == .rowsDone || step == .logEmptied else { return }
             let files = filled.folder.contents.filter { $0.key.hasPrefix("health.db") }.values
-            left.append(former.count { sealed in files.contains { $0.contains(sealed) } })
+            left.append(former.count { encrypted in files.contains { $0.contains(encrypted) } })
         }
 
         _ = try change.run()
@@ -152,7 +152,7 @@ import Testing
 
     @Test func `a kill at any step is finished by the next call`() throws {
         let filled = try FilledStore()
-        let former = try Sealer(key(in: filled.folder))
+        let former = try Cipher(key(in: filled.folder))
         var stops: [(step: KeyRotation.Step, store: FilledStore)] = []
         var first = rotation(filled.folder, portion: 4)
         first.after = { stops.append(($0, filled.copy())) }
@@ -172,7 +172,7 @@ import Testing
                         + "short; finish it with `clarity-jobs key rotate`", "\(step)")
                 #expect(error?.failure.category == .configuration)
                 #expect(throws: HealthStoreError.self) {
-                    try HealthStore.rehearsal(of: store.folder.path, environment: [:])
+                    try HealthStore.dryRun(of: store.folder.path, environment: [:])
                 }
             }
 
@@ -200,7 +200,7 @@ import Testing
             ? given : given.merging(["CLARITY_JOBS_KEY": String(repeating: "aa", count: 32)]) { $1 }
         let filled = try FilledStore(["CLARITY_JOBS_KEY": hex])
         // What the given key derives opens everything.
-        let derived = try sealer(["CLARITY_JOBS_KEY": hex])
+        let derived = try cipher(["CLARITY_JOBS_KEY": hex])
         var stops: [(step: KeyRotation.Step, store: FilledStore)] = []
         var first = rotation(filled.folder, to: new, during, portion: 40)
         first.after = { stops.append(($0, filled.copy())) }
@@ -243,9 +243,9 @@ import Testing
         try filled.expectWhole()
     }
 
-    @Test func `the new key is on the disk before a row is sealed with it`() throws {
+    @Test func `the new key is on the disk before a row is encrypted with it`() throws {
         let filled = try FilledStore()
-        let former = try Sealer(key(in: filled.folder))
+        let former = try Cipher(key(in: filled.folder))
         let before = try opened(filled.folder, by: former)
         var seen: [[String]] = []
         var change = rotation(filled.folder)

@@ -130,12 +130,12 @@ import Testing
         var whole = SessionRecord(session("1"), loggedInAt: noon)
         whole.refusal = .init(at: noon, reason: "refused")
         whole.trouble = .init(since: noon, count: 2)
-        let bytes = whole.sealedForm
+        let bytes = whole.encryptedForm
 
-        #expect(SessionRecord(sealedForm: bytes) == whole)
+        #expect(SessionRecord(encryptedForm: bytes) == whole)
         for count in bytes.indices {
-            #expect(SessionRecord(sealedForm: Array(bytes[..<count])) == nil, "\(count) bytes")
+            #expect(SessionRecord(encryptedForm: Array(bytes[..<count])) == nil, "\(count) bytes")
         }
-        #expect(SessionRecord(sealedForm: [9] + bytes.dropFirst()) == nil)
+        #expect(SessionRecord(encryptedForm: [9] + bytes.dropFirst()) == nil)
     }
 }

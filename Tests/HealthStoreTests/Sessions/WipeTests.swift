@@ -42,7 +42,7 @@ import Testing
         }
         try store.outbox.noteRead("/home/ada/export.zip", stamp, at: noon)
         try store.outbox.contribute(
-            [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
+            [PartialAggregateKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
         ) { _, _ in [7] }
         _ = try store.archive.keep(archived(0..<5), of: "/home/ada/export.zip", zone: .utc)
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
@@ -82,9 +82,9 @@ import Testing
         #expect(Set(tables) == Set(known))
     }
 
-    @Test(.onFilesAlone) func `no sealed page is left in the file or its log`() throws {
+    @Test(.onFilesAlone) func `no encrypted page is left in the file or its log`() throws {
         let store = try fill()
-        let sealed = try store.access { connection in
+        let encrypted = try store.access { connection in
             try [
                 "outbox", "metrics", "insights", "profile", "session", "owner", "archive",
                 "analyses", "insight_requests", "contributions",
@@ -97,9 +97,9 @@ import Testing
 
         _ = try store.wipe()
 
-        #expect(sealed.count == 30)
+        #expect(encrypted.count == 30)
         for (name, bytes) in folder.contents where !bytes.isEmpty {
-            for value in sealed { #expect(!bytes.contains(value), "\(name)") }
+            for value in encrypted { #expect(!bytes.contains(value), "\(name)") }
         }
         #expect(folder.bytes(of: "health.db").count < size)
         #expect(folder.bytes(of: "health.db-wal").isEmpty)

@@ -125,13 +125,13 @@ import Testing
         #expect(try store.audit.verify().broken == nil)
     }
 
-    @Test func `a rehearsal leaves nothing in the log`() throws {
+    @Test func `a dry run leaves nothing in the log`() throws {
         _ = try five()
 
-        let rehearsal = try HealthStore.rehearsal(of: folder.path, environment: [:])
-        try rehearsal.audit.record(.exported)
+        let dryRun = try HealthStore.dryRun(of: folder.path, environment: [:])
+        try dryRun.audit.record(.exported)
 
-        #expect(try rehearsal.audit.records(limit: 99).count == 6)
+        #expect(try dryRun.audit.records(limit: 99).count == 6)
         #expect(try open().audit.records(limit: 99).count == 5)
     }
 
@@ -203,11 +203,11 @@ import Testing
     @Test func `every flipped byte of the log is found`() throws {
         let store = try five()
         let log = try store.access { connection in
-            try AuditLog(connection: connection, sealer: store.sealer).links(after: 0, limit: 9)
+            try AuditLog(connection: connection, cipher: store.cipher).links(after: 0, limit: 9)
         }
 
         for link in log {
-            for (column, bytes) in [("sealed", link.sealed), ("hash", link.hash)] {
+            for (column, bytes) in [("sealed", link.encrypted), ("hash", link.hash)] {
                 for index in stride(from: 0, to: bytes.count, by: 7) {
                     var changed = bytes
                     changed[index] ^= 1
@@ -226,13 +226,13 @@ import Testing
         // Changes everything that needs no key: replaces the text of entry 3 and corrects all
         // hashes after it.
         try store.access { connection in
-            let log = AuditLog(connection: connection, sealer: store.sealer)
+            let log = AuditLog(connection: connection, cipher: store.cipher)
             var hash = try log.links(after: 1, limit: 1)[0].hash
             for link in try log.links(after: 2, limit: 9) {
-                let sealed = link.number == 3 ? [UInt8](repeating: 1, count: 60) : link.sealed
-                hash = AuditLog.hash(after: hash, link.number, link.at, sealed)
+                let encrypted = link.number == 3 ? [UInt8](repeating: 1, count: 60) : link.encrypted
+                hash = AuditLog.hash(after: hash, link.number, link.at, encrypted)
                 try connection.run(
-                    "UPDATE audit SET sealed = ?, hash = ? WHERE number = ?", .blob(sealed),
+                    "UPDATE audit SET sealed = ?, hash = ? WHERE number = ?", .blob(encrypted),
                     .blob(hash), .integer(link.number))
             }
             try connection.run("UPDATE audit_head SET last_hash = ?", .blob(hash))
@@ -315,6 +315,6 @@ import Testing
         Array("\u{1}garbage that is long enough to be read as something".utf8),
     ])
     func `bytes that are no entry are none`(bytes: [UInt8]) {
-        #expect(AuditEntry(sealedForm: bytes) == nil)
+        #expect(AuditEntry(encryptedForm: bytes) == nil)
     }
 }

@@ -82,17 +82,17 @@ final class StateFolder: Sendable {
         let connection = try FileConnection(path: "\(path)/health.db")
         try FirstRelease.make("health.db", in: connection)
         try connection.execute(HealthSchema.firstRows)
-        let sealer = try sealer(firstKey)
+        let cipher = try cipher(firstKey)
         try connection.run(
             "INSERT INTO canary (id, sealed) VALUES (1, ?)",
-            .blob(sealer.seal(Canary.text, for: Canary.row)))
+            .blob(cipher.encrypt(KeyCheck.text, for: KeyCheck.row)))
         // The head of an empty audit log, without counts of rows.
         let head = AuditHead()
         try connection.run(
             """
             INSERT INTO audit_head (id, anchor_number, anchor_hash, last_number, last_hash,
                 uploaded_number, mac) VALUES (1, 0, ?, 0, ?, 0, ?)
-            """, .blob(head.anchorHash), .blob(head.lastHash), .blob(head.mac(sealer)))
+            """, .blob(head.anchorHash), .blob(head.lastHash), .blob(head.mac(cipher)))
         return connection
     }
 

@@ -99,11 +99,11 @@ import Testing
     @Test func `a source without what is known of its reading is read once more`() throws {
         // As 0.1.0 left a source that an earlier version had read.
         let connection = try folder.makeFirstRelease()
-        let sealer = try sealer(firstKey)
+        let cipher = try cipher(firstKey)
         try connection.run(
             "INSERT INTO sources (tag, stamp, read_at_ms) VALUES (?, ?, 7)",
-            .blob(sealer.tag(sourceIdentity.bytes, count: 16)),
-            .text(sealer.stampTag(try stamp.text)))
+            .blob(cipher.blindIndex(sourceIdentity.bytes, count: 16)),
+            .text(cipher.stampIndex(try stamp.text)))
 
         let store = try folder.open(firstKey)
 
@@ -117,10 +117,10 @@ import Testing
     @Test func `a metric without its numbers is read by its JSON`() throws {
         // As 0.1.0 left a metric that an earlier version had pulled.
         let connection = try folder.makeFirstRelease()
-        let sealer = try sealer(firstKey)
-        let tag = sealer.metricTag("m")
+        let cipher = try cipher(firstKey)
+        let blindIndex = cipher.metricIndex("m")
         var identity = RowIdentity("metrics", label: "m")
-        identity.append(tag)
+        identity.append(blindIndex)
         identity.append("heart_rate")
         identity.append(noon.millisecondsSince1970)
         let json = Array(#"{"value":61}"#.utf8)
@@ -128,8 +128,8 @@ import Testing
             """
             INSERT INTO metrics (id, type, timestamp_ms, digest, sealed, synced_at_ms)
             VALUES (?, 'heart_rate', ?, zeroblob(16), ?, 0)
-            """, .text(tag), .integer(noon.millisecondsSince1970),
-            .blob(sealer.seal(MetricForm.adding("m", to: json), for: identity)))
+            """, .text(blindIndex), .integer(noon.millisecondsSince1970),
+            .blob(cipher.encrypt(MetricForm.adding("m", to: json), for: identity)))
 
         let store = try folder.open(firstKey)
         var flattened: [[UInt8]] = []

@@ -72,15 +72,15 @@ import Testing
         unlink("\(folder.path)/keys/master.key")
 
         let error = #expect(throws: HealthStoreError.self) { try folder.open() }
-        let rehearsal = #expect(throws: HealthStoreError.self) {
-            try HealthStore.rehearsal(of: folder.path, environment: [:])
+        let dryRun = #expect(throws: HealthStoreError.self) {
+            try HealthStore.dryRun(of: folder.path, environment: [:])
         }
 
         let text =
             "there is no master key for `\(folder.path)/health.db`; restore `keys/master.key` beside "
             + "it, or set `CLARITY_JOBS_KEY`"
         #expect(error?.description == text)
-        #expect(rehearsal?.description == text)
+        #expect(dryRun?.description == text)
         #expect(error?.failure.category == .configuration)
         #expect(folder.names == ["health.db", "health.lock"])
     }

@@ -41,7 +41,7 @@ import Testing
         _ = try store.outbox.enqueue(heartRates(0..<12))
 
         #expect(try findings(store) == [])
-        let counts = try store.access { try CountRow.all($0, store.sealer).count }
+        let counts = try store.access { try CountRow.all($0, store.cipher).count }
         #expect(counts > 5)
     }
 
@@ -230,7 +230,7 @@ import Testing
 
         let reopened = try folder.open()
         #expect(try findings(reopened) == [])
-        let counts = try reopened.access { try CountRow.all($0, reopened.sealer) }
+        let counts = try reopened.access { try CountRow.all($0, reopened.cipher) }
         #expect(counts.isEmpty)
     }
 

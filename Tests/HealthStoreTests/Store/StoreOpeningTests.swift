@@ -20,11 +20,11 @@ import Testing
             let error = refusal(filled.folder, environment)
             #expect(error?.failure.category == .configuration)
         }
-        let rehearsal = #expect(throws: HealthStoreError.self) {
-            try HealthStore.rehearsal(of: filled.folder.path, environment: secondKey)
+        let dryRun = #expect(throws: HealthStoreError.self) {
+            try HealthStore.dryRun(of: filled.folder.path, environment: secondKey)
         }
 
-        #expect(rehearsal?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(dryRun?.description.hasSuffix("was sealed with another master key") == true)
         #expect(filled.folder.digests == before)
     }
 
@@ -81,12 +81,12 @@ import Testing
         symlink("\(elsewhere.path)/target", "\(folder.path)/\(name)")
 
         let error = refusal(folder, firstKey)
-        let rehearsal = #expect(throws: HealthStoreError.self) {
-            try HealthStore.rehearsal(of: folder.path, environment: firstKey)
+        let dryRun = #expect(throws: HealthStoreError.self) {
+            try HealthStore.dryRun(of: folder.path, environment: firstKey)
         }
 
         let text = "cannot use `\(folder.path)/\(name)`: it is a symbolic link"
-        #expect(error?.description == text && rehearsal?.description == text)
+        #expect(error?.description == text && dryRun?.description == text)
         #expect(error?.failure.category == .configuration)
         #expect(elsewhere.bytes(of: "target") == [1, 2, 3])
         #expect(elsewhere.mode(of: "target") == 0o600)

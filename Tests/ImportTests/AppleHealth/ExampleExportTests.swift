@@ -17,7 +17,7 @@ private struct Truth: Decodable, Equatable {
     var nestedTaken: Int64
     var pairedPartners: Int64
     var samples: [String: Int64]
-    var folded: Int64
+    var aggregated: Int64
     var repeated: Int64
     var unmapped: [String: Int64]
     var refused: [String: Int64]
@@ -31,7 +31,7 @@ private struct Truth: Decodable, Equatable {
         pairedPartners = report.pairedPartners
         samples = Dictionary(
             uniqueKeysWithValues: report.samplesByKind.map { ($0.rawValue, $1) })
-        folded = report.folded
+        aggregated = report.aggregated
         repeated = report.repeated
         unmapped = report.unmapped
         refused = report.refused

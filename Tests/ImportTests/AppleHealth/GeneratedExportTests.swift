@@ -62,8 +62,9 @@ struct GeneratedExportTests {
             // outbox.
             #expect(report.repeated > copies / 3 && report.repeated < copies)
             #expect(
-                report.folded + report.repeated - workouts
-                    == truth.types.filter { GeneratedExportTests.isFolded($0.key) }.values.reduce(
+                report.aggregated + report.repeated - workouts
+                    == truth.types.filter { GeneratedExportTests.isAggregated($0.key) }.values
+                    .reduce(
                         0, +)
             )
         }
@@ -71,7 +72,7 @@ struct GeneratedExportTests {
 }
 
 extension GeneratedExportTests {
-    fileprivate static func isFolded(_ identifier: String) -> Bool {
+    fileprivate static func isAggregated(_ identifier: String) -> Bool {
         switch HealthKitType(identifier: identifier) {
         case .quantity(let kind): ActivityDay.kinds.contains(kind)
         case .sleepStage: true

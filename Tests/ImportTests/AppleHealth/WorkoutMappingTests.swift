@@ -87,7 +87,7 @@ struct WorkoutMappingTests {
 
         let report = try reading(body: heartRate() + workout + workout).report
 
-        #expect(report.recordsRead == 3 && report.samples == 1 && report.folded == 2)
+        #expect(report.recordsRead == 3 && report.samples == 1 && report.aggregated == 2)
         #expect(report.made == [.workout: 2] && report.bySource == ["a": 1, "W": 2])
     }
 }

@@ -23,7 +23,7 @@ import Testing
         let path = try folder.write("export.json", Array(text.utf8))
         let zone = try #require(SystemZones(environment: [:]).zone(named: zone))
         var samples: [String] = []
-        let report = try HealthAutoExport(path: path, now: now, rules: FoldingRules(zone: zone))
+        let report = try HealthAutoExport(path: path, now: now, rules: AggregationRules(zone: zone))
             .read { sample, nature in
                 let mark = nature.isAggregate ? "~" : ""
                 let length = (sample.end - sample.start).milliseconds / 1000
@@ -187,7 +187,7 @@ import Testing
         utimensat(AT_FDCWD, path, [written, written], 0)
         var found: [(Sample, SampleNature)] = []
 
-        _ = try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read {
+        _ = try HealthAutoExport(path: path, now: now, rules: AggregationRules()).read {
             found.append(($0, $1))
         }
 
@@ -276,7 +276,7 @@ import Testing
             Array(metric("heart_rate", "bpm", "{\"date\":1707258600,\"qty\":60,\(field)}").utf8))
         var sources: [String?] = []
 
-        let report = try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read {
+        let report = try HealthAutoExport(path: path, now: now, rules: AggregationRules()).read {
             sample, _ in
             sources.append(sample.source)
         }
@@ -413,7 +413,7 @@ import Testing
         let path = try folder.write("other.json", Array(text.utf8))
 
         let error = #expect(throws: SourceError.self) {
-            try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read { _, _ in }
+            try HealthAutoExport(path: path, now: now, rules: AggregationRules()).read { _, _ in }
         }
 
         #expect(error?.description == "`\(path)` \(message)")

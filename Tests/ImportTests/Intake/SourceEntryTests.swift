@@ -17,7 +17,7 @@ import Testing
     ) throws -> SourceSettings {
         let order = AttemptOrder(
             run: RunID(1), job: try #require(JobID("upload")), kind: JobKind("bulk-upload"),
-            attempt: 1, generation: 1, scheduledFor: now, timeout: .zero, warning: .zero,
+            attempt: 1, fencingToken: 1, scheduledFor: now, timeout: .zero, warning: .zero,
             memoryLimitBytes: 0,
             options: Dictionary(
                 uniqueKeysWithValues: sources.map { ("sources.\($0.key)", $0.value) }))

@@ -69,9 +69,9 @@ import Testing
 
         let sends = try record["sends"].elements
         #expect(sends.map { $0["accepted"] } == [false, false, true, false, true])
-        let fates = try sends.map { try $0["samples"].elements.map { $0["fate"] } }
+        let outcomes = try sends.map { try $0["samples"].elements.map { $0["fate"] } }
         #expect(
-            fates == [
+            outcomes == [
                 ["not kept"], ["stored"], ["known", "stored"], ["not kept"], ["known"],
             ])
         #expect(record["stored"] == 2 && record["copies"] == 0 && record["last_send"] == 5)

@@ -9,7 +9,7 @@ public final class HistoryCopy {
     private let file: String
     private let server: ServerAddress
     private let lock: FileLock
-    /// Has the turn of the loop that decides, so that no loop begins to.
+    /// Has the lead of the loop that decides, so that no loop begins to.
     private let turn: ServerConnection
 
     /// Keeps all others from both places.
@@ -35,7 +35,7 @@ public final class HistoryCopy {
             let turn = try ServerHistory.connect(to: server)
             let mark = String(UInt64.random(in: .min ... .max), radix: 36)
             try SessionMark.set("clarity-copy", mark, on: turn)
-            guard try ServerHistory.takeTurn(as: mark, turn) else {
+            guard try ServerHistory.takeLead(as: mark, turn) else {
                 throw RunStoreError.unreachable("a loop uses `\(server)`; stop all loops meanwhile")
             }
             return turn

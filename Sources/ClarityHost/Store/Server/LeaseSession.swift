@@ -8,10 +8,10 @@ import CLinux
 /// Proves that the holder of leases is alive, by a session that the server ends.
 ///
 /// It has the mark of the holder's name, beats, and hears when another process has written. The
-/// server ends it when the holder is killed, cut off or frozen, and then the leases lapse. It is not
-/// the session of the decisions, which waits for locks.
+/// server ends it when the holder is killed, cut off or frozen, and then the leases lapse. It is
+/// not the session of the decisions, which waits for locks.
 ///
-/// A loop's session also waits for the turn, which one loop has at a time, and beats only
+/// A loop's session also waits for the lead, which one loop has at a time, and beats only
 /// while the thread that decides comes round.
 final class LeaseSession: Sendable {
     /// The time between two beats, in milliseconds.
@@ -28,9 +28,9 @@ final class LeaseSession: Sendable {
     private static let margin = Duration.milliseconds(200)
 
     private let ending = Bell()
-    /// Ends when the session has the turn, or has ended.
+    /// Ends when the session has the lead, or has ended.
     let turn: AsyncStream<Void>
-    private let isItsTurn = Atomic(false)
+    private let isLeading = Atomic(false)
     private let isOver = Atomic(false)
     private let thread = Mutex<JoinedThread?>(nil)
     /// Until when the server leaves the leases to this process.
@@ -44,8 +44,8 @@ final class LeaseSession: Sendable {
     /// Whether the session has ended, or the server does not answer on it any more.
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
-    /// Whether the session has the turn.
-    var hasTurn: Bool { isItsTurn.load(ordering: .acquiring) }
+    /// Whether the session has the lead.
+    var isLeader: Bool { isLeading.load(ordering: .acquiring) }
 
     /// Marks a session for `owner` and begins to beat.
     ///
@@ -86,7 +86,7 @@ final class LeaseSession: Sendable {
                 connection: handedOver, ending: ending, mark: mark, pulse: pulse, span: span,
                 term: silence - Self.margin)
             beating.run(hear: hear) {
-                self?.isItsTurn.store(true, ordering: .releasing)
+                self?.isLeading.store(true, ordering: .releasing)
                 waiting.finish()
             }
             span.end()
@@ -116,7 +116,7 @@ final class LeaseSession: Sendable {
     }
 
     /// Ends an earlier session of this same process if the server still has it: the process would
-    /// wait for a turn of its own.
+    /// wait for a lead of its own.
     private static func end(
         _ mark: String, _ connection: ServerConnection
     ) throws(DatabaseError) {
@@ -128,8 +128,8 @@ final class LeaseSession: Sendable {
             """, .text(mark))
     }
 
-    /// The machine and the process of an owner, as `ServerHistory.owner` names it, in the bytes that
-    /// the server leaves after the kind and the mark of a session.
+    /// The machine and the process of an owner, as `ServerHistory.owner` names it, in the bytes
+    /// that the server leaves after the kind and the mark of a session.
     private static func note(of owner: String) -> String {
         let parts = owner.split(separator: "/", maxSplits: 1)
         guard parts.count == 2 else { return "" }
@@ -159,7 +159,7 @@ final class LeaseSession: Sendable {
                 }
                 beats += 1
                 do throws(DatabaseError) {
-                    if isWaiting, try ServerHistory.takeTurn(as: mark, connection) {
+                    if isWaiting, try ServerHistory.takeLead(as: mark, connection) {
                         isWaiting = false
                         begin()
                     }
@@ -188,11 +188,11 @@ final class LeaseSession: Sendable {
     }
 }
 
-/// Until when a server leaves its runs to this process for certain, in memory that the keepers of its
-/// commands share.
+/// Until when a server leaves its runs to this process for certain, in memory that the keepers of
+/// its commands share.
 ///
-/// A keeper ends its command when the time is over. So a command of a loop that is frozen or cut off
-/// has ended before the server lets another loop start it again.
+/// A keeper ends its command when the time is over. So a command of a loop that is frozen or cut
+/// off has ended before the server lets another loop start it again.
 final class LeaseSpan: @unchecked Sendable {
     // `@unchecked`: one aligned word, which one thread writes. The keepers read it as a whole.
     private let word: UnsafeMutablePointer<Int64>
@@ -232,8 +232,8 @@ final class LeaseSpan: @unchecked Sendable {
 /// A loop proves by a session of its own that it lives, and that session has a thread of its own. A
 /// loop that is stuck would prove it for ever, and no other loop would decide in its place.
 public final class LoopPulse: Sendable {
-    /// How long the deciding thread may take to come round; by default twice the time that a decision
-    /// waits for the database.
+    /// How long the deciding thread may take to come round; by default twice the time that a
+    /// decision waits for the database.
     let longest: Duration
 
     /// The mark of the newest session by which the process has proved that it lives.

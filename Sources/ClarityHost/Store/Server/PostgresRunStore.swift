@@ -3,8 +3,8 @@ public import Database
 
 /// Stores runs in PostgreSQL, where any number of processes on any number of machines share them.
 ///
-/// A decision is one transaction under the history's lock, as it is one under the file's write lock in
-/// `SQLiteRunStore`, and both read and write by the same statements.
+/// A decision is one transaction under the history's lock, as it is one under the file's write lock
+/// in `SQLiteRunStore`, and both read and write by the same statements.
 public final class PostgresRunStore: RunStore {
     private let connection: ServerConnection
     private var shared: SharedLedger
@@ -20,7 +20,7 @@ public final class PostgresRunStore: RunStore {
     /// Ends when this loop is the one that decides, or its session has ended.
     public var turn: AsyncStream<Void> { session.turn }
     /// Whether this loop is the one that decides.
-    public var hasTurn: Bool { session.hasTurn }
+    public var isLeader: Bool { session.isLeader }
 
     /// Connects to the history of a server.
     ///
@@ -55,7 +55,7 @@ public final class PostgresRunStore: RunStore {
     }
 
     /// Ends both sessions. Their owner opens another store in place of this one: a session that is
-    /// left would keep the turn from it.
+    /// left would keep the lead from it.
     public func end() {
         session.end()
         connection.close()
@@ -116,8 +116,8 @@ func rethrowing<Result>(
 
 /// The processes, on any machine, that share a history in PostgreSQL.
 ///
-/// A process lives for as long as its `LeaseSession`, which has the mark of its name. What an attempt
-/// of this machine has locked here is held besides.
+/// A process lives for as long as its `LeaseSession`, which has the mark of its name. What an
+/// attempt of this machine has locked here is held besides.
 final class ServerPeers: HistoryPeers {
     let ownOwner: String?
     private let attemptLocks: AttemptLocks?

@@ -48,14 +48,14 @@ public enum ServerHistory {
     /// Returns the name of a process that no other has or had, as its leases name it.
     public static func owner(_ lock: LeaseLock) -> String { "\(HostIdentity.name)/\(lock.owner)" }
 
-    /// Takes the turn unless a session that lives has it.
+    /// Takes the lead unless a session that lives has it.
     ///
     /// - Parameter mark: that of the caller's session, which has it already.
-    /// - Returns: whether the session has the turn, which ends with it.
-    static func takeTurn(
+    /// - Returns: whether the session has the lead, which ends with it.
+    static func takeLead(
         as mark: String, _ connection: Connection
     ) throws(DatabaseError) -> Bool {
-        // A session has its mark before its turn, and a mark that is gone never comes back. So what
+        // A session has its mark before its lead, and a mark that is gone never comes back. So what
         // is read first is certain when it is compared.
         let found = try connection.first(
             """
@@ -69,8 +69,8 @@ public enum ServerHistory {
             .text(mark), .text(found.leader)) == 1
     }
 
-    /// Returns the loops that are connected, the oldest first. If none decides, looks again after two
-    /// seconds: one may be about to take over.
+    /// Returns the loops that are connected, the oldest first. If none decides, looks again after
+    /// two seconds: one may be about to take over.
     public static func loops(_ connection: Connection) throws(DatabaseError) -> [RunningLoop] {
         let loops = try loopsNow(connection)
         guard loops.isLeaderless else { return loops }

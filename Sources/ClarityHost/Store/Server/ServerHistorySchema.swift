@@ -31,7 +31,7 @@ enum ServerHistorySchema {
     }
 
     /// Locks without the numbers of advisory locks, which every role sees and may take: a decision
-    /// locks the table `decisions`, and the loop that has the turn is noted in `turns`.
+    /// locks the table `decisions`, and the loop that has the lead is noted in `turns`.
     private static let lockTables = """
         CREATE TABLE decisions ();
         CREATE TABLE turns (shard bigint PRIMARY KEY, leader text COLLATE "C" NOT NULL);

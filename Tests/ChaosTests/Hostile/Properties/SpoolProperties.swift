@@ -59,7 +59,7 @@ enum SpoolProperties {
         var found: [Sample] = []
         var made: [SampleKind: Int64] = [:]
         var reading = AutoExportReading(
-            text, now: now, writtenAt: now, rules: FoldingRules())
+            text, now: now, writtenAt: now, rules: AggregationRules())
         let report = try reading.run { sample, nature in
             found.append(sample)
             if nature.isAggregate { made[sample.kind, default: 0] += 1 }

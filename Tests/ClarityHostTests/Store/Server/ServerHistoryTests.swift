@@ -42,7 +42,7 @@ struct ServerHistoryTests {
             [
                 .put(running), .putAttempt(started), .putAttempt(ended),
                 .deferred(running.id, [wait], at: .noon),
-                .recordFate(job, .skipped, first: .noon, latest: .noon, count: 1, run: nil),
+                .recordOutcome(job, .skipped, first: .noon, latest: .noon, count: 1, run: nil),
                 .setBoot("boot"),
                 .setSource(
                     "/x", SourceFingerprint(isFolder: false, files: 1, newestChange: 1)),

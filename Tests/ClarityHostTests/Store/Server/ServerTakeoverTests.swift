@@ -139,11 +139,11 @@ struct ServerTakeoverTests {
 
         // It has asked for the turn before it hears anything.
         for await _ in second.changes { break }
-        #expect(first?.hasTurn == true && !second.hasTurn)
+        #expect(first?.isLeader == true && !second.isLeader)
         first = nil
         for await _ in second.turn {}
 
-        #expect(second.hasTurn)
+        #expect(second.isLeader)
     }
 
     @Test func `a loop whose deciding thread is stuck loses its turn`() async throws {
@@ -157,7 +157,7 @@ struct ServerTakeoverTests {
 
         for await _ in second.turn {}
 
-        #expect(second.hasTurn)
+        #expect(second.isLeader)
         let error = #expect(throws: RunStoreError.self) { try stuck.ledger() }
         #expect("\(error as Any)".contains("leases has ended"), "\(error as Any)")
     }
@@ -171,7 +171,7 @@ struct ServerTakeoverTests {
         let second = try PostgresRunStore(at: bed.address, owner: "second", pulse: pulse)
         for await _ in second.turn {}
 
-        #expect(second.hasTurn)
+        #expect(second.isLeader)
         withExtendedLifetime(first) {}
     }
 
@@ -179,7 +179,7 @@ struct ServerTakeoverTests {
         let bed = try await PostgresRunStoreBed()
         let blocker = try ServerConnection(bed.address)
         try SessionMark.set("blocker", "mark", on: blocker)
-        #expect(try ServerHistory.takeTurn(as: "mark", blocker))
+        #expect(try ServerHistory.takeLead(as: "mark", blocker))
         let standby = try PostgresRunStore(
             at: bed.address, owner: "here/1-a", pulse: LoopPulse { $0() })
         let looking = try ServerHistory.connect(to: bed.address)

@@ -1,0 +1,187 @@
+import Database
+
+/// The parts of a table that are encrypted or hashed with the master key, and the identity of its
+/// rows.
+///
+/// Every table with such parts must be in `all`: the change of the master key relies on it, and so
+/// do the tests that damage every encrypted value.
+struct EncryptedTable: Sendable {
+    /// A column of a row's identity.
+    enum Part: Hashable, Sendable {
+        case text(String)
+        case integer(String)
+        /// The column of the keyed hash itself.
+        case blindIndex
+    }
+
+    let name: String
+    /// The column that names the table for which the value was encrypted; `nil` if it is this
+    /// table.
+    var origin: String?
+    /// The parts of the row's identity, in order.
+    var identity: [Part] = []
+    /// The index of the part that names the row for people; `nil` to use the row's number.
+    var label: Int?
+    /// Whether the table has a column `encrypted`. NULL there means that the value was removed.
+    var isEncrypted = true
+    /// The column with a keyed hash.
+    var blindIndex: String?
+    /// The column that holds a `Cipher.hexIndex` instead of a text. In `archive`, only a metric's
+    /// version has one.
+    var hexIndex: String?
+
+    /// Every table with something that depends on the key, except the audit log, which is chained,
+    /// and the key check and the former keys, which change last.
+    static let all: [EncryptedTable] = [
+        EncryptedTable(name: "owner"),
+        EncryptedTable(name: "session"),
+        EncryptedTable(name: "session_record"),
+        EncryptedTable(name: "login_tries", isEncrypted: false, blindIndex: "tag"),
+        EncryptedTable(name: "profile"),
+        EncryptedTable(
+            name: "outbox",
+            identity: [.text("kind"), .integer("start_s"), .integer("end_s"), .blindIndex],
+            blindIndex: "tag"),
+        EncryptedTable(
+            name: "metrics", identity: pulled("id"), label: 0, blindIndex: "digest", hexIndex: "id"),
+        EncryptedTable(name: "insights", identity: pulled("id"), label: 0, blindIndex: "digest"),
+        EncryptedTable(
+            name: "archive", origin: "origin", identity: pulled("row_id"), label: 0,
+            blindIndex: "digest",
+            hexIndex: "row_id"),
+        EncryptedTable(name: "pulls", identity: [.text("name")], label: 0),
+        EncryptedTable(
+            name: "sources", identity: [.blindIndex], blindIndex: "tag", hexIndex: "stamp"),
+        EncryptedTable(name: "day_zone"),
+        EncryptedTable(name: "readings", identity: [.integer("id")], blindIndex: "tag"),
+        EncryptedTable(name: "server_words", identity: [.integer("id")]),
+        EncryptedTable(
+            name: "contributions", identity: [.text("kind"), .integer("period"), .blindIndex],
+            blindIndex: "tag"),
+        EncryptedTable(name: "minutes", identity: [.integer("day")]),
+        EncryptedTable(name: "analyses", identity: [.integer("id"), .integer("last_day")]),
+        EncryptedTable(
+            name: "segments",
+            identity: [.text("type"), .integer("month"), .integer("generation")], label: 0),
+        EncryptedTable(
+            name: "segment_days", identity: [.text("type"), .integer("month")], label: 0),
+        EncryptedTable(
+            name: "packed_samples",
+            identity: [.text("kind"), .integer("month"), .integer("generation")], label: 0),
+        EncryptedTable(name: "packed_totals", identity: [.text("kind")], label: 0),
+        EncryptedTable(name: "segment_marks", identity: [.blindIndex], blindIndex: "tag"),
+        EncryptedTable(
+            name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),
+    ]
+
+    static let formerKeys = EncryptedTable(
+        name: "former_keys", identity: [.integer("generation"), .integer("copy")])
+
+    private static func pulled(_ id: String) -> [Part] {
+        [.text(id), .text("type"), .integer("timestamp_ms")]
+    }
+
+    /// A row, with its parts that depend on the key.
+    struct Entry {
+        /// Its number in the table, by which the rows are ordered.
+        let number: Int64
+        let encrypted: [UInt8]?
+        let blindIndex: [UInt8]?
+        /// The content of the column `hexIndex`; `nil` in a row that has none.
+        fileprivate let hexIndex: String?
+        fileprivate let title: String
+        fileprivate let parts: [Value]
+    }
+
+    /// Returns the rows after `number` in their order, at most `limit`.
+    func entries(
+        after number: Int64, limit: Int, _ connection: Connection
+    ) throws -> [Entry] {
+        let columns = identity.map { part in
+            switch part {
+            case .text(let name), .integer(let name): name
+            case .blindIndex: blindIndex ?? "NULL"
+            }
+        }
+        let sql =
+            "SELECT rowid, \(isEncrypted ? "sealed" : "NULL"), \(blindIndex ?? "NULL"), "
+            + ([origin ?? "NULL", hexIndex ?? "NULL"] + columns).joined(separator: ", ")
+            + " FROM \(name) WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        return try connection.all(sql, .integer(number), .integer(Int64(limit))) { row in
+            Entry(
+                number: row.integer(0), encrypted: row.isNull(1) ? nil : row.blob(1),
+                blindIndex: row.isNull(2) ? nil : row.blob(2),
+                hexIndex: hexIndex == nil || (origin != nil && row.text(3) != "metrics")
+                    ? nil : row.text(4),
+                title: origin == nil ? name : row.text(3),
+                parts: identity.enumerated().map { index, part in
+                    let column = Int32(5 + index)
+                    return switch part {
+                    case .text: .text(row.text(column))
+                    case .integer: .integer(row.integer(column))
+                    case .blindIndex: .blob(row.blob(column))
+                    }
+                })
+        }
+    }
+
+    /// Returns the identity for which the entry's value is encrypted, with `blindIndex` and
+    /// `hexIndex` in place of the entry's own.
+    func identity(
+        of entry: Entry, blindIndex: [UInt8]? = nil, hexIndex: String? = nil
+    ) -> RowIdentity {
+        var label = String(entry.number)
+        if let part = self.label, case .text(let text) = entry.parts[part] { label = text }
+        var row = RowIdentity(entry.title, label: label)
+        for (part, value) in zip(identity, entry.parts) {
+            switch (part, value) {
+            case (.blindIndex, .blob(let own)): row.append(blindIndex ?? own)
+            case (.text(let column), .text(let text)):
+                row.append(column == self.hexIndex ? hexIndex ?? text : text)
+            case (_, .integer(let number)): row.append(number)
+            default: break
+            }
+        }
+        return row
+    }
+
+    /// Encrypts an entry again with the next master key.
+    ///
+    /// - Returns: `false` if the value cannot be decrypted; the value then stays as it is.
+    func reencrypt(
+        _ entry: Entry, from former: Cipher, to next: Cipher, _ connection: Connection
+    ) throws -> Bool {
+        let newIndex = entry.blindIndex.map { next.blindIndex(following: $0) }
+        let newHexIndex = entry.hexIndex.map { next.hexIndex(following: $0) ?? $0 }
+        var isSound = true
+        var encrypted = entry.encrypted
+        if let old = entry.encrypted {
+            do throws(EncryptionError) {
+                let plain = try former.open(old, for: identity(of: entry))
+                encrypted = next.encrypt(
+                    plain, for: identity(of: entry, blindIndex: newIndex, hexIndex: newHexIndex))
+            } catch {
+                isSound = false
+            }
+        }
+        var settings: [String] = []
+        var values: [Value] = []
+        if isEncrypted {
+            settings.append("sealed = ?")
+            values.append(encrypted.map { .blob($0) } ?? .null)
+        }
+        if let blindIndex, let newIndex {
+            settings.append("\(blindIndex) = ?")
+            values.append(.blob(newIndex))
+        }
+        if let hexIndex, let newHexIndex {
+            settings.append("\(hexIndex) = ?")
+            values.append(.text(newHexIndex))
+        }
+        guard !settings.isEmpty else { return isSound }
+        try connection.run(
+            "UPDATE \(name) SET \(settings.joined(separator: ", ")) WHERE rowid = ?",
+            with: values + [.integer(entry.number)])
+        return isSound
+    }
+}

@@ -1,0 +1,140 @@
+import ClarityHost
+import ClarityScheduler
+import Platform
+
+/// The turns of a loop: in each, it has the history to decide on, and a scheduler.
+///
+/// On a server, one loop is the leader and the others are on standby. A lead ends when the server does not
+/// answer or has ended a session, or when the disk of a file is full; then the loop starts nothing,
+/// its attempts are stopped, and it tries again. Each turn has a history of its own, of which
+/// nothing is left when the next one begins.
+struct LeaderElection {
+    /// The first and the longest pause before another try. A loop that has what it waits for starts
+    /// jobs within the longest one.
+    private static let pauses: (first: Duration, longest: Duration) = (
+        .milliseconds(500), .seconds(2)
+    )
+    /// A lead of this length shows that what the loop said last is over.
+    private static let longLead = Duration.seconds(30)
+
+    private let composition: Composition
+    private let inForce: JobFileInForce
+    private let monitor: HostConditions
+    private let reports: ServiceReports
+    private let steering: LoopSteering
+    private let events: EventThread
+    private let observer: Scheduler.Observer
+    private let pulse: LoopPulse
+
+    init(
+        _ composition: Composition, _ inForce: JobFileInForce, _ monitor: HostConditions,
+        _ reports: ServiceReports, _ steering: LoopSteering, on events: EventThread,
+        observer: @escaping Scheduler.Observer
+    ) {
+        self.composition = composition
+        self.inForce = inForce
+        self.monitor = monitor
+        self.reports = reports
+        self.steering = steering
+        self.events = events
+        self.observer = observer
+        pulse = LoopPulse(of: events)
+    }
+
+    /// Opens the history, after a look at what else the first turn needs.
+    ///
+    /// - Returns: `nil` if a server does not answer, which is said.
+    func open() throws(CommandFailure) -> SharedHistory? {
+        _ = try composition.ownState(inForce.file)
+        _ = try composition.companion("clarity-jobs-worker")
+        do throws(RunStoreError) {
+            return try composition.sharedHistory(inForce.file, pulse: pulse)
+        } catch {
+            guard isTemporary(error), inForce.file.server != nil else {
+                throw CommandFailure(error)
+            }
+            complain(error)
+            return nil
+        }
+    }
+
+    /// Takes turns until the loop is to stop.
+    func run(_ first: SharedHistory?) async throws(CommandFailure) {
+        var history = first
+        var pause = LeaderElection.pauses.first
+        var said: RunStoreError?
+        while true {
+            if let open = history {
+                history = nil
+                let began = SystemClock().awake
+                do throws(RunStoreError) {
+                    defer { open.end() }
+                    try await take(open)
+                    return
+                } catch {
+                    guard isTemporary(error) else { throw CommandFailure(error) }
+                    let wasLong = SystemClock().awake - began >= LeaderElection.longLead
+                    if wasLong { pause = LeaderElection.pauses.first }
+                    if wasLong || error != said { complain(error) }
+                    said = error
+                }
+            }
+            reports.waiting(
+                inForce.file.server == nil ? "waits for the disk" : "waits for the database")
+            let (length, clock) = (pause, EventClock(events))
+            await steering.pause(on: events) { await clock.sleep(for: length) }
+            if steering.isStopping { return }
+            pause = min(pause * 2, LeaderElection.pauses.longest)
+            do throws(RunStoreError) {
+                history = try composition.sharedHistory(inForce.file, pulse: pulse)
+            } catch {
+                // Said once, when the lead ended.
+                guard isTemporary(error) else { throw CommandFailure(error) }
+            }
+        }
+    }
+
+    /// Waits for the lead, and decides until the loop drains.
+    private func take(_ history: SharedHistory) async throws(RunStoreError) {
+        let file = inForce.file
+        history.leaseLock.announceLoop(since: composition.clock.now)
+        if let server = history.server { try await wait(for: server) }
+        var scheduler: SteeredScheduler
+        do throws(CommandFailure) {
+            scheduler = try composition.scheduler(
+                { inForce.file }, on: history, monitor, steering,
+                besides: [composition.loginMark(file)], on: events, observer: observer)
+        } catch {
+            throw .unusable(error.lines.joined(separator: "; "))
+        }
+        defer { scheduler.end() }
+        try reports.ready(scheduler.jobs) { () throws(RunStoreError) in try history.store.ledger() }
+        composition.failedServices(file).remove { _ in true }
+        _ = try await scheduler.run(
+            until: .drained, first: composition.sourcesSeen(file, monitor))
+    }
+
+    /// Waits until this loop is the one that decides.
+    private func wait(for server: PostgresRunStore) async throws(RunStoreError) {
+        let turn = server.turn
+        // A loop that is alone has its lead at the first beat.
+        if !server.isLeader { reports.waiting("stands by: another loop decides") }
+        await steering.pause(on: events) { for await _ in turn {} }
+        guard server.isLeader || steering.isStopping else {
+            throw .unreachable("the session with the database has ended")
+        }
+    }
+
+    /// Whether what failed may work again: a server that does not answer, or a disk that is full.
+    private func isTemporary(_ error: RunStoreError) -> Bool {
+        switch error {
+        case .disk: true
+        case .unreachable: inForce.file.server != nil
+        case .unusable, .otherVersion, .refused: false
+        }
+    }
+
+    private func complain(_ error: RunStoreError) {
+        composition.console.fault("clarity-jobs: \(error); tries again until it works")
+    }
+}
