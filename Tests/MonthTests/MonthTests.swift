@@ -67,7 +67,10 @@ import Testing
             (.read, distinct, "samples_read", first.records + second.records),
             (.queued, heartRates - overlap, "samples_queued", heartRates - overlap),
             (.known, 0, "samples_duplicate", overlap),
-            (.aggregated, second.stepRecords, "samples_folded", first.stepRecords + second.stepRecords),
+            (
+                .aggregated, second.stepRecords, "samples_folded",
+                first.stepRecords + second.stepRecords
+            ),
             (.unmapped, second.unmapped, "samples_kept_here", first.unmapped + second.unmapped),
             (.refused, 0, "samples_refused", 0), (.paired, 0, "samples_paired", 0),
             (.repeated, 0, "samples_repeated", 0),

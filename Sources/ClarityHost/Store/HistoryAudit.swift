@@ -271,14 +271,14 @@ struct OccurrenceAudit {
             else { return }
             offend(
                 due.count == 1
-                    ? "the occurrence at \(due.first) has no fate"
-                    : "\(due.count) occurrences from \(due.first) to \(due.latest) have no fate")
+                    ? "the occurrence at \(due.first) has no outcome"
+                    : "\(due.count) occurrences from \(due.first) to \(due.latest) have no outcome")
         }
         var settled = start
         for outcome in outcomes {
             let due = outcome.due
             if due.first <= settled {
-                offend("the occurrence at \(due.first) has another fate beside \(outcome.name)")
+                offend("the occurrence at \(due.first) has another outcome beside \(outcome.name)")
             } else {
                 expectNone(after: settled, through: due.first - .milliseconds(1))
             }
@@ -294,7 +294,7 @@ struct OccurrenceAudit {
             settled = max(settled, due.latest)
         }
         if settled > max(clock.considered, start) {
-            offend("what comes after \(clock.considered) has its fate before its time")
+            offend("what comes after \(clock.considered) has its outcome before its time")
         }
         expectNone(after: settled, through: clock.considered)
         return findings

@@ -158,7 +158,7 @@ public struct AuditProof: Hashable, Sendable {
                 } else if hash != link.hash {
                     note(link.number, "its hash does not follow from it and the entry before it")
                 } else if log.entry(of: link) == nil {
-                    note(link.number, "its sealed text does not open")
+                    note(link.number, "its encrypted text does not open")
                 }
                 last = (link.number, link.hash)
                 count += 1

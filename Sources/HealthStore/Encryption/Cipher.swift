@@ -157,8 +157,8 @@ extension EncryptionError {
 
 extension EncryptionError: CustomStringConvertible {
     public var description: String {
-        row.map { "the sealed value of row `\($0)` in `\(table)` is damaged" }
-            ?? "a sealed value in `\(table)` is damaged"
+        row.map { "the encrypted value of row `\($0)` in `\(table)` is damaged" }
+            ?? "an encrypted value in `\(table)` is damaged"
     }
 }
 

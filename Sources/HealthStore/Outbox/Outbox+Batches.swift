@@ -348,7 +348,7 @@ extension Outbox {
     private func setAsideDamaged(_ row: Int64, _ connection: Connection) throws {
         try connection.run(
             "UPDATE outbox SET state = 'setAside', batch_id = NULL, reason = ? WHERE id = ?",
-            "its sealed value is damaged", .integer(row))
+            "its encrypted value is damaged", .integer(row))
     }
 }
 

@@ -52,7 +52,7 @@ struct CountedTable: Sendable {
             name: "packed_samples", noun: "segments of packed samples", type: "it.kind",
             month: "it.month", weight: "it.generation", columns: ["kind", "month", "generation"]),
         CountedTable(
-            name: "contributions", noun: "contributions to days", type: "it.kind",
+            name: "contributions", noun: "partial aggregates of days", type: "it.kind",
             month: "it.period", weight: "it.id", columns: ["kind", "period"]),
         CountedTable(
             name: "segments", noun: "segments of records", type: "it.type", month: "it.month",

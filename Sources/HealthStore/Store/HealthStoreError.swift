@@ -97,7 +97,7 @@ extension HealthStoreError: CustomStringConvertible {
             "a change of the master key of `\(path)` was cut short; finish it with "
                 + "`clarity-jobs key rotate`"
         case .rotation(let error, let path): error.description(path)
-        case .wrongKey(let path): "`\(path)` was sealed with another master key"
+        case .wrongKey(let path): "`\(path)` was encrypted with another master key"
         case .encryption(let error, _) where error.isOfLogin:
             "the login that was kept is damaged; run `clarity-jobs auth login`"
         case .encryption(let error, let path): "`\(path)`: \(error)"

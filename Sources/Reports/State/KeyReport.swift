@@ -55,7 +55,7 @@ extension KeyRotationReport {
         var lines = [
             resumedFrom.map { "finished the change of the master key that began at \($0)" }
                 ?? "the master key was changed",
-            "\(rows) rows are sealed with the new key",
+            "\(rows) rows are encrypted with the new key",
         ]
         if damaged > 0 { lines.append("\(damaged) rows were damaged before and stay so") }
         lines.append("backups of before open with the former key alone; make a new one")
@@ -69,7 +69,7 @@ extension KeyRotationReport {
 extension KeyRotationReport: Reported {
     public static let report = Report<KeyRotationReport>(
         [
-            Column("rows", "number of rows that are sealed with the new key") { $0.rows },
+            Column("rows", "number of rows that are encrypted with the new key") { $0.rows },
             Column("damaged", "number of rows that were damaged before") { $0.damaged },
             Column("resumed_from", "start of the rotation that was finished") {
                 $0.resumedFrom

@@ -233,7 +233,7 @@ extension RecordedSend {
             "peer_port": .integer(peerPort), "accepted": .bool(isAccepted),
             "last": .bool(isLast),
             "samples": .array(
-                samples.map { ["id": .string($0.id), "fate": .string($0.outcome)] }),
+                samples.map { ["id": .string($0.id), "outcome": .string($0.outcome)] }),
         ]
     }
 }

@@ -140,7 +140,7 @@ struct AccountRemoval {
         }
         guard !left.isEmpty else { return }
         composition.console.note(
-            "the database keeps deleted rows, sealed, until its owner runs: \(left)")
+            "the database keeps deleted rows, encrypted, until its owner runs: \(left)")
     }
 
     /// Whether a server has data of an account that is not declared, because its removal was cut

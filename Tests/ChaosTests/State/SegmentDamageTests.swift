@@ -51,7 +51,7 @@ struct SegmentDamageTests {
         try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
     }
 
-    /// Turns a drawn bit of the sealed value of the first row that a condition selects.
+    /// Turns a drawn bit of the encrypted value of the first row that a condition selects.
     private func turnBit(
         of table: String, where condition: String, _ playground: Playground,
         _ random: inout SeededGenerator

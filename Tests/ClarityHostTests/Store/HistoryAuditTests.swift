@@ -122,15 +122,15 @@ struct Damage: Sendable, CustomTestStringConvertible {
                 + "takes it over"),
         Damage(
             .occurrences, "DELETE FROM occurrence_fates",
-            "job `a`: 3 occurrences from 2026-11-20T12:02:00Z to 2026-11-20T12:04:00Z have no fate"),
+            "job `a`: 3 occurrences from 2026-11-20T12:02:00Z to 2026-11-20T12:04:00Z have no outcome"),
         Damage(
             .occurrences,
             "UPDATE job_records SET considered_until_ms = considered_until_ms + 60000",
-            "job `a`: the occurrence at 2026-11-20T12:05:00Z has no fate"),
+            "job `a`: the occurrence at 2026-11-20T12:05:00Z has no outcome"),
         Damage(
             .occurrences,
             "UPDATE job_records SET considered_until_ms = considered_until_ms - 60000",
-            "job `a`: what comes after 2026-11-20T12:03:00Z has its fate before its time"),
+            "job `a`: what comes after 2026-11-20T12:03:00Z has its outcome before its time"),
         Damage(
             .occurrences, "UPDATE occurrence_fates SET occurrences = 2",
             "job `a`: what is skipped counts 2 occurrences from 2026-11-20T12:02:00Z to "
@@ -138,12 +138,12 @@ struct Damage: Sendable, CustomTestStringConvertible {
         Damage(
             .occurrences,
             "UPDATE runs SET scheduled_for_ms = scheduled_for_ms + 60000 WHERE id = 2",
-            "job `a`: the occurrence at 2026-11-20T12:01:00Z has no fate",
-            "job `a`: the occurrence at 2026-11-20T12:02:00Z has another fate beside what is "
+            "job `a`: the occurrence at 2026-11-20T12:01:00Z has no outcome",
+            "job `a`: the occurrence at 2026-11-20T12:02:00Z has another outcome beside what is "
                 + "skipped"),
         Damage(
             .occurrences, "UPDATE runs SET scheduled_for_ms = scheduled_for_ms + 1 WHERE id = 2",
-            "job `a`: the occurrence at 2026-11-20T12:01:00Z has no fate",
+            "job `a`: the occurrence at 2026-11-20T12:01:00Z has no outcome",
             "job `a`: run 2 is for 2026-11-20T12:01:00.001Z, which the schedule does not name"),
         Damage(
             .counts, "UPDATE job_records SET kept_failures = 4",

@@ -45,7 +45,7 @@ struct CountedRowsProgramTests {
             ),
             (
                 "DELETE FROM contributions",
-                #/outbox-counts: partialAggregates to days, \w+ in the four weeks from 20[\d-]+: got 0, wanted 1/#
+                #/outbox-counts: partial aggregates of days, \w+ in the four weeks from 20[\d-]+: got 0, wanted 1/#
             ),
             (
                 """

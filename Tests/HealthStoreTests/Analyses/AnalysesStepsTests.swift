@@ -92,7 +92,7 @@ import Testing
         }
 
         #expect(
-            error?.description.hasSuffix("the sealed value of row `104` in `minutes` is damaged")
+            error?.description.hasSuffix("the encrypted value of row `104` in `minutes` is damaged")
                 == true)
     }
 

@@ -152,7 +152,7 @@ import Testing
         let error = #expect(throws: HealthStoreError.self) { try store.analyses.latestResult() }
 
         #expect(
-            error?.description.hasSuffix("the sealed value of row `1` in `analyses` is damaged")
+            error?.description.hasSuffix("the encrypted value of row `1` in `analyses` is damaged")
                 == true)
     }
 

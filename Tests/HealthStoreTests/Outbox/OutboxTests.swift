@@ -94,7 +94,7 @@ import Testing
         #expect(
             try store.outbox.review() == [
                 OutboxReviewEntry(
-                    kind: "heart_rate", state: .setAside, reason: "its sealed value is damaged",
+                    kind: "heart_rate", state: .setAside, reason: "its encrypted value is damaged",
                     count: 1)
             ])
     }

@@ -112,7 +112,7 @@ import Testing
 
         #expect(batch?.samples == Array(filled.waiting.dropFirst()))
         #expect(try store.outbox.counts()[.setAside] == 1)
-        #expect(try store.outbox.review().map(\.reason) == ["its sealed value is damaged"])
+        #expect(try store.outbox.review().map(\.reason) == ["its encrypted value is damaged"])
     }
 
     @Test(arguments: [
@@ -132,7 +132,7 @@ import Testing
         #expect(rows.map(\.row.id) == ["b"])
         #expect(
             rows.damaged.map(\.description) == [
-                "the sealed value of row `a` in `insights` is damaged"
+                "the encrypted value of row `a` in `insights` is damaged"
             ])
         #expect(try store.cache.rows(of: .metrics, limit: 9).count == 2)
     }
@@ -171,7 +171,7 @@ import Testing
         let error = #expect(throws: HealthStoreError.self) { try store.sessions.owner() }
         #expect(
             error?.description
-                == "`\(filled.folder.path)/health.db`: a sealed value in `owner` is damaged")
+                == "`\(filled.folder.path)/health.db`: an encrypted value in `owner` is damaged")
     }
 
     @Test func `a damaged key check is replaced when something else proves the key`() throws {
@@ -219,7 +219,7 @@ import Testing
         let error = #expect(throws: HealthStoreError.self) { try filled.folder.open() }
         #expect(
             error?.description
-                == "`\(filled.folder.path)/health.db`: the sealed value of row `1/1` in "
+                == "`\(filled.folder.path)/health.db`: the encrypted value of row `1/1` in "
                 + "`former_keys` is damaged")
     }
 
@@ -230,7 +230,7 @@ import Testing
 
         let error = #expect(throws: HealthStoreError.self) { try filled.folder.open(secondKey) }
 
-        #expect(error?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(error?.description.hasSuffix("was encrypted with another master key") == true)
         #expect(filled.folder.digests == before)
         #expect(try filled.folder.open(firstKey).sessions.load() == filled.session)
         #expect(try filled.folder.open(firstKey).audit.verify().broken == nil)

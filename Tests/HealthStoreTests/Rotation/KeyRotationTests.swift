@@ -281,7 +281,7 @@ import Testing
                 + "--new-key-variable")
         #expect(report.placeToFill == "the variable `CLARITY_JOBS_KEY`")
         let error = #expect(throws: HealthStoreError.self) { try filled.folder.open(firstKey) }
-        #expect(error?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(error?.description.hasSuffix("was encrypted with another master key") == true)
         #expect(filled.folder.names == ["health.db", "health.lock", "login"])
         try filled.expectWhole(secondKey)
     }
@@ -383,7 +383,7 @@ import Testing
             (.variable("CLARITY_JOBS_KEY"), firstKey, "the new master key is the present one"),
             (
                 .made, secondKey,
-                "`\(filled.folder.path)/health.db` was sealed with another master key"
+                "`\(filled.folder.path)/health.db` was encrypted with another master key"
             ),
         ] {
             let error = #expect(throws: HealthStoreError.self) {

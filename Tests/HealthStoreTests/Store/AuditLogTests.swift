@@ -241,7 +241,7 @@ import Testing
         let broken = try store.audit.verify().broken
 
         #expect(
-            broken == AuditProof.Break(number: 3, reason: "its sealed text does not open"))
+            broken == AuditProof.Break(number: 3, reason: "its encrypted text does not open"))
     }
 
     @Test(arguments: [

@@ -62,7 +62,7 @@ import Testing
         }
 
         #expect(
-            error?.description == "`\(folder.path)/health.db` was sealed with another master key")
+            error?.description == "`\(folder.path)/health.db` was encrypted with another master key")
         #expect(error?.failure.category == .configuration)
     }
 

@@ -24,7 +24,7 @@ import Testing
             try HealthStore.dryRun(of: filled.folder.path, environment: secondKey)
         }
 
-        #expect(dryRun?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(dryRun?.description.hasSuffix("was encrypted with another master key") == true)
         #expect(filled.folder.digests == before)
     }
 
@@ -39,7 +39,7 @@ import Testing
         let error = refusal(killed.folder, secondKey)
 
         #expect(before["health.db-wal"] != nil && before["health.db-shm"] == nil)
-        #expect(error?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(error?.description.hasSuffix("was encrypted with another master key") == true)
         #expect(killed.folder.digests == before)
         #expect(try killed.folder.open(firstKey).outbox.counts()[.queued] == 10)
     }
@@ -53,7 +53,7 @@ import Testing
         let after = folder.digests
         let store = try folder.open(firstKey)
 
-        #expect(error?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(error?.description.hasSuffix("was encrypted with another master key") == true)
         #expect(after == before)
         #expect(try store.audit.verify().broken == nil)
     }

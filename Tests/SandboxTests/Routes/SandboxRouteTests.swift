@@ -69,7 +69,7 @@ import Testing
 
         let sends = try record["sends"].elements
         #expect(sends.map { $0["accepted"] } == [false, false, true, false, true])
-        let outcomes = try sends.map { try $0["samples"].elements.map { $0["fate"] } }
+        let outcomes = try sends.map { try $0["samples"].elements.map { $0["outcome"] } }
         #expect(
             outcomes == [
                 ["not kept"], ["stored"], ["known", "stored"], ["not kept"], ["known"],
