@@ -312,7 +312,7 @@ def weeks():
     export.blood_pressures(readings)
 
     for day in days[::4]:
-        # A workout is a record of its own, into which an app has folded what it knows.
+        # A workout is a record of its own, into which an app has put all that it knows.
         export.truth.records_read += 1
         export.truth.folded += 1
         export.truth.workouts += 1

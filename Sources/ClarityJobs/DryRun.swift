@@ -150,20 +150,20 @@ final class DryRunTransport: HTTPTransport {
         case .uploadMetrics:
             let metrics = occurrences(of: "\"metric_id\":", in: request.body ?? [])
             return (
-                #"{"processing_id":"rehearsal-\#(number)","accepted_metrics":\#(metrics)}"#,
+                #"{"processing_id":"dry-run-\#(number)","accepted_metrics":\#(metrics)}"#,
                 "taken as accepted: \(metrics) metrics"
             )
         case .uploadSamples:
             let samples = occurrences(of: "\"identifier\":", in: request.body ?? [])
             return (
-                #"{"upload_id":"rehearsal-\#(number)","samples_received":{"samples":\#(samples)}}"#,
+                #"{"upload_id":"dry-run-\#(number)","samples_received":{"samples":\#(samples)}}"#,
                 "taken as accepted: \(samples) samples"
             )
         case nil:
             return ("", "taken as stored: a place that is not the backend")
         case .refresh:
             return (
-                #"{"access_token":"rehearsal","refresh_token":"rehearsal","expires_in":3600}"#,
+                #"{"access_token":"dry-run","refresh_token":"dry-run","expires_in":3600}"#,
                 "taken as granted: the session would be renewed"
             )
         case .me:
@@ -178,17 +178,17 @@ final class DryRunTransport: HTTPTransport {
             )
         case .analyseSteps, .analyseActigraphy:
             return (
-                #"{"analysis_id":"rehearsal-\#(number)","status":"processing"}"#,
+                #"{"analysis_id":"dry-run-\#(number)","status":"processing"}"#,
                 "taken as begun: its result would be asked for, and kept"
             )
         case .analysis:
             return (
-                #"{"processing_id":"rehearsal","status":"processing"}"#,
+                #"{"processing_id":"dry-run","status":"processing"}"#,
                 "the result of an analysis that has ended would be kept"
             )
         case .generateInsight:
             return (
-                #"{"success":true,"data":{"id":"rehearsal-\#(number)"}}"#,
+                #"{"success":true,"data":{"id":"dry-run-\#(number)"}}"#,
                 "taken as made: the insight would be kept with its recommendations"
             )
         case .insight:

@@ -2,12 +2,12 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 
-/// The turns of a loop: in each, it has the history to decide on, and a scheduler.
+/// Keeps a loop the leader while it can be: then it has the history, and a scheduler decides.
 ///
-/// On a server, one loop is the leader and the others are on standby. A lead ends when the server does not
-/// answer or has ended a session, or when the disk of a file is full; then the loop starts nothing,
-/// its attempts are stopped, and it tries again. Each turn has a history of its own, of which
-/// nothing is left when the next one begins.
+/// On a server, one loop is the leader and the others are on standby. A lead ends when the server
+/// does not answer or has ended a session, or when the disk of a file is full; then the loop starts
+/// nothing, its attempts are stopped, and it tries again. Each lead has a history of its own, of
+/// which nothing is left when the next one begins.
 struct LeaderElection {
     /// The first and the longest pause before another try. A loop that has what it waits for starts
     /// jobs within the longest one.
@@ -41,7 +41,7 @@ struct LeaderElection {
         pulse = LoopPulse(of: events)
     }
 
-    /// Opens the history, after a look at what else the first turn needs.
+    /// Opens the history, after a look at what else the first lead needs.
     ///
     /// - Returns: `nil` if a server does not answer, which is said.
     func open() throws(CommandFailure) -> SharedHistory? {
@@ -58,7 +58,7 @@ struct LeaderElection {
         }
     }
 
-    /// Takes turns until the loop is to stop.
+    /// Leads whenever it can, until the loop is to stop.
     func run(_ first: SharedHistory?) async throws(CommandFailure) {
         var history = first
         var pause = LeaderElection.pauses.first
@@ -118,7 +118,7 @@ struct LeaderElection {
     private func wait(for server: PostgresRunStore) async throws(RunStoreError) {
         let turn = server.turn
         // A loop that is alone has its lead at the first beat.
-        if !server.isLeader { reports.waiting("stands by: another loop decides") }
+        if !server.isLeader { reports.waiting("on standby: another loop decides") }
         await steering.pause(on: events) { for await _ in turn {} }
         guard server.isLeader || steering.isStopping else {
             throw .unreachable("the session with the database has ended")

@@ -122,7 +122,7 @@ public final class MemoryRunStore: RunStore {
     private func take(_ job: JobID, _ instant: Instant, isOutcome: Bool) throws(RunStoreError) {
         let taken = Taken(job: job, era: eras[job] ?? 0, instant: instant, isOutcome: isOutcome)
         guard self.taken.insert(taken).inserted else {
-            throw .refused("the occurrence of `\(job)` at \(instant) has its fate already")
+            throw .refused("the occurrence of `\(job)` at \(instant) has its outcome already")
         }
     }
 

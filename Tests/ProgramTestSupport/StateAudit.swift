@@ -60,8 +60,8 @@ struct StateAudit {
         return try health.first("SELECT count(*) FROM outbox") { Int($0.integer(0)) } ?? 0
     }
 
-    /// Returns the number of packed samples in each state. They are sealed, so that the store has to
-    /// open them.
+    /// Returns the number of packed samples in each state. They are encrypted, so that the store
+    /// has to open them.
     private static func packed(
         _ statePath: String, _ health: Connection
     ) throws -> [String: Int] {

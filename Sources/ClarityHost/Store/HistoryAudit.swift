@@ -62,7 +62,7 @@ struct HistoryAudit {
             UNION ALL SELECT 'attempt ' || number || ' of run ' || run_id || ' has a result of',
                 result FROM attempts WHERE result NOT IN \(list(Attempt.Result.self))
             UNION ALL SELECT 'the occurrences of job `' || job_id || '` at ' || first_ms
-                || ' have a fate of', fate FROM occurrence_fates
+                || ' have an outcome of', fate FROM occurrence_fates
                 WHERE fate NOT IN \(list(OccurrenceOutcome.self))
             """
         ) { AuditFinding(.file, "\($0.text(0)) `\($0.text(1))`, which does not exist") }

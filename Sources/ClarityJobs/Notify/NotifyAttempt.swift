@@ -9,7 +9,7 @@ import Platform
 /// The scheduler puts the notices that follow from the history into the order; those that follow
 /// from the health data are found here. Each is stored, with what to tell whom, before anything is
 /// sent. A message is recorded as under way before it is sent, so that a killed attempt leaves it
-/// to the next one, which counts it as possibly arrived twice.
+/// to the next one, which counts it as a possible duplicate.
 public struct NotifyAttempt {
     private let order: AttemptOrder
     private let store: HealthStore

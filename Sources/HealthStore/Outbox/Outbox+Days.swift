@@ -22,7 +22,7 @@ extension Outbox {
     /// The most periods that one transaction merges.
     private static let periodsAtOnce: Int64 = 12
 
-    /// Returns the keys of everything that a source entry has contributed.
+    /// Returns the keys of all partial aggregates of a source entry.
     ///
     /// - Parameter entry: a name for the entry, such as its path; stored as a keyed hash.
     public func partialAggregateKeys(
@@ -41,7 +41,7 @@ extension Outbox {
         }
     }
 
-    /// Stores what a source entry contributes, in one transaction.
+    /// Stores the partial aggregates of a source entry, in one transaction.
     ///
     /// - Parameter update: returns the new bytes for a key, given the stored ones; `nil` leaves the
     ///   stored bytes as they are.

@@ -162,8 +162,8 @@ final class PackedLookup {
     /// Whether a measurement with this time and value is packed.
     func has(_ row: OutboxPortion.Row) throws -> Bool { try look(for: row) == .packed }
 
-    /// Whether a sample is not packed. If damage keeps that from being known, it counts as possibly
-    /// sent.
+    /// Whether a sample is not packed. If damage keeps that from being known, it counts as in
+    /// doubt.
     func isNew(_ row: inout OutboxPortion.Row) throws -> Bool {
         let answer = try look(for: row)
         row.isInDoubt = answer == .uncertain

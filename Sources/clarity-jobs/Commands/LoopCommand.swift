@@ -28,7 +28,7 @@ struct LoopCommand {
         let inForce = JobFileInForce(file)
         let steering = LoopSteering()
         let reported = ReportedRuns()
-        let turns = LeaderElection(
+        let election = LeaderElection(
             composition, inForce, monitor, reports, steering, on: events
         ) { change in
             metrics.note()
@@ -39,7 +39,7 @@ struct LoopCommand {
         }
         // Opened before anything is said, so that a history that cannot be used is all that is
         // said.
-        var first = try turns.open()
+        var first = try election.open()
         console.note(LoopCommand.greeting("loop over", file))
         let reloads = Reloads(composition, inForce, memory, monitor, reports, on: events) {
             steering.post($0)
@@ -69,8 +69,8 @@ struct LoopCommand {
             feeders.forEach { $0.cancel() }
             composition.writeMetrics(reloads.file)
         }
-        // The turns own it from here on.
-        try await turns.run(first.take())
+        // The election owns it from here on.
+        try await election.run(first.take())
         signals.sayInterrupted(inForce.file.distinctJobs, console)
         return signals.received ?? .done
     }

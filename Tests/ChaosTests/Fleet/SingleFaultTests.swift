@@ -243,7 +243,7 @@ final class StartingLoops {
         }
     }
 
-    /// Ends the session that has the turn, and takes the turn before a loop does.
+    /// Ends the session of the leader, and takes the lead before a loop does.
     func takeLead() async throws -> ServerConnection {
         let holder = try ServerConnection(database.address)
         try server.administrator().run(

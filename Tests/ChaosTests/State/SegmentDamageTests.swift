@@ -5,10 +5,10 @@ import Glibc
 import Database
 import Testing
 
-/// One bit turns in a sealed row of the archive or of the packed samples.
+/// Flips one bit of an encrypted row of the archive or of the packed samples.
 @Suite("A damaged segment", .timeLimit(.minutes(10)))
 struct SegmentDamageTests {
-    /// Each turns another bit.
+    /// Each flips another bit.
     private static let rounds = 0..<ChaosPlan.current.size(slice: 1, whole: 8)
 
     private static let all = KnownRecords().adding(at: KnownRecords.august, count: 700)
@@ -51,7 +51,7 @@ struct SegmentDamageTests {
         try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
     }
 
-    /// Turns a drawn bit of the encrypted value of the first row that a condition selects.
+    /// Flips a drawn bit of the encrypted value of the first row that a condition selects.
     private func turnBit(
         of table: String, where condition: String, _ playground: Playground,
         _ random: inout SeededGenerator

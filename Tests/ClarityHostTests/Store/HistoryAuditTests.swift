@@ -77,8 +77,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
             PRAGMA ignore_check_constraints = 1; PRAGMA foreign_keys = 0;
             UPDATE occurrence_fates SET fate = 'lost'
             """,
-            "the occurrences of job `a` at 1795176120000 have a fate of `lost`, which does not "
-                + "exist"),
+            "the occurrences of job `a` at 1795176120000 have an outcome of `lost`, which does "
+                + "not exist"),
         Damage(
             .file, "INSERT INTO attempts VALUES (99, 1, 0, 1, 'stopped', NULL, NULL, '', 0)",
             "a row of `attempts` refers to one of `runs` that is gone"),
@@ -122,7 +122,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
                 + "takes it over"),
         Damage(
             .occurrences, "DELETE FROM occurrence_fates",
-            "job `a`: 3 occurrences from 2026-11-20T12:02:00Z to 2026-11-20T12:04:00Z have no outcome"),
+            "job `a`: 3 occurrences from 2026-11-20T12:02:00Z to 2026-11-20T12:04:00Z have no "
+                + "outcome"),
         Damage(
             .occurrences,
             "UPDATE job_records SET considered_until_ms = considered_until_ms + 60000",
@@ -139,8 +140,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
             .occurrences,
             "UPDATE runs SET scheduled_for_ms = scheduled_for_ms + 60000 WHERE id = 2",
             "job `a`: the occurrence at 2026-11-20T12:01:00Z has no outcome",
-            "job `a`: the occurrence at 2026-11-20T12:02:00Z has another outcome beside what is "
-                + "skipped"),
+            "job `a`: the occurrence at 2026-11-20T12:02:00Z has another outcome beside what "
+                + "is skipped"),
         Damage(
             .occurrences, "UPDATE runs SET scheduled_for_ms = scheduled_for_ms + 1 WHERE id = 2",
             "job `a`: the occurrence at 2026-11-20T12:01:00Z has no outcome",

@@ -85,7 +85,7 @@ import Testing
     private let nine = "2024-11-25 09:00:00 +0100"
     private let midnight = "2024-11-25 00:00:00 +0100"
 
-    // MARK: Names that contributed
+    // MARK: Names of several sources
 
     @Test(
         arguments: [

@@ -92,8 +92,8 @@ struct KeyProgramTests {
         #expect(
             stale.isRefusal(
                 78,
-                "clarity-jobs: `\(playground.statePath)/health.db` was encrypted with another master "
-                    + "key"))
+                "clarity-jobs: `\(playground.statePath)/health.db` was encrypted with another "
+                    + "master key"))
         #expect(proof.status == 0 && proof.output.hasPrefix("the log is sound: 1 entry, head "))
     }
 

@@ -334,7 +334,7 @@ struct StoreProgramTests {
         }
     }
 
-    @Test func `a loop that is killed is followed by the one that stands by`() async throws {
+    @Test func `when the leading loop is killed, the standby takes over`() async throws {
         let place = try await place(
             "  - { id: tick, kind: command, options: { command: [/bin/true] }, schedule: { every: 1s } }"
         )

@@ -188,7 +188,7 @@ import Testing
             let wrong = #expect(throws: HealthStoreError.self) {
                 try filled.folder.open(secondKey)
             }
-            #expect(wrong?.description.hasSuffix("sealed with another master key") == true)
+            #expect(wrong?.description.hasSuffix("encrypted with another master key") == true)
             #expect(try filled.folder.open(firstKey).sessions.load() == filled.session)
         }
 

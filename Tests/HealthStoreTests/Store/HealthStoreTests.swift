@@ -62,7 +62,8 @@ import Testing
         }
 
         #expect(
-            error?.description == "`\(folder.path)/health.db` was encrypted with another master key")
+            error?.description
+                == "`\(folder.path)/health.db` was encrypted with another master key")
         #expect(error?.failure.category == .configuration)
     }
 

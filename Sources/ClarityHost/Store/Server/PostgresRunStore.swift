@@ -27,7 +27,7 @@ public final class PostgresRunStore: RunStore {
     /// - Parameters:
     ///   - owner: a name that no other process has or had.
     ///   - attemptLocks: the locks of this process's attempts.
-    ///   - pulse: of a loop, of which one decides at a time (`turn`).
+    ///   - pulse: of a loop, of which one is the leader at a time (`turn`).
     ///   - patience: how long the server may take to answer.
     /// - Throws: `RunStoreError` if the server cannot be reached, or has no history.
     public init(

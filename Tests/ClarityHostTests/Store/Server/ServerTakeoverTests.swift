@@ -126,7 +126,7 @@ struct ServerTakeoverTests {
         #expect(await scene.holder.readLine() == "renewed")
     }
 
-    @Test func `one loop has the turn, and another gets it when that one has ended`() async throws {
+    @Test func `one loop is the leader, and another follows when it has ended`() async throws {
         let bed = try await PostgresRunStoreBed()
         var first: PostgresRunStore? = try PostgresRunStore(
             at: bed.address, owner: "first", pulse: LoopPulse { $0() })
@@ -137,7 +137,7 @@ struct ServerTakeoverTests {
         let run = try RunStoreConformance.runningRun(1, owner)
         try writing.decide { _ in [.put(run)] }
 
-        // It has asked for the turn before it hears anything.
+        // It has asked for the lead before it hears anything.
         for await _ in second.changes { break }
         #expect(first?.isLeader == true && !second.isLeader)
         first = nil
@@ -146,7 +146,7 @@ struct ServerTakeoverTests {
         #expect(second.isLeader)
     }
 
-    @Test func `a loop whose deciding thread is stuck loses its turn`() async throws {
+    @Test func `a leader whose deciding thread is stuck loses the lead`() async throws {
         let bed = try await PostgresRunStoreBed()
         let stuck = try PostgresRunStore(
             at: bed.address, owner: "stuck",
@@ -162,7 +162,7 @@ struct ServerTakeoverTests {
         #expect("\(error as Any)".contains("leases has ended"), "\(error as Any)")
     }
 
-    @Test func `a process does not wait for the turn that a store of its own has`() async throws {
+    @Test func `a process does not wait for the lead of its own other store`() async throws {
         let bed = try await PostgresRunStoreBed()
         let pulse = LoopPulse { $0() }
         let first = try PostgresRunStore(at: bed.address, owner: "first", pulse: pulse)
