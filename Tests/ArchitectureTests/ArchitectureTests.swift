@@ -1,9 +1,9 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("The arrows between folders")
+@Suite("The dependencies between folders")
 struct ArchitectureTests {
-    @Test func `no source file crosses an arrow that is not drawn`() throws {
+    @Test func `every import and use between folders is in the table`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let markdown = String(
             decoding: try TemporaryFolder.read("\(root)/Tests/ArchitectureTests/Folders.md"),
@@ -43,7 +43,7 @@ struct ArchitectureTests {
         #expect(named.filter { !found.contains($0) } == [])
     }
 
-    @Test func `whoever inserts a sample counts it`() throws {
+    @Test func `each file that inserts samples also counts them`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let texts = try SourceTree.files(below: "\(root)/Sources/HealthStore").map { file in
             let bytes = try TemporaryFolder.read("\(root)/Sources/HealthStore/\(file.path)")
@@ -74,7 +74,7 @@ struct ArchitectureTests {
         ("own name", "struct Own {}\nlet t: Own", []),
         ("import that is allowed", "import CYAML", []),
     ])
-    func `the checker sees what crosses and nothing else`(
+    func `the check reports forbidden imports and uses, and nothing else`(
         what: String, text: String, violations: [String]
     ) {
         let architecture = Architecture(

@@ -51,7 +51,7 @@ struct SecurityModelTests {
         #expect(tables == attackers)
     }
 
-    @Test func `what shows a defence or a promise exists, and no row goes without`() throws {
+    @Test func `each defence and promise names tests or files that exist`() throws {
         let (_, _, rows) = try SecurityModelTests.attacks()
         let promises = try SecurityModelTests.promises()
 

@@ -1,8 +1,8 @@
 import Testing
 
-@Suite("What is broken in a run follows from its seed")
+@Suite("The seed decides what a chaos run breaks")
 struct ChaosPlanTests {
-    @Test func `the parts draw each their own, and the same again`() {
+    @Test func `each part draws numbers of its own, and the same ones each time`() {
         func draws(_ part: String) -> [UInt64] {
             var generator = ChaosPlan.current.generator(part)
             return (0..<3).map { _ in generator.next() }
@@ -12,13 +12,13 @@ struct ChaosPlanTests {
         #expect(draws("kill") != draws("crowd"))
     }
 
-    @Test func `what a part does not look at is no zero`() {
+    @Test func `a count that a part does not take is a dash and no zero`() {
         let line = ChaosLine("leaks", measures: [.crashes])
 
         #expect(line.description.contains(" lost=- doubled=- stuck=- crashes=0"))
     }
 
-    @Test func `a line has what struck in a fixed order`() {
+    @Test func `a result line lists the faults in a fixed order`() {
         var line = ChaosLine("kill")
         line.rounds = 24
         line.faults = ["worker": 11, "scheduler": 13]

@@ -2,7 +2,7 @@
 import Testing
 
 /// The judge must find each fault of a client. Otherwise rounds without a finding prove nothing.
-@Suite("The judgement of a delivery")
+@Suite("The check of what the backend received")
 struct DeliveryJudgeTests {
     /// An upload of samples, which are given by their numbers.
     struct Send: Sendable {
@@ -150,7 +150,7 @@ struct DeliveryJudgeTests {
             sends: [Send(samples: 0...9)], findings: 1
         ) { ($0.claims.held, $0.mayBeHeld) = (2, 2) },
     ])
-    func `finds what is wrong and nothing else`(row: Case) {
+    func `lost and duplicate samples are found, and nothing else`(row: Case) {
         var judge = DeliveryJudge(
             policy: row.policy, expected: .export(heartRates: 10), record: row.record,
             claims: .init())

@@ -28,7 +28,7 @@ struct LoopFaultTests {
         "outage x2", "500", "503 x2", "502, drop, 504", "garbage", "garbage, drop, garbage",
         "429 retry-after=0", "expire, drop", "422 x3", "400 x2", "413", "pass, 422, drop, outage",
     ])
-    func `whatever breaks, each sample arrives and no more is double than is said`(fault: String)
+    func `whatever breaks, each sample arrives and duplicates are counted`(fault: String)
         async throws
     {
         let playground = try await playground()
@@ -92,7 +92,7 @@ struct LoopFaultTests {
                 == (policy == "hold"))
     }
 
-    @Test func `an upload whose answer is lost is not sent again behind our back`() async throws {
+    @Test func `an upload whose answer is lost is not resent with hold`() async throws {
         let playground = try await playground(options: "batch_size: 100, on_ambiguous: hold")
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 250)

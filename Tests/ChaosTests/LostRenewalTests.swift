@@ -2,9 +2,9 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-@Suite("A renewal that nobody heard of", .timeLimit(.minutes(5)))
+@Suite("A session renewal whose answer is lost", .timeLimit(.minutes(5)))
 struct LostRenewalTests {
-    @Test func `is a lost session when its answer breaks off`() async throws {
+    @Test func `a renewal whose answer breaks off loses the session`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         let sandbox = try #require(playground.sandbox)
@@ -19,7 +19,7 @@ struct LostRenewalTests {
         #expect(try await playground.hasLostRenewal())
     }
 
-    @Test func `is none when its answer has come, whatever ends the session later`() async throws {
+    @Test func `a session that ends after its renewal does not count as lost`() async throws {
         let playground = try await Playground()
         try await playground.logIn()
         let sandbox = try #require(playground.sandbox)

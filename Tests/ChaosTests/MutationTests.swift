@@ -7,12 +7,12 @@ import Testing
 ///
 /// The client has no such fault: a proxy in front of the backend makes it look faulty. Each part
 /// judges with the same function as in its own tests.
-@Suite("A client with a fault turns each part red", .timeLimit(.minutes(5)))
+@Suite("A faulty client fails each part", .timeLimit(.minutes(5)))
 struct MutationTests {
     private static let lives = UndisturbedLives()
 
     @Test(arguments: ClientMutation.allCases)
-    func `the proof of kills turns red`(mutation: ClientMutation) async throws {
+    func `a faulty client fails the part about kills`(mutation: ClientMutation) async throws {
         var setting = KillSetting(backend: .blueprint, way: .upload)
         let life = try await MutationTests.lives.life(setting)
         setting.mutation = mutation
@@ -26,7 +26,7 @@ struct MutationTests {
     }
 
     @Test(arguments: ClientMutation.allCases)
-    func `the proof of crowds turns red`(mutation: ClientMutation) async throws {
+    func `a faulty client fails the part about crowds`(mutation: ClientMutation) async throws {
         let scene = try await CrowdScene(.resend, mutation: mutation)
         let round = CrowdRound(scene, .current, length: .milliseconds(1))
 
@@ -38,7 +38,7 @@ struct MutationTests {
     }
 
     @Test(arguments: ClientMutation.allCases)
-    func `the proof of a long load turns red`(mutation: ClientMutation) async throws {
+    func `a faulty client fails the part about a long load`(mutation: ClientMutation) async throws {
         let scene = try await CrowdScene(mutation: mutation)
         let loop = try WatchedLoop(scene.playground, every: 100)
 
@@ -54,7 +54,9 @@ struct MutationTests {
     }
 
     @Test(arguments: ClientMutation.allCases)
-    func `the proof of a faulty world turns red`(mutation: ClientMutation) async throws {
+    func `a faulty client fails the part about a faulty world`(mutation: ClientMutation)
+        async throws
+    {
         let scene = try await WorldScene(.hold, mutation: mutation, isFresh: true)
         try scene.addSamples(24)
 
@@ -64,7 +66,8 @@ struct MutationTests {
     }
 
     @Test(arguments: ClientMutation.allCases)
-    func `the proof of damaged files turns red`(mutation: ClientMutation) async throws {
+    func `a faulty client fails the part about damaged files`(mutation: ClientMutation) async throws
+    {
         let kept = try await KeptState(mutation: mutation)
 
         let faults = try await kept.faultsAfterCleanRun()

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Attempts that broke by themselves")
+@Suite("Attempts that crashed by themselves")
 struct OwnFaultTests {
     @Test(arguments: [
         ("run 3: its worker was ended by signal 6", true),
@@ -11,7 +11,7 @@ struct OwnFaultTests {
         ("upload: to be tried again: its worker was ended by signal 9 (run 3)", false),
         ("run 3: the connection to the backend broke off", false),
     ])
-    func `are known by what is said of them, kills of ours apart`(line: String, isOne: Bool) {
+    func `the messages of a run tell crashes from kills by the test`(line: String, isOne: Bool) {
         #expect(OwnFault.isTold(in: line) == isOne)
     }
 }

@@ -5,7 +5,9 @@ import Testing
 @Suite("A second signal", .timeLimit(.minutes(5)))
 struct SecondSignalTests {
     @Test(arguments: ["loop", "run hostile"])
-    func `ends the program at once, and its run is taken over`(command: String) async throws {
+    func `a second signal ends the program at once, and its run is taken over`(command: String)
+        async throws
+    {
         let worker = try await HostileWorker(
             """
             if [ -e "$FOLDER/again" ]; then report outcome success; exit 0; fi

@@ -81,7 +81,7 @@ struct TableCopyTests {
         #expect(try server.integer("SELECT count(*) FROM visits") == 2)
     }
 
-    @Test func `tables of one's own may differ`() async throws {
+    @Test func `tables that each place has for itself may differ`() async throws {
         let (file, server) = try await places()
         _ = try copy(file, server)
         try file.execute("DELETE FROM visits")
@@ -89,7 +89,7 @@ struct TableCopyTests {
         #expect(try copy(file, server, own: ["visits"]) == .same)
     }
 
-    @Test func `without a row of a mark there is nothing to copy`() async throws {
+    @Test func `without a row in the marking tables there is nothing to copy`() async throws {
         let (file, server) = try await places()
         try file.execute("DELETE FROM visits; DELETE FROM people")
 

@@ -10,7 +10,7 @@ struct StateDirectoryTests {
         return status.st_mode & 0o777
     }
 
-    @Test func `it is made with all above it, for the owner alone`() throws {
+    @Test func `the directory is made with its parents, for the owner alone`() throws {
         let folder = try TemporaryFolder()
 
         let directory = try StateDirectory(path: "\(folder.path)/a/b")
@@ -20,7 +20,7 @@ struct StateDirectoryTests {
         #expect(try StateDirectory(path: directory.path) == directory)
     }
 
-    @Test func `one that was open to others is closed to them`() throws {
+    @Test func `a directory that was open to others is closed to them`() throws {
         let folder = try TemporaryFolder()
         chmod(folder.path, 0o755)
 
@@ -29,7 +29,7 @@ struct StateDirectoryTests {
         #expect(mode(folder.path) == 0o700)
     }
 
-    @Test func `a file in its place is told`() throws {
+    @Test func `a file in place of the directory is reported`() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("state", [])
 

@@ -41,7 +41,7 @@ struct APIClientAccountTests {
         #expect(loop.sessions.kept == nil)
     }
 
-    @Test func `tokens for a new account are no login`() async throws {
+    @Test func `a registration that returns tokens stores no session`() async throws {
         let bench = ClientBench(.status(200, newTokens), dialect: .loop, session: nil)
 
         let result = try await bench.client.register(registration)
@@ -177,7 +177,7 @@ struct APIClientAccountTests {
             ("[INVALID_CREDENTIALS]", nil),
             ("[INVALID_CREDENTIALS] not 'Some' and not 20261120", "not ... and not #"),
         ] as [(String, String?)])
-    func `the backend's words about a password come without the password`(
+    func `a refusal of a password is reported without the password`(
         detail: String, words: String?
     ) async {
         let bench = ClientBench(
@@ -209,7 +209,9 @@ struct APIClientAccountTests {
         (#"{"access_token":"a","refresh_token":"r"}"#, "login: `expires_in` is missing"),
         (#"{"token_type":"bearer"}"#, "login: `tokens` is missing"),
     ])
-    func `a bare login without its parts is told by them`(body: String, part: String) async {
+    func `a login answer that lacks a field is refused by its name`(body: String, part: String)
+        async
+    {
         let bench = ClientBench(.status(200, body), dialect: .loop, session: nil)
 
         let met = await failure { () throws(APIError) in
@@ -230,7 +232,7 @@ struct APIClientAccountTests {
         #expect(bench.transport.requests.count == 1)
     }
 
-    @Test func `a token that is refused after its renewal proves nothing everywhere`() async {
+    @Test func `a token refused right after its renewal keeps the session`() async {
         let bench = ClientBench(
             FakeTransport { request, _ in
                 request.url.hasSuffix("/auth/refresh") ? .status(200, newTokens) : .status(401)

@@ -199,7 +199,8 @@ struct APIClientAnswersTests {
         ),
         (#"{"data":[]"#, "health data: it is no valid JSON"),
     ])
-    func `a page of another shape is told by its part`(body: LongText, part: String) async {
+    func `a page of another shape is refused by its faulty part`(body: LongText, part: String) async
+    {
         let bench = ClientBench(.status(200, body.text))
 
         let met = await failure { () throws(APIError) in

@@ -116,7 +116,7 @@ struct APIClientLoginTests {
         FakeTransport.Answer.status(404), .status(401), .status(500), .failure(.offline),
         .status(200, #"{"user_id":""}"#), .status(200, "no"),
     ])
-    func `a user whom nobody names is the token's`(me: FakeTransport.Answer) async {
+    func `if no answer names the user, the token does`(me: FakeTransport.Answer) async {
         let bench = ClientBench(answer(), me, session: nil)
 
         let met = await login(bench)
@@ -124,7 +124,7 @@ struct APIClientLoginTests {
         #expect(met.session?.userID == "user-7" && met.session?.email == "ada@example.com")
     }
 
-    @Test func `a login of nobody is none`() async {
+    @Test func `a login that names no user is refused`() async {
         let bench = ClientBench(
             .status(
                 200,

@@ -69,7 +69,7 @@ struct APIClientSessionTests {
         ),
         ("<html>secret</html>", .decoding("login: it is no valid JSON")),
     ])
-    func `a login's answer that is no session is told by its part`(
+    func `a login answer without a session is refused by its faulty part`(
         body: String, error: APIError
     ) async {
         let bench = ClientBench(.status(200, body), session: nil)
@@ -189,7 +189,7 @@ struct APIClientSessionTests {
         #expect(bench.sessions.kept == testSession())
     }
 
-    @Test func `a renewal may come under tokens and without a refresh token`() async throws {
+    @Test func `a renewal may be nested and may lack a refresh token`() async throws {
         let answer = #"{"tokens":{"access_token":"new-access","expires_in":3600.0}}"#
         let bench = ClientBench(
             APIClientSessionTests.backend(refreshed: .status(200, answer)),
@@ -351,7 +351,7 @@ struct APIClientSessionTests {
         #expect(bench.sessions.kept == nil)
     }
 
-    @Test func `a store that fails is told as it is`() async {
+    @Test func `a failure of the session store is reported with its reason`() async {
         struct Torn: Error {}
         let faults: [(any Error, APIError)] = [
             (
@@ -372,7 +372,9 @@ struct APIClientSessionTests {
     }
 
     @Test(arguments: [("1e300", 365 * 86_400), ("-5", 0), ("90.5", 90)])
-    func `a life that cannot be meant is bounded`(life: String, seconds: Int) async throws {
+    func `an impossible token lifetime becomes 0 s to 365 days`(life: String, seconds: Int)
+        async throws
+    {
         let tokens = #"{"access_token":"a","refresh_token":"r","expires_in":\#(life)}"#
         let bench = ClientBench(
             .status(200, #"{"user":{"user_id":"u"},"tokens":\#(tokens)}"#), session: nil)

@@ -52,7 +52,7 @@ struct APIClientWorksTests {
         #expect(bench.transport.requests.isEmpty)
     }
 
-    @Test func `what never left for want of a session is not in doubt`() async {
+    @Test func `a request that failed at its session's renewal is not in doubt`() async {
         for call in 0..<2 {
             let bench = ClientBench(
                 .status(500), dialect: .loop, session: testSession(life: .seconds(1)))
@@ -231,7 +231,9 @@ struct APIClientWorksTests {
         (#"{"processing_id":"a","status":"completed","pat_features":{"m10":1}}"#, .completed),
         (#"{"processing_id":"a","status":"pondering"}"#, .other),
     ])
-    func `what became of an analysis is a state`(body: String, state: Analysis.State) async throws {
+    func `each status of an analysis becomes its state`(body: String, state: Analysis.State)
+        async throws
+    {
         let bench = ClientBench(.status(200, body), dialect: .loop)
 
         let analysis = try await bench.client.analysis("a")

@@ -50,7 +50,7 @@ struct TokenSubjectTests {
         "", "opaque", "a.b", "a.b.c.d", "..", "e30.e3=.x", "e30.e+/_.x", "e30.eyJzdWIiOiJ1In.x",
         "e30.A.x", "e30.\u{0}.x",
     ])
-    func `what is no such token is passed over`(text: String) {
+    func `a text that is no JWT names no user`(text: String) {
         #expect(TokenSubject.read(Secret(text)) == nil)
     }
 

@@ -16,7 +16,7 @@ struct DialectTests {
         }
     }
 
-    @Test func `the founding documents' calls are these`() {
+    @Test func `the blueprint dialect has exactly these calls`() {
         #expect(
             lines(of: .blueprint) == [
                 "register POST /auth/register", "login POST /auth/login 2",
@@ -34,7 +34,7 @@ struct DialectTests {
             ])
     }
 
-    @Test func `the deployed backend's calls are these`() {
+    @Test func `the loop dialect has exactly these calls`() {
         #expect(
             lines(of: .loop) == [
                 "register POST /auth/register", "login POST /auth/login",

@@ -130,15 +130,15 @@ struct LoopMeaningTests {
     ]
 
     @Test(arguments: outages)
-    func `what may be an outage is not taken for a mistake`(row: Row) {
+    func `an answer that may be an outage is not taken for a refusal`(row: Row) {
         expect(row)
     }
 
     @Test(arguments: refusals)
-    func `what is a refusal stays one`(row: Row) { expect(row) }
+    func `a refusal is not taken for an outage`(row: Row) { expect(row) }
 
     @Test(arguments: accounts)
-    func `each word about an account has its error`(row: Row) { expect(row) }
+    func `each message about an account has its error`(row: Row) { expect(row) }
 
     private func expect(_ row: Row) {
         let response = HTTPResponse(status: row.status, body: Array(row.body.utf8))

@@ -120,7 +120,7 @@ struct CurlTransportTLSTests {
         ("/other-encoding", .badEncoding), ("/heads", .headTooLarge(limit: 16384)),
         ("/interim", .headTooLarge(limit: 16384)), ("/line", .headTooLarge(limit: 16384)),
     ])
-    func `an answer that means no good has its error and its end`(
+    func `a hostile answer ends with its error and a closed connection`(
         path: String, wanted: TransportError
     ) async throws {
         let authority = try await TestAuthority()
@@ -138,7 +138,7 @@ struct CurlTransportTLSTests {
         #expect(log.last == "closed 1")
     }
 
-    @Test func `an answer without end comes to its end`() async throws {
+    @Test func `an endless answer times out`() async throws {
         let authority = try await TestAuthority()
         let server = try await HostileServer(try await authority.identity("server"))
         let transport = try transport(

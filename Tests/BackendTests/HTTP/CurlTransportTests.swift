@@ -71,7 +71,7 @@ struct CurlTransportTests {
         #expect(seen.headers["expect"] == nil)
     }
 
-    @Test func `a post without body is one of no bytes`() async throws {
+    @Test func `a POST without a body has a content length of 0`() async throws {
         let server = try ScriptedServer([.answer(), .answer()])
         let transport = try transport()
 
@@ -208,7 +208,7 @@ struct CurlTransportTests {
         #expect(connections.map { fcntl($0, F_GETFD) } == [FD_CLOEXEC])
     }
 
-    @Test func `nobody at the port is no connection`() async throws {
+    @Test func `a port that nobody listens on is a failed connection`() async throws {
         let port = try DeafPort()
 
         let fault = await fault(
@@ -236,7 +236,7 @@ struct CurlTransportTests {
         #expect(fault == .stalled)
     }
 
-    @Test func `a request has an end`() async throws {
+    @Test func `a request without an answer times out`() async throws {
         let server = try ScriptedServer([.silence])
 
         let fault = await fault(

@@ -77,7 +77,7 @@ struct LimitedTransportTests {
         #expect(target.times == (0..<5).map { .milliseconds($0 * 250) })
     }
 
-    @Test func `a quiet hour saves no turns up`() async {
+    @Test func `an idle hour allows no burst of requests afterwards`() async {
         let target = Target(clock)
         let transport = limited(target, rate: 0.5)
 
@@ -88,7 +88,7 @@ struct LimitedTransportTests {
         #expect(target.times == [0, 3600, 3602, 3604].map { .seconds($0) })
     }
 
-    @Test func `each backend has turns of its own, whether its url ends in a slash or not`() async {
+    @Test func `each backend has a rate of its own, with or without a final slash`() async {
         let target = Target(clock)
 
         await send(1, limited(target, rate: 1))
@@ -98,7 +98,7 @@ struct LimitedTransportTests {
         #expect(target.times == [.zero, .zero, .seconds(1)])
     }
 
-    @Test func `turns of another boot have passed`() async {
+    @Test func `reservations of another boot have passed`() async {
         let target = Target(clock)
         clock.advance(by: .seconds(50))
         await send(1, limited(target, rate: 0.1, boot: "boot-0"))
@@ -109,7 +109,7 @@ struct LimitedTransportTests {
     }
 
     @Test(arguments: ["boot-1 000003600000000\n", "boot-1 -5\n", "boot-1 \n", "", "\0\0\0\0"])
-    func `a turn that no process can have taken is ignored`(text: String) async throws {
+    func `an impossible reservation is ignored`(text: String) async throws {
         let target = Target(clock)
         let transport = limited(target, rate: 0.5)
         await send(1, transport)
@@ -132,7 +132,7 @@ struct LimitedTransportTests {
         #expect(target.times == [.zero, .seconds(1)])
     }
 
-    @Test func `a request without time for its turn takes none and says when to come back`() async {
+    @Test func `a request without time to wait reserves nothing and says when to retry`() async {
         let target = Target(clock)
         await send(1, limited(target, rate: 0.1))
 
@@ -175,7 +175,7 @@ struct LimitedTransportTests {
         #expect(await fault(two) == nil)
     }
 
-    @Test func `whoever heads the queue keeps others from a free connection`() async throws {
+    @Test func `a free connection goes to the first request in the queue`() async throws {
         let target = Target(clock)
         await send(1, limited(target, connections: 1))
         let name = try #require(try folder.contents().keys.first { $0.hasSuffix("-queue") })

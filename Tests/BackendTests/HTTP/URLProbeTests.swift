@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func `one request is sent that tells nothing but who asks`() async throws {
+    @Test func `a probe is one request that names only its user agent`() async throws {
         let server = try ScriptedServer([
             .answer(302, headers: ["Location: /elsewhere", "Set-Cookie: a=b"]), .answer(),
         ])
@@ -65,7 +65,7 @@ import Testing
         #expect(try await outcome(server.url) == wanted)
     }
 
-    @Test func `nobody who listens is no answer`() async throws {
+    @Test func `a port that nobody listens on is no answer`() async throws {
         let url = "http://127.0.0.1:1/"
 
         #expect(try await outcome(url) == .failure(.couldNotConnect))

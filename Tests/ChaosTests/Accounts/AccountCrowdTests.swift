@@ -7,7 +7,7 @@ struct AccountCrowdTests {
     /// Runs with fifty accounts for a minute per policy in `make chaos`, and otherwise with six for a
     /// few seconds.
     @Test(.serialized, arguments: DeliveryJudge.Policy.drawn("accounts"))
-    func `whoever is killed among many wearers, each sample is once in its wearer's place`(
+    func `after kills, each sample is stored once, under its own wearer`(
         policy: DeliveryJudge.Policy
     ) async throws {
         let plan = ChaosPlan.current
@@ -51,7 +51,7 @@ struct AccountCrowdTests {
     }
 
     @Test(arguments: ClientMutation.allCases)
-    func `a client with a fault turns the proof of many wearers red`(
+    func `a faulty client fails the part about many wearers`(
         mutation: ClientMutation
     ) async throws {
         let scene = try await AccountScene(2, .resend, mutation: mutation)
@@ -65,7 +65,7 @@ struct AccountCrowdTests {
         }
     }
 
-    @Test func `a sample in another's place turns the proof of many wearers red`() async throws {
+    @Test func `a sample under another wearer fails the part about many wearers`() async throws {
         let scene = try await AccountScene(2, .deduplicates)
         let path = scene.playground.folder.path
         _ = try await scene.settle()

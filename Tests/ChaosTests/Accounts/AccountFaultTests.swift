@@ -53,7 +53,7 @@ struct AccountFaultTests {
     }
 
     @Test(arguments: Fault.allCases)
-    func `a fault in the midst of many wearers loses and doubles nothing of any`(
+    func `a fault among many wearers loses and duplicates no sample`(
         fault: Fault
     ) async throws {
         let plan = ChaosPlan.current

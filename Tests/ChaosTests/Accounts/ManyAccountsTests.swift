@@ -21,7 +21,7 @@ struct ManyAccountsTests {
     ]
 
     @Test(.enabled(if: count != nil, "scripts/many-accounts asks for it"))
-    func `each sample is once in its own wearer's place, whatever the backend does`()
+    func `each sample is stored once, under its wearer, whatever the backend does`()
         async throws
     {
         let scene = try await AccountScene(Self.count ?? 0, .deduplicates, every: "4m")

@@ -6,7 +6,7 @@ import Testing
 struct CrowdTests {
     /// Runs for four minutes per policy in `make chaos`, and otherwise for a few seconds.
     @Test(.serialized, arguments: DeliveryJudge.Policy.drawn("crowd"))
-    func `a crowd is told of no lock, runs nothing twice and leaves nothing behind`(
+    func `a crowd meets no lock, runs nothing twice and leaves nothing behind`(
         policy: DeliveryJudge.Policy
     ) async throws {
         try await prove(
@@ -97,7 +97,7 @@ struct CrowdTests {
         #expect(await tally.cutShort.ports.count <= 2)
     }
 
-    @Test func `those that make the history together wait for each other`() async throws {
+    @Test func `processes that create the history together wait for each other`() async throws {
         for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 40) {
             let playground = try await Playground(sandboxOptions: nil) { _, folder in
                 """

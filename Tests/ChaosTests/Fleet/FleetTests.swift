@@ -63,7 +63,7 @@ struct FleetTests {
     }
 
     @Test(arguments: ClientMutation.allCases)
-    func `a client with a fault turns the proof of several loops red`(
+    func `a faulty client fails the part about several loops`(
         mutation: ClientMutation
     ) async throws {
         let fleet = try await Fleet(0, accounts: 2, .resend, mutation: mutation)

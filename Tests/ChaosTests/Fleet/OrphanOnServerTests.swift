@@ -14,7 +14,7 @@ struct OrphanOnServerTests {
         "trap \"\" TERM; echo \"b $$\" >>FOLDER/notes; "
         + "while :; do echo \"a $$\" >>FOLDER/notes; sleep 0.01; done"
 
-    @Test func `a keeper that only starts its command turns this proof red`() async throws {
+    @Test func `a keeper that does not end its command is noticed`() async throws {
         let scene = try await StartingLoops(
             2, command: Self.script, every: "1d",
             keeper: "head -c 1 <&4 >/dev/null; shift 2; exec \"$@\" 3<&- 4<&- 5<&- 6<&-")

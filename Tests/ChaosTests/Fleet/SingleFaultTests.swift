@@ -65,7 +65,7 @@ struct SingleFaultTests {
     }
 
     /// What a loop did that waited for a session of its own.
-    @Test func `a session that keeps the turn turns this proof red, and is said`() async throws {
+    @Test func `a session that holds the lead and decides nothing is reported`() async throws {
         let receiver = try ScriptedServer([.answer(), .answer()])
         let scene = try await StartingLoops(
             1, settings: "notify: [{ kind: ntfy, url: \"\(receiver.url)/topic\" }]")

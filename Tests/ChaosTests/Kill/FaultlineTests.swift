@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// The library must strike where a rule says. Otherwise every test that uses it proves nothing.
-@Suite("The library that strikes", .timeLimit(.minutes(5)))
+@Suite("The fault library", .timeLimit(.minutes(5)))
 struct FaultlineTests {
     /// A rule for `run upload`, and the status and the message with which the command ends.
     struct Case: CustomTestStringConvertible {
@@ -65,7 +65,8 @@ struct FaultlineTests {
         Case(rule: "clarity-jobs-worker:connect:before:1:ECONNRESET", status: 0),
         Case(rule: "clarity-jobs-worker:send:before:2:kill", status: 0),
     ])
-    func `a rule strikes where it says, and the program takes it`(row: Case) async throws {
+    func `a rule fails the calls that it names, and the next run completes`(row: Case) async throws
+    {
         let (playground, faultline) = try await prepared()
 
         let upload = try await playground.run(
@@ -82,7 +83,7 @@ struct FaultlineTests {
         #expect(try await playground.sandbox?.count("metrics") == 250)
     }
 
-    @Test func `a worker that it stops goes on when it is told to`() async throws {
+    @Test func `a worker that a rule stops goes on after SIGCONT`() async throws {
         let (playground, faultline) = try await prepared()
         let scheduler = try playground.start(
             ["run", "upload"],
@@ -98,7 +99,7 @@ struct FaultlineTests {
         #expect(try await playground.sandbox?.count("metrics") == 250)
     }
 
-    @Test func `a name that cannot be found is one that a rule lost`() async throws {
+    @Test func `a rule can make the resolution of a name fail`() async throws {
         let playground = try await Playground { _, folder in
             Playground.standardJobFile(url: "https://localhost.invalid/api/v1", folder: folder)
         }

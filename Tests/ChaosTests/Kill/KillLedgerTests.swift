@@ -3,7 +3,7 @@ import Testing
 
 /// The judge of a kill must find each fault. Otherwise a thousand rounds without a finding prove
 /// nothing.
-@Suite("The judgement of a kill")
+@Suite("The check of the state after a kill")
 struct KillLedgerTests {
     /// A difference from an undisturbed life, and the findings that the judge must make.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -78,7 +78,7 @@ struct KillLedgerTests {
             $0.damage = ["row 3 missing from index"]
         },
     ])
-    func `finds what is wrong and nothing else`(row: Case) {
+    func `each fault after a kill is found, and nothing else`(row: Case) {
         let setting = KillSetting(backend: row.backend, way: .due)
         var undisturbed = KillLedger()
         undisturbed.record.samples =

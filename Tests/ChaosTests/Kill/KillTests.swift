@@ -12,7 +12,7 @@ struct KillTests {
     /// The number of rounds that run at the same time.
     private static let lanes = 4
 
-    @Test func `whoever is killed wherever, the next run sets it right`() async throws {
+    @Test func `after a kill of any process at any point, the next run recovers`() async throws {
         let plan = ChaosPlan.current
         let rounds = KillTests.wanted ?? 0..<plan.size(slice: 5, whole: 560)
 
@@ -26,7 +26,7 @@ struct KillTests {
     }
 
     @Test(.enabled(if: ChaosPlan.current.isWhole))
-    func `of a plain upload, no commit and no send is left out`() async throws {
+    func `a kill at each commit and each send of an upload loses nothing`() async throws {
         let setting = KillSetting(backend: .blueprint, way: .upload)
         let life = try await KillTests.lives.life(setting)
         var all: [KillRound] = []

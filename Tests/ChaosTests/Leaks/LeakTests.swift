@@ -27,7 +27,7 @@ struct LeakTests {
             """
     }
 
-    @Test func `keeps neither memory nor descriptors, threads or files of them`() async throws {
+    @Test func `a loop leaks no memory, descriptors, threads or files`() async throws {
         let plan = ChaosPlan.current
         let wanted = plan.size(slice: 150, whole: 10_000)
         let playground = try await Playground(jobFile: Self.jobFile)

@@ -1,8 +1,8 @@
 import Testing
 
-@Suite("A trend")
+@Suite("The trend of a measured quantity")
 struct TrendTests {
-    @Test func `is what a quantity grows by, whatever it jitters`() {
+    @Test func `jitter does not hide a steady growth`() {
         let points: [(x: Double, y: Double)] = (0..<100).map { step in
             let jitter: Double = step % 2 == 0 ? 3 : -3
             return (Double(step), 5 + Double(step) / 2 + jitter)
@@ -12,7 +12,7 @@ struct TrendTests {
         #expect(Trend(points).least == 2.5)
     }
 
-    @Test func `lasts where something is lost each time, and not where something fills up`() {
+    @Test func `a steady leak is a lasting trend, and a buffer that fills up is none`() {
         func slope(_ quantity: (Double) -> Double) -> Double {
             Trend.lasting((0..<100).map { (Double($0), quantity(Double($0))) })
         }
@@ -24,7 +24,7 @@ struct TrendTests {
         #expect(Trend([]).slope == 0 && Trend.lasting([]) == 0)
     }
 
-    @Test func `of what is kept is that of its calmest moments`() {
+    @Test func `memory that is released again does not count as kept`() {
         func points(_ kept: (Double) -> Double) -> [(x: Double, y: Double)] {
             (0..<100).map { step in
                 // Each later busy moment uses more, and all of it is released.
@@ -39,7 +39,7 @@ struct TrendTests {
         #expect(Trend.kept([]) == 0 && Trend.kept([(1, 1)]) == 0)
     }
 
-    @Test func `of what stays as it is, or of too little, is none`() {
+    @Test func `a constant quantity and too few points have no trend`() {
         let still: [(x: Double, y: Double)] = (0..<100).map { step in
             (Double(step), step % 2 == 0 ? 7 : 9)
         }

@@ -15,7 +15,7 @@ struct SoakTests {
     ]
 
     /// Runs for half an hour in `make chaos`, and otherwise for some seconds.
-    @Test func `grows in nothing, whatever happens to its backend, its sources and its readers`()
+    @Test func `a loop does not grow, whatever happens to its backend and sources`()
         async throws
     {
         let plan = ChaosPlan.current

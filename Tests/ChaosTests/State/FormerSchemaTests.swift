@@ -27,7 +27,7 @@ struct FormerSchemaTests {
     ]
 
     @Test(arguments: FormerSchemaTests.steps)
-    func `a step is what it was`(steps: Steps) {
+    func `no step of a released schema has changed`(steps: Steps) {
         let found = steps.migrations.steps.map { text in
             text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
                 ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3

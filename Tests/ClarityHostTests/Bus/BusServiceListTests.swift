@@ -107,7 +107,7 @@ extension BusServiceTests {
         #expect(service.objects().value == [:])
     }
 
-    @Test func `a tree is told at once, and so are changes in it`() {
+    @Test func `a whole tree is known from one answer, and its changes count`() {
         var service = Self.present(Self.tree)
         let asked = BusRequest(service: "org.tree", destination: ":1.1", question: .list)
         let leaf = BusObject(path: "/tree/leaf", interface: "org.leaf")

@@ -52,7 +52,7 @@ import Testing
 
     // MARK: Presence
 
-    @Test func `before there is a bus it is unavailable`() {
+    @Test func `without a bus, a service is unavailable`() {
         let service = BusService(Self.house)
 
         #expect(Self.light(service) == .unavailable(reason: "no bus was looked for"))
@@ -103,12 +103,12 @@ import Testing
             Self.light(service) == .silent(reason: "House has not answered yet", last: nil))
     }
 
-    @Test func `what it answers is told, with when`() {
+    @Test func `an answer is known with its time`() {
         #expect(Self.light(Self.lit()) == .answered(Self.told(true, at: 0)))
         #expect(Self.lit().isSettled)
     }
 
-    @Test func `a service that goes leaves what it said last`() {
+    @Test func `a service that ends is silent, with its last answer`() {
         var service = Self.lit()
 
         _ = service.receive(.owner(service: "org.house", nil), at: Self.moment(1))
@@ -118,7 +118,7 @@ import Testing
                 == .silent(reason: "House does not run", last: Self.told(true, at: 0)))
     }
 
-    @Test func `a service that starts again is asked again, and said last what it said before`() {
+    @Test func `a restarted service is asked again, and its last answer stays`() {
         var service = Self.lit()
 
         let requests = service.receive(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
@@ -142,7 +142,7 @@ import Testing
 
     // MARK: Announcements
 
-    @Test func `what it announces is told`() {
+    @Test func `a change that a service announces counts at once`() {
         var service = Self.lit()
 
         let requests = service.receive(
@@ -156,7 +156,7 @@ import Testing
     @Test(arguments: [
         ("a stranger", ":1.9"), ("nobody", ""), ("the name itself", "org.house"),
     ])
-    func `what others announce is not believed`(who: String, sender: String) {
+    func `a change that another process announces is ignored`(who: String, sender: String) {
         var service = Self.lit()
 
         let requests = [true, false].flatMap { isComplete in
@@ -170,7 +170,7 @@ import Testing
         #expect(Self.light(service) == .answered(Self.told(true, at: 0)))
     }
 
-    @Test func `nobody is believed of a service that does not run`() {
+    @Test func `a change of a service that does not run is ignored`() {
         var service = Self.lit()
         _ = service.receive(.owner(service: "org.house", nil), at: Self.moment(1))
 
@@ -184,7 +184,7 @@ import Testing
                 == .silent(reason: "House does not run", last: Self.told(true, at: 0)))
     }
 
-    @Test func `an answer of the one before does not count`() {
+    @Test func `an answer of the service's former process does not count`() {
         var service = Self.present(Self.house)
         _ = service.receive(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
 
@@ -218,7 +218,7 @@ import Testing
         (.properties(["Light": .number(1)]), "House: 1 is neither true nor false"),
         (.properties(["Light": .text("\u{7}")]), "House: `<U+0007>` is neither true nor false"),
     ])
-    func `an answer that is none is unknown`(reply: BusReply, reason: String) {
+    func `a faulty answer is unknown, with the reason`(reply: BusReply, reason: String) {
         var service = Self.present(Self.house)
 
         _ = service.receive(.reply(to: Self.asked, reply), at: Self.moment(1))

@@ -93,7 +93,7 @@ import Testing
         (String(repeating: "a", count: 60), String(repeating: "a", count: 60)),
         (String(repeating: "a", count: 61), ""), ("\u{0}", ""),
     ])
-    func `of what a program for urls writes only a short plain line is taken`(
+    func `the note of a url check is one short plain line of its output`(
         written: String, note: String
     ) {
         #expect(CheckEnd.note(of: Array(written.utf8)[...]) == note)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct CheckQueueTests {
     private let ten: [String] = (0...9).map { "c\($0)" }
 
-    @Test func `eight are asked at once and the rest in their order`() {
+    @Test func `eight checks run at once, and the others follow in order`() {
         var queue = CheckQueue()
 
         let first = queue.ask(Set(ten))

@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func `an answer is heard of`() async throws {
+    @Test func `a listener gets the answer of a check`() async throws {
         let bench = try CheckBench()
         let runner = bench.runner(bench.script("c", "exit 0"))
 
@@ -231,7 +231,7 @@ import Testing
         #expect(answer == bench.reading(true, "command sh: exit 0 in 0 ms"))
     }
 
-    @Test func `a refusal is heard of`() async throws {
+    @Test func `a listener gets the refusal of an unknown check`() async throws {
         let bench = try CheckBench()
         let runner = bench.runner()
 
@@ -281,7 +281,7 @@ import Testing
         #expect(try bench.text("log") == "asked")
     }
 
-    @Test func `an answer to what a check was before is none`() async throws {
+    @Test func `an answer to a former declaration of a check does not count`() async throws {
         let bench = try CheckBench()
         let (started, go) = (try bench.pipe("started"), try bench.pipe("go"))
         let runner = bench.runner(bench.script("c", "echo >> $F/started; read line < $F/go"))

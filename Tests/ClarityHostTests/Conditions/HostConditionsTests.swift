@@ -37,7 +37,7 @@ import Testing
                     source: .unknown("the job file names no source")))
     }
 
-    @Test func `a path that a reload drops is told while attempts want it`() throws {
+    @Test func `a path that a reload drops is measured until the attempts end`() throws {
         let monitor = try CapturedTree([:]).monitor()
         var settings = HostConditions.Settings()
         settings.storagePaths = ["/"]
@@ -132,7 +132,7 @@ import Testing
         #expect(Array(conditions.storage.keys) == ["/"])
     }
 
-    @Test func `this machine is understood`() {
+    @Test func `network, power, battery and storage of this machine are known`() {
         let conditions = HostConditions(stateDirectory: "/").conditions()
 
         #expect(conditions.connected.value != nil, "\(conditions.connected.source)")
@@ -164,7 +164,7 @@ import Testing
 
     @Test(
         .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(5)))
-    func `what services say counts before what the kernel shows, and its change is announced`()
+    func `a service's answer overrides the kernel's, and its changes are announced`()
         async throws
     {
         let bus = try await MockBus()
@@ -199,7 +199,7 @@ import Testing
 
     @Test(
         .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(5)))
-    func `a UPower that hangs leaves its word to the kernel, and the rest as it is`() async throws {
+    func `if UPower hangs, the kernel answers, and nothing else changes`() async throws {
         let bus = try await MockBus()
         try await bus.start(.upower, .logind)
         bus.freeze(.upower)

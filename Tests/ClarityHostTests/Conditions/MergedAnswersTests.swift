@@ -140,7 +140,7 @@ import Testing
         #expect(answers.roaming == ruled.kernel.roaming)
     }
 
-    @Test func `what nobody would announce is looked at again`() {
+    @Test func `a condition that no service announces is sampled`() {
         let unreached = merged()
         let reached = merged { $0.isBusReached = true }
         let silent = merged {
@@ -187,7 +187,7 @@ import Testing
                 == .init(false, source: "neither power-profiles-daemon nor a platform profile"))
     }
 
-    @Test func `who could save power and does not say leaves it unknown`() {
+    @Test func `an unclear answer about power saving is unknown`() {
         let garbled = merged {
             $0.isBusReached = true
             $0.lowPower = .unknown(reason: "no profile")

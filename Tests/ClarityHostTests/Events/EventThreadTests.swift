@@ -110,7 +110,7 @@ struct EventThreadTests {
         #expect(heard == "word")
     }
 
-    @Test func `what does not matter is no element, and of several the last stays`() async throws {
+    @Test func `unimportant events are dropped, and of several the last is kept`() async throws {
         let pipe = try TestPipe()
 
         let heard = try await blocking { [events] in
@@ -129,7 +129,7 @@ struct EventThreadTests {
         #expect(heard == "second")
     }
 
-    @Test func `what was there before anybody listened is heard`() async throws {
+    @Test func `an event from before the listening is delivered`() async throws {
         let pipe = try TestPipe()
         pipe.write("early")
 
@@ -217,7 +217,7 @@ struct EventThreadTests {
         #expect(stream != nil && !before && after)
     }
 
-    @Test func `the shared one listens for who has none of their own`() async throws {
+    @Test func `the shared event thread serves callers without one of their own`() async throws {
         let pipe = try TestPipe()
         let events = try #require(EventThread.shared)
         var elements = events.elements(of: [pipe.source { $0 }]).makeAsyncIterator()

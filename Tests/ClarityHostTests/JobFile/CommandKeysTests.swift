@@ -25,7 +25,7 @@ import Testing
         #expect(options["output_limit"] == "2048")
     }
 
-    @Test func `what is not said has its standard`() throws {
+    @Test func `keys that are left out have their defaults`() throws {
         let options = try #require(try read("command: [\"true\"]").jobs.first?.options)
 
         #expect(options == ["command": "true", "folder": "/", "output_limit": "65536"])

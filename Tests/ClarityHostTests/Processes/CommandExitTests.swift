@@ -56,7 +56,7 @@ import Testing
             result(.status(status)) == .reported(.failure(Failure(category, reason))))
     }
 
-    @Test func `the last line that was written is the reason's second half`() {
+    @Test func `the reason of a failure ends with the command's last line`() {
         #expect(
             result(.status(65), lastLine: "line 3: no date")
                 == .reported(

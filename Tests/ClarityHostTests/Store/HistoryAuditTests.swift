@@ -8,7 +8,7 @@ import Testing
 struct HistoryAuditTests {
     /// A failure prints its seed; `arguments: [seed]` repeats it alone.
     @Test(arguments: UInt64(0)..<8)
-    func `a life that a planner led is in order`(seed: UInt64) throws {
+    func `an audit finds no fault in random decisions of the planner`(seed: UInt64) throws {
         var life = try PlannedLife(seed: seed)
 
         for _ in 0..<150 { try life.step() }
@@ -18,7 +18,7 @@ struct HistoryAuditTests {
         #expect(try life.occurrences() > 50, "seed \(seed)")
     }
 
-    @Test func `a life from which retention has taken much is in order`() throws {
+    @Test func `an audit finds no fault after retention has removed many runs`() throws {
         var life = try PlannedLife(seed: 1)
         for step in 1...300 {
             try life.step()
@@ -40,11 +40,11 @@ struct HistoryAuditTests {
         #expect(try life.audit().allSatisfy { $0.isOffence == (damage.rule != .lease) })
     }
 
-    @Test func `the small life is in order but for the damage`() throws {
+    @Test func `an audit of the undamaged small history finds nothing`() throws {
         #expect(try SmallLife().audit() == [])
     }
 
-    @Test func `occurrences of another schedule than the job's are left alone`() throws {
+    @Test func `an audit leaves out the occurrences of a former schedule`() throws {
         let life = try SmallLife()
         try life.connection.execute(
             "DELETE FROM occurrence_fates; UPDATE job_records SET schedule = 'another'")

@@ -116,7 +116,7 @@ struct HistorySchemaTests {
         #expect(statements.flatMap { faultyChecks(in: $0) } == [])
     }
 
-    @Test func `what is asked of the unfinished and of the occurrences is found by their indices`()
+    @Test func `unfinished runs and occurrences are found by an index`()
         throws
     {
         _ = try bed.open()

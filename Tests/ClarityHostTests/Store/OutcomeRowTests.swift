@@ -4,7 +4,7 @@ import ClarityTestSupport
 import Database
 import Testing
 
-@Suite("Fates in the history")
+@Suite("Outcomes of occurrences in the history")
 struct OutcomeRowTests {
     private let bed: SQLiteRunStoreBed
 

@@ -43,7 +43,7 @@ import Testing
         #expect(reports.tally["samples_accepted"] == 3)
     }
 
-    @Test func `what the rules refuse is counted by its reason and never sent`() async throws {
+    @Test func `samples that the rules refuse are counted by reason and never sent`() async throws {
         let bench = try bench()
         try bench.enqueue(0..<3)
         let start = Instant(secondsSince1970: 1_700_000_000)
@@ -134,7 +134,7 @@ import Testing
         #expect(try bench.store().outbox.possiblyDoubled() == DoubledSamples())
     }
 
-    @Test func `a send without an answer is repeated byte for byte, and counted as doubled`()
+    @Test func `an unanswered upload is resent byte for byte, as a possible duplicate`()
         async throws
     {
         let desk = desk
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a process that was killed before its answer leaves the same doubt`(resends: Bool)
+    func `a kill before the answer leaves the batch in doubt`(resends: Bool)
         async throws
     {
         let bench = try bench()
@@ -199,7 +199,9 @@ import Testing
     }
 
     @Test(arguments: [TransportError.offline, .couldNotConnect, .tls, .nameNotResolved])
-    func `what never reached the backend leaves no doubt`(error: TransportError) async throws {
+    func `an upload that never reached the backend is not in doubt`(error: TransportError)
+        async throws
+    {
         let desk = desk
         let isDown = Mutex(true)
         let bench = WorkBench { request throws(TransportError) in
@@ -239,7 +241,7 @@ import Testing
         #expect(next.batch?.samples.count == 5)
     }
 
-    @Test func `a backend that tells no copy from another has nothing already`() async throws {
+    @Test func `a 409 of a backend without deduplication confirms nothing`() async throws {
         for route in ["metrics", "samples"] {
             let bench = WorkBench { _ in .status(409) }
             try bench.logIn()
@@ -281,7 +283,7 @@ import Testing
     }
 
     @Test(arguments: [(500, true), (500, false), (503, true), (503, false)])
-    func `an error of the backend leaves doubt`(status: Int, resends: Bool) async throws {
+    func `a server error leaves the batch in doubt`(status: Int, resends: Bool) async throws {
         let desk = desk
         let isDown = Mutex(true)
         let bench = WorkBench { request in
@@ -298,7 +300,7 @@ import Testing
         #expect(try bench.store().outbox.possiblyDoubled().samples == (resends ? 1 : 0))
     }
 
-    @Test func `a refusal of all for one is searched in halves and leaves no doubt`() async throws {
+    @Test func `a refused batch is split in halves, and no sample is in doubt`() async throws {
         let desk = desk
         let bench = WorkBench { request in
             request.metricIDs.count > 2 ? .status(400) : desk.take(request)
@@ -313,7 +315,7 @@ import Testing
         #expect(try bench.store().outbox.possiblyDoubled() == DoubledSamples())
     }
 
-    @Test func `an answer that leaves some open is asked in halves only where that may double`()
+    @Test func `a batch with an incomplete answer is split only if it may be resent`()
         async throws
     {
         for resends in [true, false] {

@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: [
         TransportError.offline, .couldNotConnect, .nameNotResolved, .timeout, .tls,
     ])
-    func `the network is never the samples' fault`(error: TransportError) async throws {
+    func `a network error never counts against the samples`(error: TransportError) async throws {
         let bench = WorkBench { _ throws(TransportError) in throw error }
         try bench.logIn()
         try bench.enqueue(0..<3)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [502, 503, 504])
-    func `a gateway's error is not the samples' fault`(status: Int) async throws {
+    func `a gateway's error does not count against the samples`(status: Int) async throws {
         let bench = WorkBench { _ in .status(status) }
         try bench.logIn()
         try bench.enqueue(0..<3)

@@ -193,7 +193,7 @@ import Testing
         #expect(try bench.store().analyses.openInsightRequests().isEmpty)
     }
 
-    @Test func `one that was there before the request is not taken for it`() async throws {
+    @Test func `an insight made before the request is not taken for its result`() async throws {
         // Made a minute before the first request, or dated later by a clock that is ahead.
         for time in ["2025-10-09T08:52:21Z", "2025-10-09T08:54:21Z"] {
             let bench = try benchInDoubt(Self.row("foreign", time))
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func `one that is found by its answer later is no text that is missing`() async throws {
+    @Test func `an insight that is ready later does not count as a missing text`() async throws {
         let isMade = Mutex(false)
         let bench = try bench { request in
             if request.method == .post {
@@ -233,7 +233,7 @@ import Testing
         #expect(try bench.insights() == ["i-1": Self.made])
     }
 
-    @Test func `one that the history does not have is waited for, and then asked for again`()
+    @Test func `an insight missing in the history is awaited, then requested again`()
         async throws
     {
         let bench = try benchInDoubt(Self.row("old", "2025-10-08T00:00:00Z"))
@@ -260,7 +260,7 @@ import Testing
             ])
     }
 
-    @Test func `one that is being made is asked for until it is ready`() async throws {
+    @Test func `an insight in progress is polled until it is ready`() async throws {
         let asked = Mutex(0)
         let bench = try bench { request in
             let count = asked.withLock { asked in
@@ -285,7 +285,7 @@ import Testing
         #expect(reports.events == [.insightGenerated])
     }
 
-    @Test func `one that is never ready is left to later runs, and given up after a day`()
+    @Test func `an insight that is never ready is given up after a day`()
         async throws
     {
         let bench = try bench { _ in
@@ -340,7 +340,7 @@ import Testing
         #expect(bench.backend.requests.count == 1)
     }
 
-    @Test func `a session that cannot be renewed leaves no doubt`() async throws {
+    @Test func `a request that failed at its session's renewal is not in doubt`() async throws {
         let bench = WorkBench { _ in .status(500) }
         try bench.logIn(expiresIn: .zero)
         try bench.keepAnalysis()

@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `of two points of a night the better source's counts`(isReversed: Bool) throws {
+    func `if two sources have the same night, the better one counts`(isReversed: Bool) throws {
         let found = try samples(
             [file(isReversed ? twoSources.reversed() : twoSources)], kind: .healthAutoExport)
 

@@ -138,7 +138,7 @@ struct NotifyAttemptTests {
         #expect(try bench.store().notices.list(1).map(\.twice) == [twice])
     }
 
-    @Test func `what a killed attempt had begun to send is sent again`() async throws {
+    @Test func `a message that a killed attempt was sending is sent again`() async throws {
         let bench = WorkBench()
         let store = try bench.store()
         _ = try store.notices.update(

@@ -244,7 +244,7 @@ import Testing
         #expect(try bench.analysis()?.state == .failed)
     }
 
-    @Test func `an analysis that fails is over, and raises nothing`() async throws {
+    @Test func `a failed analysis is finished and emits no event`() async throws {
         let bench = try slowBench { _ in .ok(#"{"processing_id":"a-1","status":"failed"}"#) }
 
         let (outcome, reports) = await bench.attempt("pat-analysis")

@@ -122,7 +122,7 @@ import Testing
         #expect(try bench.store().outbox.retry(OutboxSelection(state: .unconfirmed)) == 2)
     }
 
-    @Test func `an upload that is found at the second question stays open`() async throws {
+    @Test func `an upload that is found at the second request stays open`() async throws {
         let asked = Mutex(0)
         let bench = try bench(["a"]) { _ in
             let isFirst = asked.withLock { asked in
@@ -228,7 +228,7 @@ import Testing
         #expect(try bench.states() == [.accepted: 4])
     }
 
-    @Test func `what completes is told to the jobs that wait for it`() async throws {
+    @Test func `a completed upload emits the event that other jobs wait for`() async throws {
         let bench = try bench(["a", "b"]) { request in
             request.path.hasPrefix("/pat/")
                 ? .ok(#"{"processing_id":"p","status":"completed","pat_features":{"m10":1}}"#)
@@ -249,7 +249,7 @@ import Testing
         #expect(reports.progress.last.map { [$0.done, $0.total] } == [300, 300])
     }
 
-    @Test func `what only goes on, fails or is given up is told to nobody`() async throws {
+    @Test func `unfinished and failed uploads emit no event`() async throws {
         let bench = try bench(["a", "b"]) { request in
             Self.status(request.path.hasSuffix("a") ? "processing" : "failed", 10)
         }

@@ -123,7 +123,7 @@ import Testing
         #expect(end.reports == [])
     }
 
-    @Test func `half an order is refused`() throws {
+    @Test func `an order that ends early is refused`() throws {
         let process = try WorkerProcess(["attempt"])
 
         process.order(["run=1"])

@@ -83,7 +83,9 @@ struct BackfillTests {
     }
 
     @Test(arguments: OverlapPolicy.allCases)
-    func `what comes meanwhile goes first and takes nobody's place`(overlap: OverlapPolicy) throws {
+    func `a new occurrence runs before the backfill and replaces none of it`(overlap: OverlapPolicy)
+        throws
+    {
         var desk = desk([
             try job(schedule: .every(Self.hour), constraints: [.externalPower], overlap: overlap)
         ])

@@ -13,7 +13,7 @@ struct BootTests {
     }
 
     @Test(arguments: [Planner.Scope.everything, .due])
-    func `the first decision of a boot enqueues who waits for it, in the same transaction`(
+    func `the first decision of a boot enqueues the boot jobs, in one transaction`(
         scope: Planner.Scope
     ) throws {
         var desk = PlanningDesk(try jobs(), scope: scope, boot: "first")
@@ -26,7 +26,7 @@ struct BootTests {
         #expect(try desk.store.ledger().boot == "first")
     }
 
-    @Test func `no later decision of that boot does, whoever makes it`() throws {
+    @Test func `no later decision of a boot enqueues the boot jobs again`() throws {
         var desk = PlanningDesk(try jobs(), boot: "first")
         try desk.handle(.tick)
 
@@ -38,7 +38,7 @@ struct BootTests {
         #expect(!(second.changes + third.changes).contains(.setBoot("first")))
     }
 
-    @Test func `another boot does, and a run that still waits stands for it`() throws {
+    @Test func `another boot enqueues the boot jobs that do not wait already`() throws {
         var desk = PlanningDesk(try jobs(), boot: "first")
         desk.conditions.externalPower = Conditions.Reading(false, source: "test")
         try desk.handle(.tick)
@@ -54,7 +54,7 @@ struct BootTests {
         #expect(try desk.store.ledger().boot == "second")
     }
 
-    @Test func `a run that the boot cut short stands for it as well`() throws {
+    @Test func `a boot job that the boot interrupted is not enqueued twice`() throws {
         var desk = PlanningDesk(try jobs(), boot: "first")
         try desk.handle(.tick)
         desk.store.deadOwners = ["me"]

@@ -209,7 +209,7 @@ struct JobExplanationTests {
             forGood.factors.map(\.change) == [.pass(until: hours(4)), .resume(until: nil)])
     }
 
-    @Test func `what nobody can know is to be made known, and not to be done`() throws {
+    @Test func `an explanation asks to make an unmeasured constraint measurable`() throws {
         var desk = try PlanningDesk([job(schedule: nil, constraints: [.externalPower])])
         desk.conditions.externalPower = Conditions.Reading(nil, source: "no power supply")
         try desk.handle(.requested([id("a")], isForced: false))
@@ -236,7 +236,7 @@ struct JobExplanationTests {
         #expect(explanation.start == .never(expires: hours(1)))
     }
 
-    @Test func `of a job that runs it says what keeps a second run back`() throws {
+    @Test func `for a running job, an explanation says what holds back the next run`() throws {
         var desk = try PlanningDesk([job(schedule: .every(.seconds(60)), overlap: .queue)])
         try desk.handle(.tick)
         desk.pass(.seconds(60))
@@ -252,7 +252,7 @@ struct JobExplanationTests {
         #expect(explanation.factors.map(\.since) == [.noon + .seconds(60)])
     }
 
-    @Test func `a place that another process has none of is what it waits for`() throws {
+    @Test func `an explanation names max_parallel if another process is full`() throws {
         var desk = try PlanningDesk([job("b"), job("a")], maxParallel: 1)
         try desk.handle(.tick)
         desk.store.owner = "reader"
@@ -264,7 +264,7 @@ struct JobExplanationTests {
         #expect(explanation.factors.map(\.change) == [.slot])
     }
 
-    @Test func `what only held it back before comes last`() throws {
+    @Test func `a constraint that held the job back only earlier comes last`() throws {
         let desk = try PlanningDesk([job(constraints: [.connected])])
         let idle = past("idle", times: 1, median: .seconds(60))
 
@@ -276,7 +276,7 @@ struct JobExplanationTests {
         #expect(explanation.start == .now)
     }
 
-    @Test func `of a job that it does not know it says nothing`() throws {
+    @Test func `an unknown job has no explanation`() throws {
         let desk = try PlanningDesk([job("b")])
 
         #expect(

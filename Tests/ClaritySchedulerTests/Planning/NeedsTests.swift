@@ -86,7 +86,7 @@ struct NeedsTests {
         (NeededCondition.externalPower, "external_power", "on external power", "on battery"),
         (.unmetered, "network_unmetered", "unmetered", "metered"),
     ])
-    func `it waits with the measured value, and says who asks for it`(
+    func `a run waits for its need and shows what was measured`(
         need: NeededCondition, subject: String, wanted: String, measured: String
     ) throws {
         var desk = try runBlocking(need)
@@ -102,7 +102,7 @@ struct NeedsTests {
         #expect(plan.wakeAfter == Planner.announcedRecheck)
     }
 
-    @Test func `it goes on when the condition holds, and asks for nothing then`() throws {
+    @Test func `a run goes on when its need holds, and then needs nothing`() throws {
         var desk = try runBlocking()
         desk.pass(.seconds(3600))
         try desk.handle(.tick)
@@ -116,7 +116,7 @@ struct NeedsTests {
         #expect(try run(desk).state == .succeeded)
     }
 
-    @Test func `where the condition holds at once there is a wait all the same`() throws {
+    @Test func `a run whose need already holds waits all the same`() throws {
         var desk = try runBlocking()
         desk.conditions.externalPower.value = true
 
@@ -125,7 +125,7 @@ struct NeedsTests {
         #expect(try desk.handle(.tick).started.map(\.attempt) == [2])
     }
 
-    @Test func `force overrides it, and the worker is not told`() throws {
+    @Test func `force overrides a need, and the worker gets no conditions`() throws {
         var desk = try runBlocking()
 
         let plan = try desk.handle(.requested([try id("a")], isForced: true))
@@ -134,7 +134,7 @@ struct NeedsTests {
         #expect(plan.started.map(\.conditions) == [OrderConditions()])
     }
 
-    @Test func `a request that is not forced does not`() throws {
+    @Test func `a request without force does not override a need`() throws {
         var desk = try runBlocking()
 
         #expect(try desk.handle(.requested([try id("a")], isForced: false)).started.isEmpty)

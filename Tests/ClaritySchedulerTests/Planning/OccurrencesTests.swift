@@ -22,7 +22,7 @@ struct OccurrencesTests {
         #expect(desk.store.runs[RunID(2)]?.trigger == .schedule)
     }
 
-    @Test func `occurrences missed for days fold into one run, and the fold is recorded`() throws {
+    @Test func `occurrences missed for days are coalesced into one run, on record`() throws {
         var desk = PlanningDesk([try job()])
         try desk.handle(.tick)
         try desk.handle(.finished(RunID(1), .success()))
@@ -143,7 +143,7 @@ struct OccurrencesTests {
         #expect(after.started.map(\.run) == [RunID(2)])
     }
 
-    @Test func `an occurrence folds into a run that waits already`() throws {
+    @Test func `an occurrence is coalesced into a run that already waits`() throws {
         var desk = PlanningDesk([try job(constraints: [.connected])])
         desk.conditions.connected = Conditions.Reading(false, source: "test")
         try desk.handle(.tick)
@@ -160,7 +160,7 @@ struct OccurrencesTests {
             ])
     }
 
-    @Test func `a run that comes with an event takes the place of one that ends with it`() throws {
+    @Test func `an event that comes with the end of a run starts the next one`() throws {
         var desk = PlanningDesk([try job(events: [.sourceChanged])])
         try desk.handle(.tick)
 

@@ -139,7 +139,7 @@ struct PatienceTests {
         #expect(stopped.signals == [RunID(1): .warn])
     }
 
-    @Test func `what lost a constraint is not started again by the second`() throws {
+    @Test func `a run that lost a constraint is not restarted at once`() throws {
         var desk = PlanningDesk([try job(constraints: [.idle])])
         let idle = desk.conditions.idle
         try desk.handle(.tick)

@@ -49,7 +49,7 @@ struct PlacesTests {
         #expect(free.started.map(\.job) == [try id("b")])
     }
 
-    @Test func `who waits for a place is told the number and who holds the places`() throws {
+    @Test func `a waiting run names the limit and the runs that hold the places`() throws {
         let store = MemoryRunStore()
         var other = PlanningDesk([try job("a")], store: store, owner: "other", maxParallel: 1)
         try other.handle(.tick)

@@ -2,7 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
-@Suite("How long a server is left alone that asks for it")
+@Suite("Retry-After of a server")
 struct RetryAfterTests {
     private let minute = Duration.seconds(60)
 
@@ -14,7 +14,7 @@ struct RetryAfterTests {
         return desk
     }
 
-    @Test func `a request by hand waits for it and says until when`() throws {
+    @Test func `a manual request waits for Retry-After and says until when`() throws {
         var desk = try desk()
 
         let request = try desk.handle(.requested([try id("a")], isForced: false))
@@ -32,7 +32,7 @@ struct RetryAfterTests {
         #expect(after.started.map(\.run) == [RunID(1)])
     }
 
-    @Test func `it outlives the run that was told`() throws {
+    @Test func `Retry-After outlives the run that received it`() throws {
         var desk = try desk(attempts: 1)
         #expect(desk.store.runs[RunID(1)]?.state == .failed)
 
@@ -42,7 +42,7 @@ struct RetryAfterTests {
         #expect(request.waiting.first?.deferrals.map(\.subject) == ["retry_after"])
     }
 
-    @Test func `force does not wait for it`() throws {
+    @Test func `force ignores Retry-After`() throws {
         var desk = try desk()
 
         let plan = try desk.handle(.requested([try id("a")], isForced: true))
@@ -60,7 +60,7 @@ struct RetryAfterTests {
         #expect(plan.started.map(\.attempt) == [2])
     }
 
-    @Test func `another process obeys it as well`() throws {
+    @Test func `Retry-After holds for other processes too`() throws {
         let first = try desk()
         var other = PlanningDesk([try job()], store: first.store, owner: "other")
         other.moment = first.moment

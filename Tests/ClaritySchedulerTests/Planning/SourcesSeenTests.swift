@@ -53,7 +53,7 @@ struct SourcesSeenTests {
         #expect(try runs(known: gone, found: Self.old) == 1)
     }
 
-    @Test func `of a folder a file that comes counts, and one that goes does not`() throws {
+    @Test func `a new file in a folder starts the job, and a removed one does not`() throws {
         func folder(_ files: Int, _ newest: Int64) -> SourceFingerprint {
             SourceFingerprint(isFolder: true, files: files, newestChange: newest)
         }

@@ -2,7 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
-@Suite("What workers tell of, and the jobs that wait for it")
+@Suite("Events that attempts emit, and the jobs that wait for them")
 struct ToldEventsTests {
     private let done = EventName("half-done")
 
@@ -24,7 +24,7 @@ struct ToldEventsTests {
         AttemptEnd(.reported(.snooze(after: .seconds(60), Failure(.work, "used up")))),
         .awaits(.externalPower),
     ])
-    func `what happened starts who waits for it, however the attempt ended`(
+    func `an event starts the jobs that wait for it, however the attempt ended`(
         end: AttemptEnd
     ) throws {
         var desk = try desk()
@@ -37,7 +37,7 @@ struct ToldEventsTests {
         #expect(desk.store.runs.values.filter { $0.job.rawValue == "c" }.isEmpty)
     }
 
-    @Test func `a job does not hear what its own attempt tells`() throws {
+    @Test func `a job does not start on an event of its own attempt`() throws {
         var desk = try desk()
         try desk.handle(.tick)
 
@@ -46,7 +46,7 @@ struct ToldEventsTests {
         #expect(desk.store.runs.values.filter { $0.job.rawValue == "a" }.map(\.id) == [RunID(1)])
     }
 
-    @Test func `a run that waits already stands for it`() throws {
+    @Test func `a run that already waits serves the event`() throws {
         var desk = PlanningDesk([
             try job("a"), try job("b", schedule: nil, constraints: [.idle], events: [done]),
         ])
@@ -59,7 +59,7 @@ struct ToldEventsTests {
         #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.count == 1)
     }
 
-    @Test func `it happened even where the attempt had lost its lease`() throws {
+    @Test func `an event counts even if the attempt had lost its lease`() throws {
         var desk = try desk()
         try desk.handle(.tick)
         desk.store.lapseLeases(of: "me")
@@ -77,7 +77,7 @@ struct ToldEventsTests {
         .malformedReport("no such word"), .leftProcessesBehind,
         .memoryLimitExceeded(limitBytes: 1, measuredBytes: 2),
     ])
-    func `an attempt that ended without a word may have kept what it would have told`(
+    func `an attempt that broke counts as having emitted its events`(
         fault: AttemptFault
     ) throws {
         var desk = PlanningDesk([try teller(), try job("b", schedule: nil, events: [done])])
@@ -88,7 +88,7 @@ struct ToldEventsTests {
         #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
     }
 
-    @Test func `an attempt that never began has kept nothing`() throws {
+    @Test func `an attempt that never began emits no event`() throws {
         var desk = PlanningDesk([try teller(), try job("b", schedule: nil, events: [done])])
         try desk.handle(.tick)
 
@@ -97,7 +97,7 @@ struct ToldEventsTests {
         #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.isEmpty)
     }
 
-    @Test func `an attempt that tells of nothing in the end is believed`() throws {
+    @Test func `an attempt that succeeds without an event emits none`() throws {
         var desk = PlanningDesk([try teller(), try job("b", schedule: nil, events: [done])])
         try desk.handle(.tick)
 
@@ -106,7 +106,7 @@ struct ToldEventsTests {
         #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.isEmpty)
     }
 
-    @Test func `whoever rescues a run takes what it may have told for told`() throws {
+    @Test func `taking over a run counts as its events having been emitted`() throws {
         let jobs = [try teller(), try job("b", schedule: nil, events: [done])]
         var desk = PlanningDesk(jobs)
         try desk.handle(.tick)
@@ -119,7 +119,7 @@ struct ToldEventsTests {
             other.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
     }
 
-    @Test func `two that break and hear of each other wait before each turn`() throws {
+    @Test func `two crashing jobs that start each other wait before each run`() throws {
         var jobs = [try teller(), try job("b", schedule: nil, events: [done])]
         jobs[1].emits = [done]
         for index in jobs.indices { jobs[index].retry.attempts = 1 }
@@ -141,7 +141,7 @@ struct ToldEventsTests {
         return teller
     }
 
-    @Test func `what nobody waits for changes nothing`() throws {
+    @Test func `an event that no job waits for changes nothing`() throws {
         var desk = PlanningDesk([try job("a")])
         try desk.handle(.tick)
 

@@ -111,7 +111,7 @@ struct SimulationTests {
         #expect(failed.last?.attempts == 1)
     }
 
-    @Test func `an attempt takes as long and tells what is supposed of it`() throws {
+    @Test func `an attempt takes its assumed time and emits its assumed events`() throws {
         let done = EventName("half-done")
         let report = Simulation(
             [try job("a"), try job("b", schedule: nil, events: [done])], maxParallel: 1,

@@ -30,7 +30,7 @@ import Testing
         ("'b'", "'c'"), ("needs", "nemds"), ("by_state", "by_statd"), ("TEXT;", "BLOB;"),
         ("; CREATE INDEX by_state ON runs (state)", ""),
     ])
-    func `one that has anything else is damaged`(word: String, other: String) throws {
+    func `a file with any other schema is damaged`(word: String, other: String) throws {
         let form = try migrations.form()
         let turned = try file(
             migrations.steps.joined(separator: ";").replacing(word, with: other)
@@ -40,7 +40,7 @@ import Testing
         #expect(error?.isDamage == true)
     }
 
-    @Test func `of another version nothing is known but that its pages hold together`() throws {
+    @Test func `of a file of another version, only the pages are checked`() throws {
         let older = try file("\(migrations.steps[0]); PRAGMA user_version = 1")
 
         try older.requireSoundness(try migrations.form())

@@ -57,7 +57,7 @@ import Testing
         #expect(try connection.first("SELECT count(*) FROM t") { $0.integer(0) } == 2)
     }
 
-    @Test func `whether a query gives a row is told`() throws {
+    @Test func `a statement returns whether it found a row`() throws {
         let connection = try table()
         try connection.run("INSERT INTO t (n) VALUES (7)")
 

@@ -26,7 +26,7 @@ import Testing
         #expect(try store.analyses.openInsightRequests().map(\.id) == [other?.id])
     }
 
-    @Test func `what it is made of is encrypted, and gone when it has ended`() throws {
+    @Test func `the input of an insight is encrypted, and deleted at its end`() throws {
         let store = try folder.open()
         let request = try #require(
             try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "days and counts"] as [String?])
-    func `a matter comes back as it was, or not at all`(context: String?) {
+    func `an encoded insight input decodes whole or not at all`(context: String?) {
         var matter = testMatter
         matter.context = context
         let whole = matter.encryptedForm
@@ -76,7 +76,7 @@ import Testing
         #expect(inDoubt.lastSentAt == noon + .seconds(3))
     }
 
-    @Test func `one that is being made is asked for by its name until it has ended`() throws {
+    @Test func `an insight in progress keeps its id until it has ended`() throws {
         let store = try folder.open()
         let request = try #require(
             try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))

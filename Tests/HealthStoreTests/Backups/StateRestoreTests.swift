@@ -112,7 +112,8 @@ import Testing
     ]
 
     @Test(arguments: [false, true])
-    func `what waited for other rules and was sent since is in doubt`(isHeld: Bool) throws {
+    func `samples that were on hold in the backup and sent since are in doubt`(isHeld: Bool) throws
+    {
         try fill()
         let before = try rows()
         let backup = try backUp()
@@ -145,7 +146,7 @@ import Testing
         #expect(try rows() == ["steps sending - 0", "steps sending - 0"])
     }
 
-    @Test func `what still waits as it did is in no doubt`() throws {
+    @Test func `samples that are still unsent are not in doubt after a restore`() throws {
         try fill()
         let backup = try backUp()
 

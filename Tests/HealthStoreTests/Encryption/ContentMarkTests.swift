@@ -53,7 +53,7 @@ import Testing
         #expect(first.key.count == 32 && first.code.count == 16)
     }
 
-    @Test func `there is none of what cannot be read, nor of what was not read to its end`() {
+    @Test func `a file that cannot be read, or not to its end, has no mark`() {
         folder.write([1], to: "a")
 
         #expect(mark("missing") == nil)
@@ -61,7 +61,7 @@ import Testing
         #expect(ContentMark(ofFile: "\(folder.path)/a", like: nil) { true } == nil)
     }
 
-    @Test func `what its question throws ends it`() {
+    @Test func `an error of the callback ends the reading`() {
         struct Ended: Error {}
         folder.write([1], to: "a")
 

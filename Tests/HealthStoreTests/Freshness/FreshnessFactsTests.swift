@@ -52,7 +52,7 @@ import Testing
             try facts(store, FreshnessGoal(.insights, within: .seconds(1))) == FreshnessFacts())
     }
 
-    @Test func `what was taken counts by its newest, each other place by what is fresh in it`()
+    @Test func `the newest accepted, waiting and unconfirmed samples are found`()
         throws
     {
         let store = try folder.open()
@@ -73,7 +73,7 @@ import Testing
             ])
     }
 
-    @Test func `where nothing fresh was taken, the newest that was is found`() throws {
+    @Test func `without a fresh confirmed sample, the newest one is found`() throws {
         let store = try folder.open()
         try put("confirmed", -90 * 86_400, in: store)
         try put("confirmed", -80 * 86_400, in: store)
@@ -91,7 +91,7 @@ import Testing
         #expect(try facts(store).elsewhere == [.waiting: noon - .seconds(80 * 86_400)])
     }
 
-    @Test func `a day serves what it is made of, by what was known of it`() throws {
+    @Test func `a day counts for the kinds in it, as of its time`() throws {
         let store = try folder.open()
         try put("accepted", 7200, kind: "activity", asOf: -500, in: store)
 

@@ -114,7 +114,7 @@ import Testing
             testDescription: "nothing pulls the profile", subject: .profile, newest: 40,
             blame: .noJob),
     ])
-    func `a goal is ruled on`(row: Row) {
+    func `a goal holds, or its verdict says what is to blame`(row: Row) {
         var facts = FreshnessFacts()
         facts.newest = row.newest.map(Self.ago)
         facts.elsewhere = row.elsewhere.mapValues(Self.ago)

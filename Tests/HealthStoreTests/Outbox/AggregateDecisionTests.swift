@@ -111,7 +111,7 @@ import Testing
         }
 
     @Test(arguments: cases)
-    func `what becomes of a value follows from what is there`(_ row: Case) {
+    func `the stored rows of a day decide what happens to its new value`(_ row: Case) {
         let decision = AggregateDecision(row.formers, asOf: 100)
 
         #expect(decision.outcome == row.outcome)

@@ -52,7 +52,7 @@ import Testing
         // The day so far, and a longer part of it.
         (0, 12, 0, 24, false), (0, 23.1, 0, 24, false),
     ])
-    func `a whole day with other bounds is one of another time zone`(
+    func `a whole day with other bounds belongs to another time zone`(
         start: Double, end: Double, otherStart: Double, otherEnd: Double, isShifted: Bool
     ) {
         func seconds(_ hours: Double) -> Int64 { hour(hours).secondsSince1970 }
@@ -65,7 +65,7 @@ import Testing
 
     // MARK: Measurements
 
-    @Test func `an aggregate takes the place of no measurement of its time`() throws {
+    @Test func `an aggregate replaces no measurement of the same time`() throws {
         let store = try folder.open()
         _ = try store.outbox.enqueue([steps(50), steps(60)])
 
@@ -101,7 +101,7 @@ import Testing
 
     // MARK: Sources
 
-    @Test func `an aggregate of another source is another`() throws {
+    @Test func `an aggregate does not replace one of another source`() throws {
         let store = try folder.open()
         try put(steps(100, source: "Phone"), steps(90), in: store)
 
@@ -194,7 +194,7 @@ import Testing
             (.activity, 0, 24, 12, 36, true), (.steps, 0, 24, 1, 24, false),
             (.steps, 0, 24, 0, 24, true), (.sleep, 0, 1 << 40, 50, 60, false),
         ] as [(SampleKind, Int64, Int64, Int64, Int64, Bool)])
-    func `two of a kind are the same by what they have in common`(
+    func `two nights or days match if their times overlap enough`(
         kind: SampleKind, start: Int64, end: Int64, otherStart: Int64, otherEnd: Int64, same: Bool
     ) {
         let time = AggregateTime(kind: kind, start: start * 3600, end: end * 3600)

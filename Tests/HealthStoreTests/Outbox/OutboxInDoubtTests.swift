@@ -27,7 +27,7 @@ import Testing
         return [doubled.samples, doubled.copies]
     }
 
-    @Test func `an answer at the first send leaves no doubt`() throws {
+    @Test func `a batch that is answered at the first send is not in doubt`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<3))
         let batch = try batch(open)
 
@@ -38,7 +38,7 @@ import Testing
         #expect(try doubled() == [0, 0])
     }
 
-    @Test func `each send that was not answered may be a copy too many`() throws {
+    @Test func `each unanswered send is a possible duplicate`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<3))
         _ = try batch(open)
         let alone = try doubled()
@@ -56,7 +56,7 @@ import Testing
         #expect(try doubled() == [3, 6])
     }
 
-    @Test func `where the backend keeps one of each, repeating leaves no doubt`() throws {
+    @Test func `with deduplication, a repeated send is no possible duplicate`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<3))
         let rules = testRules()
         _ = try batch(rules)
@@ -67,7 +67,7 @@ import Testing
         #expect(try doubled() == [0, 0])
     }
 
-    @Test func `a send that surely did not arrive leaves no doubt`() throws {
+    @Test func `a send that did not arrive is no possible duplicate`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<3))
         try store().outbox.notArrived(try batch(open))
 
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `what a person sends in spite of that is possibly doubled`() throws {
+    @Test func `a sample in doubt that a person resends is a possible duplicate`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<3))
         let held = try store().outbox.hold(try batch(holding), at: noon)
         _ = try store().outbox.retry(OutboxSelection(state: .setAside))
@@ -146,7 +146,7 @@ import Testing
         #expect(try store().outbox.states() == [.accepted: 3, .rejected: 1])
     }
 
-    @Test func `what broke the backend may be there, and follows the samples into the queue`()
+    @Test func `samples requeued after a server error are possible duplicates`()
         throws
     {
         _ = try store().outbox.enqueue(heartRates(0..<4))
@@ -176,7 +176,7 @@ import Testing
         #expect(try doubled() == [0, 0])
     }
 
-    @Test func `what the backend took and could not process may be there all the same`() throws {
+    @Test func `samples that the backend could not process are possible duplicates`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<2))
         try store().outbox.settle(try batch(open), processingID: "p", at: noon)
         _ = try store().outbox.returnToQueue(
@@ -189,7 +189,7 @@ import Testing
         #expect(try doubled() == [2, 2])
     }
 
-    @Test func `what was never confirmed and is sent anew is possibly doubled`() throws {
+    @Test func `an unconfirmed sample that is resent is a possible duplicate`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<2))
         try store().outbox.settle(try batch(open), processingID: "p", at: noon)
         try store().outbox.giveUp(store().outbox.openUploads()[0], reason: "no end", at: noon)
@@ -201,7 +201,7 @@ import Testing
         #expect(try doubled() == [2, 2])
     }
 
-    @Test func `a batch that is taken apart keeps its doubt`() throws {
+    @Test func `the samples of a batch that is taken apart stay in doubt`() throws {
         _ = try store().outbox.enqueue(heartRates(0..<2))
         _ = try batch(open)
         let smaller = testRules(.samples, samples: 1, isIdempotent: false)

@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [(Outbox.unknownReason, Int64(0)), ("the backend did not finish it", 4)])
-    func `what the backend does not have is doubled by no second send`(
+    func `resending is a possible duplicate unless the upload is unknown`(
         reason: String, copies: Int64
     ) throws {
         let store = try store(4, isStored: false)

@@ -317,7 +317,7 @@ import Testing
         try filled.expectWhole(secondKey)
     }
 
-    @Test func `a person who was too quick with the new key can still finish`() throws {
+    @Test func `a rotation can be finished after the new key was put in too early`() throws {
         let stops: [(KeyRotation.Step, Bool)] = [(.portion, false), (.rowsDone, true)]
         for (stop, isEnough) in stops {
             let filled = try FilledStore(firstKey)

@@ -126,7 +126,7 @@ import Testing
         #expect(try record?.refusal?.reason == "no network")
     }
 
-    @Test func `half a record is none`() throws {
+    @Test func `a truncated session record does not decode`() throws {
         var whole = SessionRecord(session("1"), loggedInAt: noon)
         whole.refusal = .init(at: noon, reason: "refused")
         whole.trouble = .init(since: noon, count: 2)

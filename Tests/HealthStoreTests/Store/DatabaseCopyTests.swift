@@ -29,7 +29,7 @@ struct DatabaseCopyTests {
         }
     }
 
-    @Test func `is one state of it, whatever is written meanwhile`() async throws {
+    @Test func `a copy is one consistent state, whatever is written meanwhile`() async throws {
         let folder = try TemporaryFolder(isInMemory: true)
         let path = "\(folder.path)/health.db"
         let file = try FileConnection(path: path)

@@ -45,7 +45,7 @@ import Testing
         for name in ["health.db", "manifest"] { #expect(mode("\(backup.path)/\(name)") == 0o600) }
     }
 
-    @Test func `two of one second get two names, newest first in the list`() throws {
+    @Test func `backups of the same second get different names, newest first`() throws {
         let names = try (0..<3).map { _ in try make(at: 5).name } + [try make(at: 9).name]
 
         #expect(names[1] == "\(names[0])-2" && names[2] == "\(names[0])-3")
@@ -118,7 +118,7 @@ import Testing
         #expect(try backups.entries().compactMap { $0.backup?.name } == ["19700101T000050Z"])
     }
 
-    @Test func `in a folder that two share each keeps its own`() throws {
+    @Test func `two owners that share a folder each keep their own backups`() throws {
         let shared = BackupFolder(at: "\(folder.path)/shared")
         for second in 1...3 {
             _ = try make(at: Int64(second), keep: 2, in: shared, key: "one")
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: ["a link", "a pipe", "a file"])
-    func `what is no folder of ours takes no backup`(kind: String) throws {
+    func `a link, a pipe or a file in place of the folder takes no backup`(kind: String) throws {
         mkdir(state, 0o700)
         let elsewhere = "\(folder.path)/elsewhere"
         mkdir(elsewhere, 0o700)

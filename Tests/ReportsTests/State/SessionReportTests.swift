@@ -56,7 +56,7 @@ struct SessionReportTests {
                 == "logged in as a\u{FFFD}[2J\"@example.com (u1) until 2025-10-09T08:53:20Z")
     }
 
-    @Test func `a session with a past is told with it`() throws {
+    @Test func `a session is reported with its renewals and refusals`() throws {
         let store = try bench.store()
         _ = try store.sessions.reserveLogin(email: "ada@example.com", at: now)
         _ = try store.sessions.reserveLogin(email: "ada@example.com", at: now)
@@ -112,7 +112,7 @@ struct SessionReportTests {
         #expect(status?.lines.first == line)
     }
 
-    @Test func `nobody is told by why the last session ended`() throws {
+    @Test func `without a session, the report says why the last one ended`() throws {
         try bench.store().sessions.save(session("1"), at: now)
         _ = try bench.store().sessions.remove(session("1"), because: "refused", at: now)
 
@@ -123,7 +123,7 @@ struct SessionReportTests {
             ])
     }
 
-    @Test func `of somebody who logged out nothing is told`() throws {
+    @Test func `after a logout, nothing is reported about the session`() throws {
         try bench.store().sessions.save(session("1"), at: now)
         try bench.store().sessions.clear()
 

@@ -91,7 +91,7 @@ struct ServerTakeoverTests {
         #expect(try scene.state() == .lapsed)
     }
 
-    @Test func `who lets a store go does not wait for a server that has frozen`() async throws {
+    @Test func `closing a store does not wait for a frozen server`() async throws {
         let bed = try await PostgresRunStoreBed()
         var store: PostgresRunStore? = try PostgresRunStore(at: bed.address, owner: "left")
         let connection = try ServerConnection(bed.address)
