@@ -19,7 +19,7 @@ func part(
         swiftSettings: strict)
 }
 
-func system(_ name: String, _ package: String) -> Target {
+func system(_ name: String, _ package: String?) -> Target {
     .systemLibrary(name: name, path: "Linked/Sources/\(name)", pkgConfig: package)
 }
 
@@ -27,44 +27,59 @@ let package = Package(
     name: "clarity-fuzzing",
     targets: [
         system("CSQLite", "sqlite3"), system("CYAML", "yaml-0.1"), system("CCurl", "libcurl"),
-        system("CSodium", "libsodium"), system("CArchive", "libarchive"),
+        system("CSodium", "libsodium"), system("CZstd", nil), system("CArchive", "libarchive"),
         system("CMicroHTTPD", "libmicrohttpd"),
         .target(name: "CLinux", path: "Linked/Sources/CLinux"),
         .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
-        part("JSON"), part("SQLite", ["CSQLite"]), part("ClarityScheduler"),
-        part("Platform", ["ClarityScheduler", "CSodium"]),
+        .target(name: "CPostgreSQL", path: "Linked/Sources/CPostgreSQL"),
+        part("JSON"), part("Database", ["CSQLite", "CPostgreSQL"]), part("ClarityScheduler"),
+        part("Platform", ["ClarityScheduler", "CLinux", "CSodium"]),
+        part("HTTPServing", ["Platform", "CMicroHTTPD"]),
         part(
             "ClarityHost",
-            ["Platform", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
+            ["Platform", "ClarityScheduler", "JSON", "Database", "CYAML", "CLinux", "CSystemd"]),
         part("HealthModel", ["ClarityScheduler"]),
         part(
             "HealthStore",
-            ["HealthModel", "Platform", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
-        part("Backend", ["HealthModel", "Platform", "ClarityScheduler", "JSON", "CCurl"]),
+            [
+                "HealthModel", "Platform", "ClarityScheduler", "JSON", "Database", "CSodium",
+                "CZstd",
+            ]),
+        .target(
+            name: "BackendContract", dependencies: ["HealthModel", "ClarityScheduler"],
+            path: "Linked/Sources/Backend/Contract", swiftSettings: strict),
+        part(
+            "Backend",
+            ["BackendContract", "HealthModel", "Platform", "ClarityScheduler", "JSON", "CCurl"],
+            without: ["Contract"]),
         part(
             "Import",
             ["HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON", "CArchive"]),
         part(
+            "Reports",
+            [
+                "HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON", "Database",
+                "CLinux",
+            ]),
+        part(
             "ClarityJobs",
             [
-                "Backend", "Import", "HealthStore", "HealthModel", "Platform", "ClarityScheduler",
-                "JSON",
+                "Reports", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
+                "Platform", "ClarityScheduler", "JSON", "CLinux",
             ]),
-        part("Reports", ["HealthStore", "HealthModel", "Platform", "ClarityScheduler", "JSON"]),
         // The sandbox is a library here, without its main function.
         part(
-            "clarity-jobs-sandbox", ["JSON", "SQLite", "Platform", "CMicroHTTPD", "CSodium"],
+            "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "HTTPServing", "CSodium"],
             without: ["Program.swift"]),
         .target(
-            name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
+            name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],
             path: "Linked/ClarityTestSupport", swiftSettings: strict),
         .target(
             name: "FuzzProperties",
             dependencies: [
                 "ClarityHost", "HealthStore", "HealthModel", "ClarityScheduler", "Platform",
-                "Backend", "Import",
-                "Reports", "ClarityJobs", "JSON", "SQLite", "ClarityTestSupport",
-                "clarity-jobs-sandbox",
+                "Backend", "BackendContract", "Import", "Reports", "ClarityJobs", "JSON",
+                "Database", "ClarityTestSupport", "clarity-jobs-sandbox",
             ],
             path: "Linked/Properties", swiftSettings: strict),
         .executableTarget(
