@@ -62,7 +62,7 @@ public struct SharedHistory {
     public let leaseLock: LeaseLock
     /// What the processes of its attempts hold.
     public let proof: AttemptProof
-    /// The server, where loops take turns; `nil` for a file, which all processes decide on.
+    /// The server, where one loop is the leader; `nil` for a file, which all processes decide on.
     public let server: PostgresRunStore?
     /// Prevents a restore of the state directory while the history is open.
     private let share: FileLock?

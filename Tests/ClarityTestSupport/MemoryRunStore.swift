@@ -86,7 +86,7 @@ public final class MemoryRunStore: RunStore {
         switch change {
         case .setClock, .setPause, .setRetryAfter, .setBoot, .setSource, .putFacts: break
         case .recordOutcome(let job, _, let first, let latest, let count, _):
-            guard latest >= first, count >= 1 else { throw .refused("a fate of no occurrence") }
+            guard latest >= first, count >= 1 else { throw .refused("an outcome of no occurrence") }
             try take(job, first, isOutcome: true)
             outcomes.append(change)
         case .put(let run):

@@ -260,11 +260,11 @@ struct PlannerTrialRules {
             "each occurrence of \(job.id) has one fate, \(count) have of \(due?.count ?? 0)")
         try expect(
             runs.allSatisfy { last < $0 && $0 <= clock.considered },
-            "a fate is that of an occurrence that was due")
+            "an outcome is that of an occurrence that was due")
         try expect(
             schedule.due(after: clock.considered, through: moment.wall, anchor: clock.anchor)
                 == nil,
-            "no due occurrence is left without a fate")
+            "no due occurrence is left without an outcome")
         try expect(
             clock.considered - moment.wall <= Planner.clockTolerance + schedule.flex,
             "a clock that was set back stops no schedule")

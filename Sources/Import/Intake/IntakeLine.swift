@@ -4,8 +4,8 @@ import ClarityScheduler
 import Platform
 import Synchronization
 
-/// The pipeline of samples into the outbox. While the caller reads a source, one thread tags and
-/// encrypts its samples, and another writes them.
+/// The pipeline of samples into the outbox. While the caller reads a source, one thread
+/// encrypts its samples and makes their blind indexes, and another writes them.
 ///
 /// Samples move in portions. Only a few portions are under way, so that a fast stage waits for the
 /// others.

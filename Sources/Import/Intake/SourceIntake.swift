@@ -191,7 +191,7 @@ package struct SourceIntake: Sendable {
     /// Reads a source, but for what an earlier reading by the same reader brought.
     ///
     /// If nearly everything can be known, it first looks through the source for that, which takes a
-    /// fraction of the time: no sample is made, tagged or looked up.
+    /// fraction of the time: no sample is made, indexed or looked up.
     private func takeWhatIsNew(
         _ source: any SampleSource, isAnew: Bool = false, _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {

@@ -100,7 +100,7 @@ struct CatchUpTests {
         #expect(desk.store.runs.count == 4)
         guard case .recordOutcome(_, .skipped, _, _, let count, _) = desk.store.outcomes.first
         else {
-            Issue.record("no fate")
+            Issue.record("no outcome")
             return
         }
         #expect(count == 366 * 86_400 - 3)

@@ -128,7 +128,7 @@ import Testing
                 "distance rejected - 0", "heart_rate rejected range 1",
                 "heart_rate setAside future 1", "steps unconfirmed - 1", "vo2_max setAside kind 1",
             ])
-        // Each of them, queued and sent once more, counts as possibly stored twice.
+        // Each of them, queued and sent once more, is a possible duplicate.
         #expect(try sendAll() == 4)
         #expect(try self.store().outbox.possiblyDoubled().samples == 4)
     }

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [UploadRefusal.outOfRange, .inFuture, .kindNotAccepted])
-    func `a day that our own rules kept back is replaced and judged anew`(
+    func `a day that our own rules kept back is replaced and checked again`(
         refusal: UploadRefusal
     ) throws {
         let store = try folder.open()

@@ -67,7 +67,7 @@ import Testing
         #expect(try store.outbox.states() == [.sending: 2, .rejected: 1, .setAside: 1])
     }
 
-    @Test func `what was kept back is judged anew by the rules of today`() throws {
+    @Test func `samples that were kept back are checked again by the rules of today`() throws {
         let store = try folder.open()
         let tomorrow = Sample(
             kind: .heartRate, start: noon + .seconds(86_400), end: noon + .seconds(86_400),
