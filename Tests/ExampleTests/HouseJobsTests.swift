@@ -13,7 +13,7 @@ struct HouseJobsTests {
             [HouseJobsTests.jobFile, "\(folder.path)/state"], environment: ["TZ": "UTC"])
     }
 
-    @Test func `it runs what is due and says what waits`() async throws {
+    @Test func `the example runs due jobs and says what waits`() async throws {
         let result = try await look()
 
         // Both jobs run at the same time, and either may finish first.
@@ -27,7 +27,7 @@ struct HouseJobsTests {
         #expect(result.status == 0)
     }
 
-    @Test func `a second look knows what the first has done`() async throws {
+    @Test func `a second run knows what the first has done`() async throws {
         _ = try await look()
 
         let result = try await look()

@@ -9,7 +9,7 @@ import Testing
 /// Runs the built program as a process.
 @Suite struct ProgramTests {
     @Test(arguments: [SIGTERM, SIGINT])
-    func `it says where it listens, answers, and ends by a signal with 0`(
+    func `the sandbox says where it listens, answers, and ends by a signal`(
         _ signal: Int32
     ) throws {
         let directory = try TemporaryDirectory()
@@ -26,7 +26,7 @@ import Testing
         #expect(child.errorLine == "")
     }
 
-    @Test func `it ends with its standard input when it is told to`() throws {
+    @Test func `the sandbox ends with its standard input when it is told to`() throws {
         let directory = try TemporaryDirectory()
         let child = try SandboxProgram(
             "--listen", "127.0.0.1:0", "--data", directory.path, "--exit-with-stdin")

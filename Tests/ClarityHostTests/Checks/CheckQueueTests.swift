@@ -27,7 +27,7 @@ import Testing
         #expect(queue.ask(["a"]).start == ["a"])
     }
 
-    @Test func `one that waits is not put in line twice`() {
+    @Test func `a waiting check is not queued twice`() {
         var queue = CheckQueue()
         _ = queue.ask(Set(ten))
 
@@ -50,7 +50,7 @@ import Testing
         #expect(ten.filter { !queue.isOpen($0) } == ["c0", "c1"])
     }
 
-    @Test func `one whose process does not end takes no place and is refused until it does`() {
+    @Test func `a check whose process hangs takes no place and is refused until it ends`() {
         var queue = CheckQueue()
         _ = queue.ask(Set(ten))
 
@@ -67,7 +67,7 @@ import Testing
         #expect(queue.answer("c9", isStuck: false) == ["c0"])
     }
 
-    @Test func `at the end nothing that waits is started`() {
+    @Test func `after the end, no waiting check starts`() {
         var queue = CheckQueue()
         _ = queue.ask(Set(ten))
 

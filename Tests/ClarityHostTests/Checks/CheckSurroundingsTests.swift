@@ -58,7 +58,7 @@ import Testing
             ])
     }
 
-    @Test func `words reach a program as they are`() async throws {
+    @Test func `arguments reach a program unchanged`() async throws {
         let bench = try CheckBench()
         let words = ["a b", "", "$HOME", "*", "'\"\n", "é"]
         let text = "for word; do printf '<%s>' \"$word\"; done > \(bench.folder.path)/words"
@@ -70,7 +70,7 @@ import Testing
         #expect(try bench.text("words") == words.map { "<\($0)>" }.joined())
     }
 
-    @Test func `fifty askings leave no descriptor`() async throws {
+    @Test func `fifty checks leave no descriptor open`() async throws {
         await #expect(processExitsWith: .success) {
             let bench = try CheckBench()
             let runner = bench.runner(

@@ -20,7 +20,7 @@ struct EventThreadTests {
         do { try await AttemptThread.run(body) } catch { Issue.record("\(error)") }
     }
 
-    @Test func `it does work on the thread that calls, and returns what it returns`() async throws {
+    @Test func `work runs on the calling thread and returns its result`() async throws {
         let (own, threads) = try await blocking { [events] in
             let threads = events.run {
                 var threads = [Self.thread()]
@@ -41,7 +41,7 @@ struct EventThreadTests {
         #expect(threads.allSatisfy { $0 == own })
     }
 
-    @Test func `it throws what its work throws`() async throws {
+    @Test func `an error of the work is thrown to the caller`() async throws {
         struct Trouble: Error {}
 
         await #expect(throws: Trouble.self) {
@@ -54,7 +54,7 @@ struct EventThreadTests {
         }
     }
 
-    @Test func `what a call leaves behind goes on in the next`() async throws {
+    @Test func `a task that a call leaves behind goes on in the next call`() async throws {
         let journal = Journal<String>()
 
         try await blocking { [events] in
@@ -93,7 +93,7 @@ struct EventThreadTests {
         #expect(!isLeft)
     }
 
-    @Test func `what arrives while it sleeps becomes an element`() async throws {
+    @Test func `an event that arrives during a sleep is delivered`() async throws {
         let pipe = try TestPipe()
 
         let heard = try await blocking { [events] in
@@ -160,7 +160,7 @@ struct EventThreadTests {
         #expect(heard == ["left", "right"])
     }
 
-    @Test func `tasks that never rest do not keep it from listening`() async throws {
+    @Test func `busy tasks do not keep the event thread from listening`() async throws {
         let pipe = try TestPipe()
 
         let heard = try await blocking { [events] in

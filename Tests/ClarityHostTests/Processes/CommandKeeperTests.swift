@@ -99,7 +99,7 @@ struct CommandKeeperTests {
     }
 
     @Test(arguments: [("exit 0", Int32(0), "exit 0\n"), ("exit 7", 7, "exit 7\n")])
-    func `it ends as its command does, and notes how`(
+    func `a keeper ends as its command does, and records how`(
         script: String, status: Int32, note: String
     ) throws {
         let scene = try Scene(script)
@@ -110,7 +110,7 @@ struct CommandKeeperTests {
         #expect(try scene.text("lock") == note)
     }
 
-    @Test func `it ends by the signal that ended its command`() throws {
+    @Test func `a keeper ends by the signal that ended its command`() throws {
         let scene = try Scene("kill -USR1 $$; sleep 100")
 
         scene.go()

@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `it finds its folder, its own environment and nothing open that is not its own`(
+    func `a command gets its folder, its environment and no foreign descriptor`(
         isKept: Bool
     ) async throws {
         let script = """
@@ -98,7 +98,7 @@ import Testing
             "its `folder` is none, or may not be looked at"
         ),
     ])
-    func `what cannot be started fails for good`(
+    func `a command that cannot be started fails for good`(
         program: String, options: [String: String], reason: String
     ) async throws {
         let folder = try TemporaryFolder()
@@ -122,7 +122,7 @@ import Testing
                         Failure(.work, "exited with status 75 (later): stopped in time"))))
     }
 
-    @Test func `a kill ends it with all that it started`() async throws {
+    @Test func `a kill ends a command with all that it started`() async throws {
         let end = try await run(["sh", "-c", "sleep 1000 & echo $!; wait"]) { $0.yield(.kill) }
 
         #expect(end.result == .broke(.killedBySignal(SIGKILL)))
@@ -130,7 +130,7 @@ import Testing
         #expect(!ScriptWorker.isAlive(child))
     }
 
-    @Test func `a process that it leaves behind breaks the attempt and is ended`() async throws {
+    @Test func `a process that a command leaves behind breaks the attempt`() async throws {
         let end = try await run(["sh", "-c", "sleep 1000 & echo $!"])
 
         #expect(end.result == .broke(.leftProcessesBehind))
@@ -138,7 +138,7 @@ import Testing
         #expect(!ScriptWorker.isAlive(child))
     }
 
-    @Test func `memory beyond the limit ends it`() async throws {
+    @Test func `a command beyond its memory limit is ended`() async throws {
         let end = try await run(
             ["sh", "-c", "x=$(head -c 100000000 /dev/zero | tr '\\0' x); sleep 1000"],
             memoryLimitBytes: 32 << 20)

@@ -8,7 +8,7 @@ import Testing
 struct LedgerCacheTests {
     /// A failure prints its seed; `arguments: [seed]` repeats it alone.
     @Test(arguments: UInt64(0)..<12)
-    func `it is the one in the file, whoever wrote last`(seed: UInt64) throws {
+    func `the cached ledger is the one in the file, whoever wrote last`(seed: UInt64) throws {
         let bed = try SQLiteRunStoreBed()
         var life = StoreLife(seed: seed)
         let stores = [try bed.open(), try bed.open()]

@@ -44,7 +44,7 @@ struct MissedOccurrencesTests {
             of: job, since: since, limit: limit, jobs: jobs, at: now)
     }
 
-    @Test func `they are listed with their outcome, the latest first`() throws {
+    @Test func `occurrences without a run are listed with their outcome, latest first`() throws {
         let all = try missed(at: .noon - .seconds(900))
 
         #expect(all.map(\.job) == [b, a] && all.map(\.outcome) == [.expired, .coalesced])
@@ -78,7 +78,7 @@ struct MissedOccurrencesTests {
         #expect(try missed(at: .noon - .seconds(900)).count == count)
     }
 
-    @Test func `those that no scheduler dealt with in 15 minutes are pending`() throws {
+    @Test func `occurrences that no scheduler handled in 15 minutes are pending`() throws {
         let pending = MissedOccurrences(
             job: a,
             due: DueOccurrences(

@@ -5,22 +5,22 @@ import ClarityTestSupport
 import Database
 import Testing
 
-@Suite("What every run store keeps to")
+@Suite("The conformance of run stores")
 struct RunStoreConformanceTests {
     @Test(arguments: RunStoreConformance.allCases)
-    func `the store in memory keeps to it`(sentence: RunStoreConformance) throws {
+    func `the store in memory conforms`(sentence: RunStoreConformance) throws {
         try sentence.check(MemoryRunStoreBed())
     }
 
     @Test(arguments: RunStoreConformance.allCases)
-    func `the store in SQLite keeps to it`(sentence: RunStoreConformance) throws {
+    func `the store in SQLite conforms`(sentence: RunStoreConformance) throws {
         try sentence.check(try SQLiteRunStoreBed())
     }
 
     @Test(
         .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"),
         arguments: RunStoreConformance.allCases)
-    func `the store in PostgreSQL keeps to it`(sentence: RunStoreConformance) async throws {
+    func `the store in PostgreSQL conforms`(sentence: RunStoreConformance) async throws {
         try sentence.check(try await PostgresRunStoreBed())
     }
 }

@@ -128,7 +128,9 @@ struct ConditionsNotationTests {
         (#"{"sources":[]}"#, "`sources` is `[]`, wanted an object"),
         (#"{"sources":{"idle":3}}"#, "`sources.idle` is `3`, wanted a string"),
     ])
-    func `what is no condition is said with what was wanted`(text: String, message: String) {
+    func `a value that is no condition is refused with what was wanted`(
+        text: String, message: String
+    ) {
         let fault = #expect(throws: NotationFault.self) { try read(text) }
 
         #expect(fault?.description == message)

@@ -59,7 +59,7 @@ struct TraceRecorderTests {
         #expect(second?.hasPrefix(#"{"at":"2026-11-20T12:01:00Z","pressure_percent":40,"#) == true)
     }
 
-    @Test func `it ends when its span is over`() async {
+    @Test func `a recording ends when its span is over`() async {
         var (lines, end) = start(for: .seconds(90))
         _ = await lines.next()
         await clock.waitForSleeper(until: .seconds(90))
@@ -70,7 +70,7 @@ struct TraceRecorderTests {
         #expect(await lines.next() == nil)
     }
 
-    @Test func `it ends with what the writing throws`() async {
+    @Test func `an error of the writing ends a recording`() async {
         struct Full: Error {}
         let recorder = TraceRecorder(monitor: monitor, clock: clock)
 

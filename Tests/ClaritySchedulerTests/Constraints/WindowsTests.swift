@@ -37,7 +37,7 @@ import Testing
         ("Sun 20:00-24:00", "2026-11-22T21:00:00Z", "2026-11-23T00:00:00Z"),
         ("00:00-24:00", "2026-11-22T21:00:00Z", nil),
     ])
-    func `it changes at its ends`(text: String, at: String, next: String?) throws {
+    func `a window changes at its ends`(text: String, at: String, next: String?) throws {
         let windows = Windows([try Window(text)], in: .utc)
 
         let change = windows.nextChange(after: try #require(Instant(rfc3339: at)))
@@ -52,7 +52,7 @@ import Testing
             "Sat,Sun 00:00-24:00"
         ), ("22:00-06:00", "22:00-06:00"),
     ])
-    func `it is written as it was read`(text: String, written: String) throws {
+    func `a window is written as it was read`(text: String, written: String) throws {
         #expect("\(try Window(text))" == written)
         #expect(try Window(written) == Window(text))
     }
@@ -71,7 +71,7 @@ import Testing
         ("Moon 06:00-07:00", "weekdays such as `Mon..Fri` or `Sat,Sun`"),
         ("Mon 06:00-07:00 UTC", "a time of day such as `22:00-06:00` or `Mon..Fri 09:00-17:00`"),
     ])
-    func `what is no window says what was wanted`(text: String, wanted: String) {
+    func `a text that is no window is refused with what was wanted`(text: String, wanted: String) {
         let error = #expect(throws: ExpressionError.self) { try Window(text) }
 
         #expect(error == ExpressionError(.window, got: text, wanted: wanted))
@@ -86,7 +86,7 @@ import Testing
     ]
 
     @Test(arguments: around.map(\.zone).indices)
-    func `its changes are those that a walk by the minute sees`(index: Int) throws {
+    func `the changes of a window are those that a walk by the minute sees`(index: Int) throws {
         let (name, from) = Self.around[index]
         let zone = try SystemZones.zone(name)
         let start = try #require(Instant(rfc3339: from))

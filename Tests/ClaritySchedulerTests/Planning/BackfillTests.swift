@@ -23,7 +23,7 @@ struct BackfillTests {
         return ran
     }
 
-    @Test func `each runs once, one after the other, with the time that it was for`() throws {
+    @Test func `each requested occurrence runs once, in order, with its own time`() throws {
         var desk = desk([try job("a", schedule: nil)])
 
         let plan = try desk.handle(.backfill(try id("a"), Self.past))
@@ -34,7 +34,7 @@ struct BackfillTests {
         #expect(desk.store.runs.values.allSatisfy { $0.trigger == .backfill && $0.attempts == 1 })
     }
 
-    @Test func `what waits already is not asked for again`() throws {
+    @Test func `an occurrence that already waits is not requested again`() throws {
         var desk = desk([try job("a", schedule: nil, constraints: [.externalPower])])
         desk.conditions.externalPower = Conditions.Reading(false, source: "test")
 
@@ -44,7 +44,7 @@ struct BackfillTests {
         #expect(desk.store.runs.count == 4)
     }
 
-    @Test func `constraints hold it back, and only the first of them says so`() throws {
+    @Test func `constraints hold a backfill back, and only its first run says so`() throws {
         var desk = desk([try job("a", schedule: nil, constraints: [.externalPower])])
         desk.conditions.externalPower = Conditions.Reading(false, source: "test")
 
@@ -119,8 +119,7 @@ struct BackfillTests {
         #expect(started?.trigger == .event)
     }
 
-    @Test func `one that failed for good can be asked for again, one that succeeded cannot`() throws
-    {
+    @Test func `a failed occurrence can be requested again, a succeeded one cannot`() throws {
         var desk = desk([try job("a", schedule: nil, attempts: 1)])
         try desk.handle(.backfill(try id("a"), [Self.past[0]]))
         try desk.handle(.finished(RunID(1), .failure))

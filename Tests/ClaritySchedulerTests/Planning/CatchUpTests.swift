@@ -20,7 +20,7 @@ struct CatchUpTests {
         desk.store.runs.values.sorted { $0.id < $1.id }.dropFirst().map(\.scheduledFor)
     }
 
-    @Test func `each has a run of its own, one after the other`() throws {
+    @Test func `each missed occurrence has a run of its own, one after the other`() throws {
         var desk = try desk(CatchUpBounds())
 
         desk.pass(hour * 3)
@@ -50,7 +50,7 @@ struct CatchUpTests {
             ])
     }
 
-    @Test func `what is older than the window has expired`() throws {
+    @Test func `occurrences older than the window have expired`() throws {
         var desk = try desk(CatchUpBounds(window: .seconds(2 * 3600)))
 
         desk.pass(hour * 5)
@@ -66,7 +66,7 @@ struct CatchUpTests {
             ])
     }
 
-    @Test func `a spread puts their starts apart`() throws {
+    @Test func `a spread separates the starts of the runs`() throws {
         var desk = try desk(CatchUpBounds(spread: .seconds(1800)))
 
         desk.pass(hour * 3)

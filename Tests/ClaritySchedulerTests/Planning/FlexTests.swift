@@ -63,7 +63,7 @@ struct FlexTests {
         #expect(desk.store.outcomes == [])
     }
 
-    @Test func `what would have to wait is not begun early`() throws {
+    @Test func `a run that would have to wait is not started early`() throws {
         var desk = try desk([.idle])
         desk.conditions.idle = Conditions.Reading(false, source: "test")
 
@@ -77,7 +77,7 @@ struct FlexTests {
         #expect(due.waiting.first?.deferrals.map(\.subject) == ["idle"])
     }
 
-    @Test func `conditions that come within the flex start it`() throws {
+    @Test func `a run starts when its conditions come true within the flex`() throws {
         var desk = try desk([.idle])
         let idle = desk.conditions.idle
         desk.conditions.idle = Conditions.Reading(false, source: "test")

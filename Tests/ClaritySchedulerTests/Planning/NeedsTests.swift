@@ -173,7 +173,7 @@ struct NeedsTests {
         #expect(try run(desk).stopReason == .timeout)
     }
 
-    @Test func `an explanation has it among the constraints`() throws {
+    @Test func `an explanation lists a need among the constraints`() throws {
         var desk = try runBlocking()
         desk.pass(.seconds(60))
         try desk.handle(.tick)
@@ -213,7 +213,7 @@ struct NeedsTests {
             ])
     }
 
-    @Test func `for kinds that heed nothing nobody measures anything`() throws {
+    @Test func `for kinds that heed no conditions, nothing is measured`() throws {
         var planner = Planner(jobs: JobSet([try job()]), owner: "me", seed: 1)
         var isAsked = false
 

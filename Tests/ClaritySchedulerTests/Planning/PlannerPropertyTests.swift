@@ -7,7 +7,7 @@ struct PlannerPropertyTests {
 
     /// A failure prints its seed; `CLARITY_TEST_SEED=SEED` starts with that seed.
     @Test(arguments: TrialSeed.batches(of: trials, count: 25))
-    func `its rules hold whatever happens, and everything comes to an end`(
+    func `the planner's rules hold whatever happens, and every run ends`(
         seeds: Range<UInt64>
     ) throws {
         for seed in seeds {

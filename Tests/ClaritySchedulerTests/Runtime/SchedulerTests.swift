@@ -8,7 +8,7 @@ struct SchedulerTests {
     let conditions = FakeConditions()
     let store = MemoryRunStore()
 
-    @Test func `it runs what is due with what follows, and returns`() async throws {
+    @Test func `the scheduler runs due jobs and their followers, and returns`() async throws {
         let journal = Journal<JobID>()
         var scheduler = scheduler(
             [try job("a", then: [try id("b")]), try job("b", schedule: nil)]
@@ -25,7 +25,7 @@ struct SchedulerTests {
         #expect(store.runs[RunID(1)]?.tally["things_done"] == 2)
     }
 
-    @Test func `it listens for changes only when there is something to wait for`() async throws {
+    @Test func `the scheduler listens for changes only while something waits`() async throws {
         var idle = scheduler([try job(schedule: nil)]) { _, _ in .success() }
         _ = try await idle.run(until: .idle)
         let before = conditions.listeners
@@ -37,7 +37,7 @@ struct SchedulerTests {
         #expect(conditions.listeners == 1)
     }
 
-    @Test func `it returns when all that is due waits, and says why`() async throws {
+    @Test func `the scheduler returns when every due run waits, and says why`() async throws {
         conditions.change(to: Conditions())
         var scheduler = scheduler([try job(constraints: [.connected])]) { _, _ in .success() }
 

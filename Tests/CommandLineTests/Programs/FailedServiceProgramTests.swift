@@ -32,7 +32,7 @@ struct FailedServiceProgramTests {
             .map { String($0.dropFirst(22)) }
     }
 
-    @Test func `it is told once, and once more when the loop runs again`() async throws {
+    @Test func `a failed service is reported once, and when the loop runs again`() async throws {
         let server = try ScriptedServer([.answer(), .answer()])
         let playground = try await playground(server)
 
@@ -52,7 +52,7 @@ struct FailedServiceProgramTests {
         #expect(try marks(playground) == [])
     }
 
-    @Test func `without a database it is told at once, and only once`() async throws {
+    @Test func `without a database, a failed service is reported at once and once`() async throws {
         let server = try ScriptedServer([.answer(), .answer()])
         let playground = try await playground(server)
         _ = try await playground.run("run", "look")

@@ -125,7 +125,8 @@ struct NoticeKindProgramTests {
     ]
 
     @Test(arguments: cases)
-    func `it arrives after a kill, once, and again when it is over`(notice: Case) async throws {
+    func `a notice arrives once after a kill, and again when it is over`(notice: Case) async throws
+    {
         let server = try ScriptedServer([.silence, .answer(), .answer()])
         let playground = try await Playground.quick { Self.jobFile($0, $1, notice.settings) }
         let notify =

@@ -66,7 +66,7 @@ struct QuietSpellProgramTests {
         #expect(second < 30 && third < 30, "\(second) and \(third) files, \(first) before")
     }
 
-    @Test func `whatever changes an account or asks for a run ends it`() async throws {
+    @Test func `a change of an account or a request for a run ends a quiet spell`() async throws {
         let playground = try await playground()
         _ = try await leaveSpell(playground)
         #expect(try await opens(playground) < 30)

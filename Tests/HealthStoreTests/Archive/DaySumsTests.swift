@@ -57,7 +57,7 @@ struct DaySumsTests {
         get throws { try folder.connect() }
     }
 
-    @Test func `they are what the records add up to, however the records came`() throws {
+    @Test func `day sums are what the records add up to, in whatever order they came`() throws {
         for portion in 0..<12 {
             try keep(Self.seconds[(portion * 50)..<(portion * 50 + 50)].shuffled(), in: zone)
         }
@@ -70,7 +70,7 @@ struct DaySumsTests {
         #expect(found.allSatisfy { expected[$0.day]?.agrees(with: $0) == true })
     }
 
-    @Test func `they are known without opening a segment`() throws {
+    @Test func `day sums are known without opening a segment`() throws {
         try keep(Self.seconds, in: zone)
         let before = try days(in: zone)
         try encrypted.run("UPDATE segments SET sealed = x'00'")
@@ -84,7 +84,7 @@ struct DaySumsTests {
         "UPDATE segment_days SET sealed = x'00'", "DELETE FROM segment_days",
         "UPDATE segments SET generation = generation",
     ])
-    func `if they are missing, damaged or of another zone, the segments are read`(
+    func `without sound day sums of the zone, the segments are read`(
         _ change: String
     ) throws {
         try keep(Self.seconds, in: change.hasSuffix("= generation") ? .utc : zone)

@@ -38,7 +38,7 @@ import Testing
         #expect(try store.cache.versions(limit: 1).map(\.id) == ["i"])
     }
 
-    @Test func `one is shown with its content by its number`() throws {
+    @Test func `an archived version is shown with its content by its number`() throws {
         let store = try filled()
         let version = try #require(try store.cache.versions(limit: 1).first)
 
@@ -49,7 +49,7 @@ import Testing
         #expect(try store.cache.version(99) == nil)
     }
 
-    @Test func `a damaged one says so`() throws {
+    @Test func `a damaged archived version says so`() throws {
         let store = try filled()
         try store.sql("UPDATE archive SET timestamp_ms = 5")
 

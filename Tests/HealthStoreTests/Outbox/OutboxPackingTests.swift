@@ -198,7 +198,7 @@ import Testing
         #expect(counts.queued == 1 && counts.duplicates == 1)
     }
 
-    @Test func `each is among the metrics once, pulled before or after`() throws {
+    @Test func `a packed sample is one metric, whether it was fetched before or after`() throws {
         let samples = months(0..<9)
         let store = try store(samples, packs: false)
         func pull(_ samples: [Sample]) throws {
@@ -239,7 +239,7 @@ import Testing
         #expect(read.map(\.value).contains { $0 == .single(.leastNonzeroMagnitude) })
     }
 
-    @Test func `without their values they are known and no metrics any more`() throws {
+    @Test func `packed samples without their values stay known and are no metrics`() throws {
         let samples = months(0..<500)
         let old = samples.filter { $0.start.secondsSince1970 < 1_704_067_200 }  // before 2024
         let store = try store(old)

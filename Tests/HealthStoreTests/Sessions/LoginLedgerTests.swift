@@ -58,7 +58,7 @@ import Testing
         #expect(again == .usedUp(until: Self.minute(20)))
     }
 
-    @Test func `each address has its own, and its case does not matter`() throws {
+    @Test func `each address has its own tries, and its case does not matter`() throws {
         _ = try reserve("ada@example.com", atMinute: 0)
         _ = try reserve("ADA@example.com", atMinute: 0)
 

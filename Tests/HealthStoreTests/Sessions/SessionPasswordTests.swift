@@ -25,7 +25,7 @@ import Testing
         #expect(try load() == Secret(password))
     }
 
-    @Test func `the longest is 1024 bytes`() throws {
+    @Test func `the longest password has 1024 bytes`() throws {
         folder.write(Array(repeating: 0x61, count: 1024) + [0x0A], to: name)
         let longest = try load()
         folder.write(Array(repeating: 0x61, count: 1025) + [0x0A], to: name)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [[], [0x0A], [0x61, 0x0A, 0x62], [0x61, 0x00], [0xFF, 0xFE]] as [[UInt8]])
-    func `what is no line of text is refused`(content: [UInt8]) {
+    func `a password that is no line of text is refused`(content: [UInt8]) {
         folder.write(content, to: name)
 
         #expect(
@@ -60,7 +60,7 @@ import Testing
         #expect(refusal() == "the password `\(folder.path)/\(name)` is no ordinary file")
     }
 
-    @Test func `without a credential there is none`() throws {
+    @Test func `without a credential there is no password`() throws {
         for directory in [nil, "", "\(folder.path)/none"] {
             let environment = directory.map { ["CREDENTIALS_DIRECTORY": $0] } ?? [:]
 
