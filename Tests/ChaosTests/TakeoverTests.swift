@@ -177,7 +177,7 @@ struct TakeoverTests {
         let after = try await worker.run("run hostile")
 
         #expect(during.status == 75)
-        #expect(during.output.contains("hostile: waits: overlap"), "\(during.output)")
+        #expect(during.output.contains("hostile: waits until run "), "\(during.output)")
         #expect(after.status == 0, "\(after.output)")
         let run = try await worker.lastRun(of: "hostile")
         let attempts = try await worker.playground.attempts(of: run.run)

@@ -74,29 +74,38 @@ function draw({jobs, runs, next, missed, account, explained}, place) {
             h("h2", {id: "each", class: "unseen"}, "Each job"),
             jobs.length > most ? busyTable(jobs)
                 : h("ul", {class: "jobs"},
-                    jobs.map((job) => jobItem(job, byJob.get(job.job), runs, place)))),
+                    failedFirst(jobs).map(
+                        (job) => jobItem(job, byJob.get(job.job), runs, place)))),
     ];
 }
 
-/** The jobs that run, wait or are late, where there are too many to show each. */
+/** The jobs whose last run failed, then the others, each in the order of the job file. */
+const failedFirst = (jobs) =>
+    [...jobs.filter((job) => job.last_failure), ...jobs.filter((job) => !job.last_failure)];
+
+/** The jobs that failed, run, wait or are late, where there are too many to show each. */
 function busyTable(jobs) {
-    const busy = jobs.filter((job) => !["idle", "disabled"].includes(job.state) || job.overdue);
+    const busy = failedFirst(jobs).filter((job) => !["idle", "disabled"].includes(job.state)
+        || job.overdue || job.last_failure);
     if (busy.length === 0) return h("p", {class: "muted"}, "No job runs or waits.");
     return table("Jobs that run or wait", ["Job", "State", "Waits for"],
         busy.slice(0, 500).map((job) => [
             h("a", {href: `/jobs?account=${encodeURIComponent(job.job.split("/")[0])}`}, job.job),
             stateMark(job.state),
-            job.overdue ? h("span", {class: "warn"}, commandText(job.overdue))
+            job.last_failure ? h("span", {class: "warn"}, failure(job))
+                : job.overdue ? h("span", {class: "warn"}, commandText(job.overdue))
                 : job.waiting_on.map(waitText).join("; "),
         ]));
 }
 
 function headline(jobs, runs) {
     const running = jobs.filter((job) => job.state === "running").length;
+    const broken = jobs.filter((job) => job.last_failure).length;
     const failed = runs.filter((run) => run.state === "failed").length;
     const overdue = jobs.filter((job) => job.overdue).length;
     const parts = [
-        `${jobs.length} jobs`, running ? `${running} running now` : null,
+        broken ? `${broken} of ${jobs.length} jobs failed last time` : `${jobs.length} jobs`,
+        running ? `${running} running now` : null,
         `${runs.length} runs in ${hours} hours`, failed ? `${failed} failed` : "none failed",
         overdue ? `${overdue} overdue, because no scheduler runs` : null
     ];
@@ -125,10 +134,14 @@ function jobItem(job, explanation, runs, place) {
         h("div", {class: "section-head"},
             h("h3", null, job.job, " ", h("span", {class: "muted small"}, job.kind)),
             place.readOnly || !explanation ? null : buttons(job, explanation, place)),
+        job.last_failure && job.state !== "disabled"
+            ? h("p", {class: "job-line warn"}, failure(job)) : null,
         h("p", {class: "job-line"}, sentence(state, job, explanation)),
-        latest ? lastRun(latest) : null,
+        latest && !job.last_failure ? lastRun(latest) : null,
         explanation ? conditions(explanation) : null);
 }
+
+const failure = (job) => ["Failed ", age(job.last_at), ": ", commandText(job.last_failure)];
 
 function lastRun(run) {
     const words = run.failure ?? run.summary;
@@ -152,7 +165,10 @@ function sentence(state, job, explanation) {
         return ["Runs now", since ? [", since ", age(since)] : "", "."];
     }
     if (state === "enqueued") {
-        const waits = job.waiting_on.map(waitText).join("; ");
+        const waits =
+            job.waiting_on.filter((one) => one.reason !== "notDue").map(waitText).join("; ");
+        const later = job.waiting_on.find((one) => one.reason === "notDue");
+        if (!waits && later) return `Starts at ${localTimes(later.wanted.replace(" or later", ""))}.`;
         return waits ? `Waits for ${waits}.` : "Ready: a scheduler starts it next.";
     }
     if (!job.next) return "Starts only after an event or by hand.";

@@ -49,10 +49,11 @@ const valueOf = (day) => day.mean ?? day.total ?? null;
 function draw({summary, status, night, series}) {
     const isEmpty = !summary
         || !night && !summary.insight && summary.items.every((item) => item.value === null);
-    if (isEmpty) return [h("h1", null, "Today"), noData()];
+    const needy = troubles(status);
+    if (isEmpty) return [h("h1", null, "Today"), needy, noData()];
     return [
         h("h1", null, civilDay(summary.day, {weekday: "long", day: "numeric", month: "long"})),
-        freshness(status),
+        needy ?? freshness(status),
         h("ul", {class: "cards"},
             summary.items.map((item, index) => card(item, series[index], summary.day))),
         behind(`The last ${shownDays} days as a table`, () => daysTable(summary, series)),
@@ -98,9 +99,6 @@ function daysTable(summary, series) {
 }
 
 function freshness(status) {
-    const missed = status.goals.filter((goal) => !goal.holds);
-    const overdue = status.jobs.filter((job) => job.overdue);
-    if (missed.length > 0 || overdue.length > 0) return stale(missed, overdue);
     const needy = status.outbox?.for_person ?? 0;
     return h("p", {class: "lead"},
         status.goals.length > 0 ? "All data is up to date."
@@ -110,17 +108,26 @@ function freshness(status) {
                 `${count(needy, "sample needs", "samples need")} your decision.`)]);
 }
 
-function stale(missed, overdue) {
+/** The failed jobs, what is not fresh, and the jobs that are late or wait for a login, if any. */
+function troubles(status) {
+    const missed = status.goals.filter((goal) => !goal.holds);
+    const failed = status.jobs.filter((job) => job.failure);
+    const held =
+        status.jobs.filter((job) => !job.failure && (job.overdue || job.waits_for_login));
+    if (missed.length + failed.length + held.length === 0) return null;
     const length = (seconds) => span(seconds * 1000);
     const how = (goal) => goal.age_seconds === null ? "nothing has arrived"
         : `${length(goal.age_seconds)} old, and should be at most ${length(goal.within_seconds)}`;
     return h("section", {class: "notice", "aria-labelledby": "stale"},
-        h("h2", {id: "stale"}, "Not up to date"),
+        h("h2", {id: "stale"}, failed.length > 0 ? "Failed" : "Not up to date"),
         h("ul", null,
+            failed.map((job) => h("li", null,
+                h("a", {href: `/runs/${job.failed_run}`}, h("strong", null, job.job)),
+                " failed ", age(job.failed_at), ": ", commandText(job.failure))),
             missed.map((goal) => h("li", null,
                 h("strong", null, words(goal.goal)), ": ", how(goal),
                 goal.why ? [h("br"), h("span", {class: "muted"}, commandText(goal.why))] : null)),
-            overdue.map((job) => h("li", null,
+            held.map((job) => h("li", null,
                 h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ",
                 commandText(job.words)))));
 }

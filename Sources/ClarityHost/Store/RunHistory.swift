@@ -317,22 +317,56 @@ extension RunHistory {
     }
 }
 
-extension RunHistory {
-    /// The number of runs that `lastSuccess` searches, newest first.
-    public static let successReach = 10_000
+/// How a job's last run ended that succeeded or failed; a cancelled or skipped one says nothing of
+/// the job's work.
+public struct JobEnd: Hashable, Sendable {
+    public var run: RunID
+    public var at: Instant
+    /// Why it failed; `nil` if it succeeded.
+    public var failure: String?
+    /// When a run of the job last succeeded, as far as the history goes back.
+    public var lastSuccess: Instant?
 
-    /// Returns when the last successful run of a job finished; `nil` if none of the job's newest
-    /// `successReach` runs succeeded.
-    public func lastSuccess(of job: JobID) throws(RunStoreError) -> Instant? {
-        try rethrowing(path) {
-            try connection?.first(
+    /// Creates an end.
+    public init(run: RunID, at: Instant, failure: String? = nil, lastSuccess: Instant? = nil) {
+        self.run = run
+        self.at = at
+        self.failure = failure
+        self.lastSuccess = lastSuccess
+    }
+}
+
+extension RunHistory {
+    /// Returns how the last run of each job ended, in one query: one search in an index for each job.
+    public func lastEnds() throws(RunStoreError) -> [JobID: JobEnd] {
+        guard let connection else { return [:] }
+        let hidesOutput = hidesOutput
+        return try rethrowing(path) {
+            var ends: [JobID: JobEnd] = [:]
+            try connection.forEach(
                 """
-                SELECT finished_at_ms FROM (
-                    SELECT id, state, finished_at_ms FROM runs
-                    WHERE job_id = ? ORDER BY id DESC LIMIT \(RunHistory.successReach)) AS newest
-                WHERE state = 'succeeded' ORDER BY id DESC LIMIT 1
-                """, .text(job.rawValue)
-            ) { $0.optionalInstant(0) } ?? nil
+                SELECT runs.job_id, runs.id, runs.finished_at_ms, runs.failure_reason,
+                    (SELECT finished_at_ms FROM runs AS other INDEXED BY runs_kept
+                        WHERE other.job_id = job_records.job_id
+                            AND (other.state = 'failed') = FALSE
+                            AND other.finished_at_ms IS NOT NULL AND other.state = 'succeeded'
+                        ORDER BY other.id DESC LIMIT 1),
+                    runs.state
+                FROM job_records CROSS JOIN runs
+                WHERE runs.id = (
+                    SELECT id FROM runs INDEXED BY runs_by_job
+                    WHERE job_id = job_records.job_id AND state IN ('succeeded', 'failed')
+                    ORDER BY id DESC LIMIT 1)
+                """, []
+            ) { row in
+                guard let job = JobID(row.text(0)) else { return }
+                let failure = row.text(5) == RunState.failed.rawValue ? row.optionalText(3) : nil
+                ends[job] = JobEnd(
+                    run: RunID(row.integer(1)), at: Instant(millisecondsSince1970: row.integer(2)),
+                    failure: hidesOutput ? failure?.withoutOutput : failure,
+                    lastSuccess: row.optionalInstant(4))
+            }
+            return ends
         }
     }
 }

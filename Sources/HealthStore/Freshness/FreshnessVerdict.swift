@@ -12,13 +12,18 @@ public struct BringingJob: Hashable, Sendable {
     public var isOverdue: Bool
     /// When a run of the job last succeeded, as far as the history goes back.
     public var lastSuccess: Instant?
+    /// How its last run failed, if it did: nothing has succeeded since.
+    public var failure: JobFailure?
+    /// Whether a run of it waits until somebody logs in.
+    public var waitsForLogin: Bool
     /// The longest time between two of its coming occurrences; `nil` without a schedule.
     public var gap: Duration?
 
     /// Creates a job.
     public init(
         id: String, kind: JobKind, status: String, isHeldBack: Bool, isOverdue: Bool = false,
-        lastSuccess: Instant?, gap: Duration? = nil
+        lastSuccess: Instant?, failure: JobFailure? = nil, waitsForLogin: Bool = false,
+        gap: Duration? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -26,7 +31,26 @@ public struct BringingJob: Hashable, Sendable {
         self.isHeldBack = isHeldBack
         self.isOverdue = isOverdue
         self.lastSuccess = lastSuccess
+        self.failure = failure
+        self.waitsForLogin = waitsForLogin
         self.gap = gap
+    }
+
+    /// Whether somebody has to do something about it.
+    public var isTrouble: Bool { failure != nil || isOverdue || waitsForLogin }
+}
+
+/// The run with which a job failed for good.
+public struct JobFailure: Hashable, Sendable {
+    public var run: Int64
+    public var at: Instant
+    public var reason: String
+
+    /// Creates a failure.
+    public init(run: Int64, at: Instant, reason: String) {
+        self.run = run
+        self.at = at
+        self.reason = reason
     }
 }
 

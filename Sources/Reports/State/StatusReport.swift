@@ -16,9 +16,10 @@ public struct StatusReport: Sendable {
     private let installation: Installation
     private let now: Instant
 
-    /// Whether every goal holds, no job is overdue, and of the loops that run one decides.
+    /// Whether every goal holds, no job failed, is overdue or waits for a login, and of the loops that
+    /// run one decides.
     public var holds: Bool {
-        verdicts.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue)
+        verdicts.allSatisfy(\.holds) && !jobs.contains(where: \.isTrouble)
             && !installation.isLeaderless
     }
 
@@ -53,19 +54,31 @@ public struct StatusReport: Sendable {
 
 // For people.
 extension StatusReport {
-    /// Returns a line for each goal, then the outbox, the session, the jobs and the installation;
-    /// with `missedOnly` only the missed goals and the overdue jobs.
+    /// Returns a line for each job that failed, then one for each goal, the outbox, the session, the
+    /// other jobs and the installation; with `missedOnly` only what somebody has to look at.
     public func lines(missedOnly: Bool) -> [String] {
+        let failed = jobs.filter { $0.failure != nil }.map(line)
         let goals = verdicts.filter { !missedOnly || !$0.holds }.map(line)
+        let others = jobs.filter { $0.failure == nil && (!missedOnly || $0.isTrouble) }.map(line)
         guard !missedOnly else {
             let leader = installation.isLeaderless ? [Installation.leaderless] : []
-            return (goals + jobs.filter(\.isOverdue).map(line) + leader).map(\.forReport)
+            return (failed + goals + others + leader).map(\.forReport)
         }
-        let outbox =
+        return (failed + goals + outboxLines + sessionLines + others + installation.lines)
+            .map(\.forReport)
+    }
+
+    private var outboxLines: [String] {
+        guard backlog.waiting + backlog[.accepted] + backlog.forPerson > 0 else { return [] }
+        return [
             "outbox: \(backlog.waiting) waiting, \(backlog[.accepted]) accepted, "
-            + "\(backlog.forPerson) for you to decide"
-        let head = goals.isEmpty ? ["no goals: the job file has no `fresh`"] : goals
-        return (head + [outbox, sessionLine] + jobs.map(line) + installation.lines).map(\.forReport)
+                + "\(backlog.forPerson) for you to decide"
+        ]
+    }
+
+    /// The session; nothing if nobody has logged in and nothing needs it.
+    private var sessionLines: [String] {
+        session != nil || refusedSince != nil || installation.hasBackend ? [sessionLine] : []
     }
 
     private var sessionLine: String {
@@ -93,7 +106,9 @@ extension StatusReport {
         case .source(nil): "no source was ever read"
         case .source(let reading?):
             "nothing newer was there when the sources were read at \(reading)"
-        case .job(let job): "job `\(job.id)` \(job.status)"
+        case .job(let job):
+            "job `\(job.id)` "
+                + (job.failure.map { "failed: \($0.reason); it " } ?? "") + job.status
         case .backend: "the backend has not confirmed or made anything newer"
         case .person(let place):
             "newer samples are \(place.rawValue) and want a person: see `clarity-jobs outbox`"
@@ -105,10 +120,13 @@ extension StatusReport {
     }
 
     private func line(_ job: BringingJob) -> String {
-        let success = job.lastSuccess.map {
-            "succeeded \(StatusReport.text(max(now - $0, .zero))) ago"
+        guard let failure = job.failure else {
+            let success = job.lastSuccess.map { "succeeded \(AsOf.age(of: $0, at: now))" }
+            return "\(job.id): \(success ?? "no success yet"); \(job.status)"
         }
-        return "\(job.id): \(success ?? "no success yet"); \(job.status)"
+        let success = job.lastSuccess.map { "last success at \($0.shown)" }
+        return "\(job.id): FAILED \(AsOf.age(of: failure.at, at: now)): \(failure.reason) "
+            + "(run \(failure.run); \(success ?? "no success yet")); \(job.status)"
     }
 
     /// Returns a span in whole minutes if it is an hour or longer, else in seconds.
@@ -122,7 +140,7 @@ extension StatusReport {
 extension StatusReport {
     /// The report as one object.
     ///
-    /// - Parameter missedOnly: whether it has only `holds`, the missed goals and the overdue jobs.
+    /// - Parameter missedOnly: whether it has only `holds`, the missed goals and the jobs in trouble.
     public func result(missedOnly: Bool) -> StatusResult {
         StatusResult(
             holds: holds,
@@ -133,7 +151,7 @@ extension StatusReport {
             session: missedOnly
                 ? nil
                 : StatusResult.SessionState(expiresAt: session, refusedSince: refusedSince),
-            jobs: jobs.filter { !missedOnly || $0.isOverdue },
+            jobs: jobs.filter { !missedOnly || $0.isTrouble },
             installation: missedOnly ? nil : installation)
     }
 }
@@ -149,11 +167,18 @@ public struct StatusResult: Reported {
 
     public static let report = Report<StatusResult>(
         [
-            Column("holds", "whether every goal is met and no job is overdue") { $0.holds },
+            Column(
+                "holds",
+                "whether every goal is met, and no job failed, is overdue or waits for a login"
+            ) { $0.holds },
             Column("goals", "the goals; with --quiet the missed ones") { $0.goals },
             Column("outbox", "the outbox; not with --quiet") { $0.outbox },
             Column("session", "the login; not with --quiet") { $0.session },
-            Column("jobs", "the jobs; with --quiet the overdue ones") { $0.jobs },
+            Column(
+                "jobs", "the jobs; with --quiet those that failed, are overdue or wait for a login"
+            ) {
+                $0.jobs
+            },
             Column("installation", "where everything is; not with --quiet") {
                 $0.installation
             },
@@ -249,10 +274,16 @@ extension BringingJob: Reported {
     public static let report = Report<BringingJob>([
         Column("job", "id of the job") { $0.id },
         Column("last_success_at", "end of its last successful run") { $0.lastSuccess },
+        Column("failed_at", "end of its last run, if that failed") { $0.failure?.at },
+        Column("failed_run", "number of that run") { $0.failure?.run },
+        Column("failure", "why it failed") { $0.failure?.reason.forReport },
         Column("words", "the state of the job in words") { $0.status.forReport },
         Column(
             "overdue", "whether its run should have started, and no scheduler ran"
         ) { $0.isOverdue },
+        Column("waits_for_login", "whether a run of it waits until somebody logs in") {
+            $0.waitsForLogin
+        },
     ])
 }
 
@@ -280,16 +311,19 @@ public struct Installation: Sendable {
     private let loops: [RunningLoop]
     /// When a loop or a `run --due` last left a trace; `nil` if none ever did.
     private let lastLook: Instant?
+    /// Whether the job file names a backend, to which somebody has to log in.
+    let hasBackend: Bool
 
     public init(
         stateDirectory: String, jobFile: String, timeZone: String,
-        loops: [RunningLoop], lastLook: Instant?
+        loops: [RunningLoop], lastLook: Instant?, hasBackend: Bool
     ) {
         self.stateDirectory = stateDirectory
         self.jobFile = jobFile
         self.timeZone = timeZone
         self.loops = loops
         self.lastLook = lastLook
+        self.hasBackend = hasBackend
     }
 
     /// Whether loops run and none of them decides.

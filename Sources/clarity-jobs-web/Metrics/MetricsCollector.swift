@@ -81,13 +81,14 @@ struct MetricsCollector: Sendable {
         _ history: borrowing RunHistory, of file: JobFile, into report: inout MetricsReport
     ) throws(RunStoreError) {
         let ledger = try history.ledger()
+        let ends = try history.lastEnds()
         let moment = clock.moment
         let planner = Planner(
             jobs: JobSet(file.groups), owner: "", maxParallel: file.maxParallel ?? 2, seed: 0)
         // Which conditions hold now does not matter for what is read here.
         for status in planner.statuses(at: moment, conditions: Conditions(), ledger: ledger) {
             let facts = MetricsReport.JobFacts(
-                next: status.nextStart, lastSuccess: try history.lastSuccess(of: status.job),
+                next: status.nextStart, lastSuccess: ends[status.job]?.lastSuccess,
                 overdue: status.overdueSince.map { moment.wall - $0 } ?? .zero)
             report.jobs[status.job.declared, default: facts].join(facts)
             guard let run = status.open, run.state == .enqueued,

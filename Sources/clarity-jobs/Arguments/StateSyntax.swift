@@ -104,16 +104,19 @@ extension CommandSyntax {
 extension CommandSyntax {
     static let status = CommandSyntax(
         name: "status",
-        summary: "Show whether your data is up to date, and why not.",
+        summary: "Show whether every job did its work and your data is up to date, and why not.",
         details: [
+            "A job whose last run failed comes first, with its reason and its last success.",
+            "",
             "Compares each freshness goal with the newest data. Goals come from `fresh:` in the job file.",
             "Data that has arrived once and is not named there has a default goal: three times the",
             "interval of its job, and at least 2 days. A default goal holds while the source has nothing",
             "newer. For a missed goal, `status` says whether the source has nothing newer, which job holds",
             "newer data back, whether the backend has not confirmed it, or whether you have to decide.",
             "",
-            "The exit status is 1 if a goal is missed or a job is overdue. A job is overdue if no scheduler",
-            "has looked at it for 15 minutes after its time. --quiet shows only these. Sends nothing.",
+            "The exit status is 1 if the last run of a job failed, a job is overdue or waits for a login, or",
+            "a goal is missed. A job is overdue if no scheduler has looked at it for 15 minutes after its",
+            "time. --quiet shows only these, for a monitor. Sends nothing.",
             "The last lines name the state directory, the job file, and the loop that starts the jobs.",
             "",
             "--all shows a line for each account: whether the goals of `fresh:` hold, until or since when,",
@@ -127,7 +130,7 @@ extension CommandSyntax {
         examples: [
             "clarity-jobs status",
             "clarity-jobs status --all --quiet",
-            "clarity-jobs status --quiet || mail -s 'health data is stale' you@example.com",
+            "clarity-jobs status --quiet || mail -s 'a job needs you' you@example.com",
         ])
 
     static let notices = CommandSyntax(

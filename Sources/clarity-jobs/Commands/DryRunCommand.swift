@@ -61,7 +61,7 @@ struct DryRunCommand {
         let names = job.constraints.map(\.name)
         for deferral in holdings
         where deferral.reason != .constraint || !names.contains(deferral.subject) {
-            console.note("  \(deferral.reason.rawValue): \(RunReport.line(deferral))")
+            console.note("  waits \(deferral.waitWithSource)")
         }
         for constraint in job.constraints {
             let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)

@@ -108,7 +108,7 @@ struct PastOccurrenceCommand {
         guard let past else {
             throw CommandFailure(
                 .usage,
-                "the history has no occurrence of job `\(job.id)` up to \(RunReport.seconds(instant))"
+                "the history has no occurrence of job `\(job.id)` up to \(instant.shown)"
             )
         }
         composition.console.results(
@@ -117,12 +117,12 @@ struct PastOccurrenceCommand {
     }
 
     private func lines(_ past: PastOccurrence, _ now: Instant) -> [String] {
-        let due = RunReport.seconds(past.at)
+        let due = past.at.shown
         var lines = ["\(job.id): due \(due)"]
         if let gap = past.gap {
             lines.append(
-                "no scheduler ran between \(RunReport.seconds(gap.lowerBound)) and "
-                    + RunReport.seconds(gap.upperBound))
+                "no scheduler ran between \(gap.lowerBound.shown) and "
+                    + gap.upperBound.shown)
         }
         switch past.outcome {
         case .run: break
@@ -132,14 +132,14 @@ struct PastOccurrenceCommand {
         }
         if let run = past.run {
             lines.append(RunReport.line(run))
-            if let started = run.startedAt { lines.append("started \(RunReport.seconds(started))") }
+            if let started = run.startedAt { lines.append("started \(started.shown)") }
         }
         for span in past.deferrals {
             let length = ((span.until ?? now) - span.since).text
-            let end = span.until.map { "until \(RunReport.seconds($0))" } ?? "and still does"
+            let end = span.until.map { "until \($0.shown)" } ?? "and still does"
             lines.append(
                 "\(span.deferral.subject) held it back for \(length), from "
-                    + "\(RunReport.seconds(span.since)) \(end): \(RunReport.line(span.deferral))")
+                    + "\(span.since.shown) \(end): it waited \(span.deferral.waitWithSource)")
         }
         return lines.map(\.printable)
     }

@@ -113,7 +113,7 @@ struct HistoryShowCommand {
         for attempt in attempts { show(attempt) }
         for span in spans {
             let until = span.until.map { "until \($0)" } ?? "until now"
-            console.show("waited since \(span.since) \(until): \(RunReport.line(span.deferral))")
+            console.show("waited since \(span.since) \(until) \(span.deferral.waitWithSource)")
         }
         return .done
     }
@@ -139,7 +139,7 @@ struct HistoryShowCommand {
     private func show(_ attempt: Attempt) {
         let place = attempt.machine.map { " on \($0.printable)" } ?? ""
         var words = "attempt \(attempt.number)\(place): \(attempt.result.rawValue)"
-        if let stop = attempt.stopReason { words += " (\(stop.rawValue))" }
+        if let stop = attempt.stopReason { words += ": \(stop.words)" }
         words += ", started \(attempt.startedAt)"
         if let finished = attempt.finishedAt {
             words += ", took \((finished - attempt.startedAt).text)"

@@ -22,10 +22,11 @@ struct ListCommand {
             ledger: ledger)
         let known = Dictionary(
             statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
+        let ends = try askingStore { () throws(RunStoreError) in try history.lastEnds() }
         composition.console.results(
             file.jobs.map { job in
                 ListedJob(
-                    job: job, status: known[job.id],
+                    job: job, status: known[job.id], last: ends[job.id],
                     overdue: JobStatusReport.overdue(
                         known[job.id], now: moment.wall, lastLook: lastLook))
             })
@@ -38,12 +39,19 @@ struct ListedJob: Reported {
     let job: Job
     /// `nil` for a disabled job.
     let status: JobStatus?
+    /// How its last run ended; `nil` if none succeeded or failed yet.
+    let last: JobEnd?
     let overdue: String?
 
     static let report = Report<ListedJob>([
         Column("job", "id of the job") { $0.job.id.rawValue }.shown("JOB"),
         Column("kind", "kind of the job") { $0.job.kind.rawValue }.shown("KIND"),
-        Column("class", "class of the job") { $0.job.jobClass.rawValue }.shown("CLASS"),
+        Column("class", "class of the job") { $0.job.jobClass.rawValue },
+        Column("last_at", "end of the last run that succeeded or failed") { $0.last?.at }
+            .shown("LAST") {
+                $0.last.map { "\($0.failure == nil ? "ok" : "FAILED") \($0.at.shown)" } ?? "-"
+            },
+        Column("last_failure", "why that run failed; none if it succeeded") { $0.last?.failure },
         Column("next", "when it is due next") { $0.status?.nextStart }.shown("NEXT"),
         Column(
             "set_back_until", "when the schedule goes on, because the clock was set back"
@@ -78,6 +86,6 @@ struct ListedJob: Reported {
                 status?.setBackUntil.map { "; \(JobStatusReport.setBack(until: $0))" } ?? ""
             return waitingOn.isEmpty ? "" : "not due\(setBack)"
         }
-        return others.map(RunReport.line).joined(separator: "; ")
+        return others.map(\.waitWithSource).joined(separator: "; ")
     }
 }

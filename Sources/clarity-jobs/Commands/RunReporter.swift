@@ -55,7 +55,7 @@ final class RunReporter: Sendable {
     func say(_ waiting: Plan.Waiting) {
         guard detail == .everything else { return }
         for deferral in waiting.deferrals {
-            console.note("\(waiting.job): waits: \(RunReport.line(deferral))")
+            console.note("\(waiting.job): waits \(deferral.waitWithSource)")
         }
     }
 

@@ -11,7 +11,7 @@ struct StatusCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    /// Returns `failed` if a goal is missed or a job is overdue.
+    /// Returns `failed` if a goal is missed, or a job failed, is overdue or waits for a login.
     func run() throws(CommandFailure) -> ExitStatus {
         guard composition.arguments.operands.isEmpty else {
             throw CommandFailure(.usage, "`status` takes no operands")
@@ -34,7 +34,9 @@ struct StatusCommand {
             } ?? named
                 ?? LocalZone.identifier(environment: composition.environment),
             loops: try askingStore { () throws(RunStoreError) in try history.loops() },
-            lastLook: ledger.lastLook(before: moment.wall))
+            lastLook: ledger.lastLook(before: moment.wall),
+            hasBackend: try readingSections { () throws(Failure) in try file.sections.backend }
+                != nil)
         let report = try usingHealthData { () throws(HealthStoreError) in
             try StatusReport(
                 goals: goals, jobs: jobs, store: store, installation: installation,
@@ -58,7 +60,9 @@ struct StatusCommand {
 
     /// Returns a line, which may be wrapped, with its first state in colour.
     private static func painted(_ line: String, _ style: PageStyle) -> String {
-        line.replacing(/(: |:\n +)(missed|holds)|(; |;\n +)(is overdue)/, maxReplacements: 1) {
+        line.replacing(
+            /(: |:\n +)(FAILED|missed|holds)|(; |;\n +)(is overdue)/, maxReplacements: 1
+        ) {
             let (_, mark, state, otherMark, otherState) = $0.output
             let shown = style.painted(String(state ?? otherState ?? ""))
             return "\(mark ?? otherMark ?? "")\(shown)"
@@ -77,24 +81,27 @@ struct StatusCommand {
         let known = Dictionary(
             statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
         let lastLook = ledger.lastLook(before: moment.wall)
+        let ends = try askingStore { () throws(RunStoreError) in try history.lastEnds() }
         return try file.jobs.map { job throws(CommandFailure) in
             var facts = JobStatusReport.Facts(
-                isDisabled: file.disabled.contains(job.id), status: known[job.id])
+                isDisabled: file.disabled.contains(job.id), status: known[job.id],
+                lastEnd: ends[job.id])
             facts.now = moment.wall
             facts.lastLook = lastLook
-            let success = try askingStore { () throws(RunStoreError) -> Instant? in
-                facts.last = try history.runs(of: job.id, limit: 1).first
-                if let run = facts.status?.open, run.state == .enqueued {
-                    for span in try history.deferrals(of: run.id) where span.until == nil {
-                        facts.since[span.deferral.subject] = span.since
-                    }
+            if let run = facts.status?.open, run.state == .enqueued {
+                let spans = try askingStore { () throws(RunStoreError) in
+                    try history.deferrals(of: run.id)
                 }
-                return try history.lastSuccess(of: job.id)
+                for span in spans where span.until == nil {
+                    facts.since[span.deferral.subject] = span.since
+                }
             }
             return BringingJob(
                 id: job.id.rawValue, kind: job.kind, status: JobStatusReport.words(facts).printable,
                 isHeldBack: JobStatusReport.isHeldBack(facts),
-                isOverdue: facts.status?.overdueSince != nil, lastSuccess: success,
+                isOverdue: facts.status?.overdueSince != nil,
+                lastSuccess: facts.lastEnd?.lastSuccess, failure: JobStatusReport.failure(facts),
+                waitsForLogin: JobStatusReport.waitsForLogin(facts),
                 gap: StatusCommand.gap(of: job, after: moment.wall))
         }
     }
@@ -204,8 +211,7 @@ struct StatusAllCommand {
                 // The pause is named once, and a run that is not due yet is no trouble.
                 guard deferral.reason != .paused, deferral.reason != .notDue else { continue }
                 jobs.waits.append(
-                    "\(job.declared) waits for \(deferral.subject): wanted \(deferral.wanted), "
-                        + "is \(deferral.measured)"
+                    "\(job.declared) waits \(deferral.wait)"
                         + (lastTry.map { "; its last try: \($0)" } ?? ""))
             }
         }

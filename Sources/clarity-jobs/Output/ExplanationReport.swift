@@ -30,18 +30,20 @@ struct ExplanationReport {
         }
         if let pause = explanation.pause { lines.append("paused: \(words(pause))") }
         if let expiresAt = explanation.expiresAt {
-            lines.append("given up: \(RunReport.seconds(expiresAt)), unless it has started")
+            lines.append("given up: \(expiresAt.shown), unless it has started")
         }
         if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
         lines += JobExplanation.Factor.report.table(explanation.factors).lines(in: style)
         let changes = changes
-        if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }
+        if changes.isEmpty {
+            lines.append("nothing holds it back; it \(isRunning ? "runs" : "starts") now")
+        }
         lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
         return lines + ["likely: \(StartReport.words(explanation.start))"]
     }
 
     private var next: String {
-        let next = explanation.status.nextStart.map(RunReport.seconds) ?? "-"
+        let next = explanation.status.nextStart.map(\.shown) ?? "-"
         let setBack = explanation.status.setBackUntil.map(JobStatusReport.setBack)
         return [next, setBack].compactMap(\.self).joined(separator: "; ")
     }
@@ -51,22 +53,22 @@ struct ExplanationReport {
     private var state: String {
         guard let open else { return "idle" }
         guard isRunning else { return words(open) }
-        let since = attemptSince.map { " since \(RunReport.seconds($0))" } ?? ""
+        let since = attemptSince.map { " since \($0.shown)" } ?? ""
         return "running\(since): \(name(of: open)), attempt \(open.attempts), by "
             + (open.lease?.owner ?? "nobody")
     }
 
     private func words(_ waiting: Run) -> String {
-        "enqueued since \(RunReport.seconds(waiting.enqueuedAt)): \(name(of: waiting))"
+        "enqueued since \(waiting.enqueuedAt.shown): \(name(of: waiting))"
     }
 
     private func name(of run: Run) -> String {
-        "run \(run.id) (\(run.trigger.rawValue)) for \(RunReport.seconds(run.scheduledFor))"
+        "run \(run.id) (\(run.trigger.rawValue)) for \(run.scheduledFor.shown)"
     }
 
     private func words(_ pause: Pause) -> String {
-        "since \(RunReport.seconds(pause.since)), "
-            + (pause.until.map { "until \(RunReport.seconds($0))" } ?? "until it is resumed")
+        "since \(pause.since.shown), "
+            + (pause.until.map { "until \($0.shown)" } ?? "until it is resumed")
             + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
     }
 
@@ -77,16 +79,16 @@ struct ExplanationReport {
         switch change {
         case .meet(let constraint): words(constraint)
         case .makeKnown(let constraint): unknown(constraint)
-        case .opens(let instant): "wait until \(RunReport.seconds(instant))"
+        case .opens(let instant): "wait until \(instant.shown)"
         case .finish(let run): "run \(run) has to finish"
         case .attemptGone: "an attempt that is being ended has to be gone"
         case .slot: "one of the attempts that run has to end"
         case .answer: "a check that is being asked for another run has to answer"
         case .resume(nil): "clarity-jobs resume \(job.id)"
         case .resume(let until?):
-            "clarity-jobs resume \(job.id), or wait until \(RunReport.seconds(until))"
+            "clarity-jobs resume \(job.id), or wait until \(until.shown)"
         case .pass(let until):
-            "wait until \(RunReport.seconds(until)), or clarity-jobs run \(job.id)"
+            "wait until \(until.shown), or clarity-jobs run \(job.id)"
         case .ask: "clarity-jobs run \(job.id)"
         }
     }
@@ -211,24 +213,24 @@ enum StartReport {
         switch start {
         case .running: "it runs"
         case .now: "now"
-        case .at(let instant): "\(RunReport.seconds(instant)), if conditions stay as they are"
+        case .at(let instant): "\(instant.shown), if conditions stay as they are"
         case .by(let instant, let dropped):
-            "\(RunReport.seconds(instant)) at the latest: from then on it does without "
+            "\(instant.shown) at the latest: from then on it does without "
                 + dropped.joined(separator: ", ")
         case .estimated(let instant, let bases):
-            "\(RunReport.seconds(instant)), an estimate: "
+            "\(instant.shown), an estimate: "
                 + bases.map(words).joined(separator: "; ")
         case .unknown(let notBefore, let doubts):
             "unknown"
-                + (notBefore.map { ", not before \(RunReport.seconds($0))" } ?? "")
+                + (notBefore.map { ", not before \($0.shown)" } ?? "")
                 + ": " + doubts.map(words).joined(separator: "; ")
         case .never(let expires):
-            "never: it is given up at \(RunReport.seconds(expires)), before anything can change"
+            "never: it is given up at \(expires.shown), before anything can change"
         }
     }
 
     private static func words(_ basis: LikelyStart.Basis) -> String {
-        "\(basis.subject) holds it back since \(RunReport.seconds(basis.since)), the median of "
+        "\(basis.subject) holds it back since \(basis.since.shown), the median of "
             + "\(basis.times) earlier times is \(basis.median.text)"
     }
 

@@ -1,4 +1,8 @@
+import ClarityHost
 import ClarityScheduler
+import HealthStore
+import Platform
+import Reports
 
 /// Describes the state of a job in a few words that follow its name.
 enum JobStatusReport {
@@ -9,8 +13,8 @@ enum JobStatusReport {
         var status: JobStatus?
         /// Since when the job's run has waited for each subject.
         var since: [String: Instant] = [:]
-        /// The job's last run, finished or not.
-        var last: Run?
+        /// How the last run ended that succeeded or failed.
+        var lastEnd: JobEnd?
         /// The current time; `lastLook` is when a scheduler last left a trace.
         var now: Instant?
         var lastLook: Instant?
@@ -21,41 +25,57 @@ enum JobStatusReport {
     static func overdue(_ status: JobStatus?, now: Instant?, lastLook: Instant?) -> String? {
         guard let due = status?.overdueSince, let now else { return nil }
         let minutes = (now - due).milliseconds / 60_000
-        let since = lastLook.map { "since \(RunReport.seconds($0))" } ?? "yet"
+        let since = lastLook.map { "since \($0.shown)" } ?? "yet"
         return "overdue by \(Duration.seconds(minutes * 60).text): no scheduler has run \(since)"
     }
 
     /// Returns text that follows the job's next time and a semicolon, if its schedule waits until
     /// the clock is where it was.
     static func setBack(until instant: Instant) -> String {
-        "the clock was set back: the schedule goes on at \(RunReport.seconds(instant)), "
+        "the clock was set back: the schedule goes on at \(instant.shown), "
             + "where it had been"
     }
 
-    /// Returns text such as
-    /// `waits for network: wanted connected, is no route (netlink), since ...`.
+    /// Returns text such as `waits for network: wanted connected, is not connected, since ...`.
+    ///
+    /// It does not say that the job's last run failed: `failure` does.
     static func words(_ facts: Facts) -> String {
         guard !facts.isDisabled, let status = facts.status else { return "is disabled" }
-        let failure = failure(facts)
         if let open = status.open, open.state == .running {
             return isAbandoned(open)
                 ? "ran when its scheduler ended; the next `loop` or `run --due` takes it over"
                 : "runs now"
         }
         if let overdue = overdue(status, now: facts.now, lastLook: facts.lastLook) {
-            return "is \(overdue)\(failure)"
+            return "is \(overdue)"
         }
         let waits = holding(status)
         guard !waits.isEmpty else {
             let clock = status.setBackUntil.map { "; \(setBack(until: $0))" } ?? ""
-            let next = status.nextStart.map { "is due \(RunReport.seconds($0))\(clock)" }
-            return (next ?? "starts by event, chain or request") + failure
+            let next = status.nextStart.map { "is due \($0.shown)\(clock)" }
+            return next ?? "starts by event, chain or request"
         }
         let words = waits.map { deferral in
-            "\(deferral.subject): wanted \(deferral.wanted), is \(deferral.measured)"
-                + (facts.since[deferral.subject].map { ", since \(RunReport.seconds($0))" } ?? "")
+            deferral.wait
+                + (facts.since[deferral.subject].map { ", since \($0.shown)" } ?? "")
         }
-        return "waits for \(words.joined(separator: "; "))\(failure)"
+        let lastTry = status.open?.failure.map { "; its last try: \($0.reason)" } ?? ""
+        return "waits \(words.joined(separator: "; "))\(lastTry)"
+    }
+
+    /// Returns how the job's last run failed; `nil` if it succeeded, or if the job is disabled.
+    static func failure(_ facts: Facts) -> JobFailure? {
+        guard !facts.isDisabled, let end = facts.lastEnd, let reason = end.failure else {
+            return nil
+        }
+        return JobFailure(run: end.run.rawValue, at: end.at, reason: reason.printable)
+    }
+
+    /// Returns whether a run of the job waits until somebody logs in.
+    static func waitsForLogin(_ facts: Facts) -> Bool {
+        guard !facts.isDisabled, let status = facts.status else { return false }
+        return status.open?.state != .running
+            && holding(status).contains { $0.subject == Constraint.login.name }
     }
 
     /// Returns whether something other than its schedule holds the job back.
@@ -65,7 +85,7 @@ enum JobStatusReport {
     static func isHeldBack(_ facts: Facts) -> Bool {
         guard !facts.isDisabled, let status = facts.status else { return true }
         if let open = status.open, open.state == .running { return isAbandoned(open) }
-        return !holding(status).isEmpty || facts.last?.state == .failed
+        return !holding(status).isEmpty || facts.lastEnd?.failure != nil
     }
 
     /// Returns whether the history says that the run is running, but its lease has lapsed.
@@ -85,10 +105,5 @@ enum JobStatusReport {
             case .backoff, .overlap, .paused: true
             }
         }
-    }
-
-    private static func failure(_ facts: Facts) -> String {
-        let reason = facts.status?.open?.failure?.reason ?? facts.last?.failure?.reason
-        return reason.map { "; its last try: \($0)" } ?? ""
     }
 }

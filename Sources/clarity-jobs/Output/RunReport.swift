@@ -17,26 +17,25 @@ enum RunReport {
         return "\(run.job): \(words) (run \(run.id))"
     }
 
-    static func line(_ deferral: Deferral) -> String {
-        "\(deferral.subject): wanted \(deferral.wanted), is \(deferral.measured) "
-            + "(\(deferral.source))"
-    }
-
     /// Returns what a run did, why it did not do more, and what it waits for; may be empty.
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
-        let waits = deferrals.map { "waits: \(line($0))" }
+        let waits = deferrals.map { "waits \($0.waitWithSource)" }
         // A row of zeros beside a failure says nothing, and neither do counts that are missing.
         let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
         return ([counts, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }
 
-    /// Returns the state in words for people: a run that waits for a retry says so.
+    /// Returns the state in words for people: a run that waits for a retry says when that is.
     static func state(_ run: Run) -> String {
         guard run.state == .enqueued, run.attempts > 0 else { return run.state.rawValue }
         if run.needs != nil { return "waiting" }
-        let when = run.notBefore.map { " at \(seconds($0))" } ?? ""
-        return "to be tried again\(when)"
+        let when = run.notBefore.map { " at \($0.shown)" } ?? ""
+        switch run.failures {
+        case 0: return "goes on\(when)"
+        case 1: return "failed once, tries again\(when)"
+        default: return "failed \(run.failures) times, tries again\(when)"
+        }
     }
 
     /// Returns in words what became of occurrences without a run of their own.
@@ -55,10 +54,6 @@ enum RunReport {
         }
     }
 
-    /// Returns the instant without its milliseconds, for people.
-    static func seconds(_ instant: Instant) -> String {
-        Instant(secondsSince1970: instant.secondsSince1970).description
-    }
 }
 
 /// A run, and what holds it back now.
@@ -354,5 +349,20 @@ final class RunDisplay: Sendable {
         }
         if let left = part.bar.timeLeft(share, at: now) { facts.append(left) }
         return ProgressBar.text(facts, share: share, width: width)
+    }
+}
+
+extension StopReason {
+    /// Why the attempt ended, for people.
+    var words: String {
+        switch self {
+        case .timeout: "its time was over"
+        case .stalled: "it made no progress"
+        case .constraintLost: "a constraint no longer held"
+        case .shutdown: "the scheduler ended"
+        case .cancelled: "somebody cancelled it"
+        case .superseded: "a later occurrence replaced it"
+        case .leaseLost: "its scheduler was killed"
+        }
     }
 }

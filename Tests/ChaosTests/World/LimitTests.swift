@@ -90,7 +90,7 @@ struct LimitTests {
         let jobs: Set = ["refresh", "upload", "status", "insights", "cleanup"]
         var failed: Set<String> = []
         while failed != jobs, let line = await loop.readErrorLine() {
-            // Reads lines such as `upload: to be tried again at ...`. The loader writes lines as
+            // Reads lines such as `upload: failed once, tries again at ...`. The loader writes lines as
             // well.
             let job = line.prefix { $0 != ":" }
             if jobs.contains(String(job)) { failed.insert(String(job)) }

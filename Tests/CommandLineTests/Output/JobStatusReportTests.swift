@@ -1,3 +1,5 @@
+import ClarityHost
+import HealthStore
 import Testing
 
 @testable import ClarityScheduler
@@ -23,7 +25,8 @@ import Testing
     }
 
     private func facts(
-        next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil,
+        next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [],
+        failed reason: String? = nil,
         setBackUntil: Instant? = nil
     ) throws -> JobStatusReport.Facts {
         JobStatusReport.Facts(
@@ -31,7 +34,8 @@ import Testing
                 job: try #require(JobID("a")), next: next ? at : nil,
                 nextStart: next ? at : nil, open: open,
                 deferrals: deferrals, setBackUntil: setBackUntil),
-            since: ["network": at], last: last)
+            since: ["network": at],
+            lastEnd: reason.map { JobEnd(run: RunID(7), at: at, failure: $0) })
     }
 
     @Test func `a job has one state, and may wait for more than its schedule`() throws {
@@ -54,19 +58,19 @@ import Testing
             ),
             (try facts([notDue]), "starts by event, chain or request", false),
             (
-                try facts(next: true, [notDue], last: run(.failed, failure: "no route")),
-                "is due 2025-10-09T08:53:20Z; its last try: no route", true
+                try facts(next: true, [notDue], failed: "no route"),
+                "is due 2025-10-09T08:53:20Z", true
             ),
             (
                 try facts(
                     open: run(.enqueued, failure: "no route"),
                     [deferral(.backoff, "backoff"), network]),
-                "waits for backoff: wanted w, is m; network: wanted w, is m, since "
+                "waits until w, after s; for network: wanted w, is m, since "
                     + "2025-10-09T08:53:20Z; its last try: no route", true
             ),
             (
                 try facts([notDue, deferral(.paused, "pause")]),
-                "waits for pause: wanted w, is m", true
+                "waits until w: it is paused (s)", true
             ),
         ]
 
@@ -74,5 +78,26 @@ import Testing
             #expect(JobStatusReport.words(facts) == words)
             #expect(JobStatusReport.isHeldBack(facts) == isHeldBack, "\(words)")
         }
+    }
+
+    @Test func `a failed run is a failure until a run succeeds, unless the job is disabled`() throws
+    {
+        var disabled = try facts(failed: "no route")
+        disabled.isDisabled = true
+
+        #expect(JobStatusReport.failure(try facts()) == nil)
+        #expect(
+            JobStatusReport.failure(try facts(failed: "no route"))
+                == JobFailure(run: 7, at: at, reason: "no route"))
+        #expect(JobStatusReport.failure(disabled) == nil)
+    }
+
+    @Test func `a job waits for a login only while something asks for it`() throws {
+        let login = deferral(.constraint, "login")
+        let notDue = deferral(.notDue, "schedule")
+
+        #expect(JobStatusReport.waitsForLogin(try facts(open: run(.enqueued), [login])))
+        #expect(!JobStatusReport.waitsForLogin(try facts(next: true, [notDue, login])))
+        #expect(!JobStatusReport.waitsForLogin(try facts(open: run(.running), [login])))
     }
 }

@@ -49,7 +49,7 @@ struct CommandProgramTests {
     }
 
     @Test(arguments: [
-        (75, Int32(75), "to be tried again", "exited with status 75 (later): not yet"),
+        (75, Int32(75), "failed once, tries again at ", "exited with status 75 (later): not yet"),
         (65, 1, "failed", "exited with status 65 (faulty input): not yet"),
         (77, 77, "failed", "exited with status 77 (permission denied): not yet"),
     ])

@@ -24,7 +24,7 @@ struct ConstraintProgramTests {
 
         #expect(run.status == 75 && run.output == "")
         let shape =
-            /(?:.* )?waits: storage_free: wanted 900 TiB free, is [0-9.]+ [KMGT]iB free \((.*)\)/
+            /(?:.* )?waits for storage_free: wanted 900 TiB free, is [0-9.]+ [KMGT]iB free \((.*)\)/
         let line = try #require(run.errorLines.first)
         let match = try #require(line.wholeMatch(of: shape), "\(line)")
         #expect(match.output.1 == playground.statePath[...])
@@ -51,7 +51,8 @@ struct ConstraintProgramTests {
         #expect(table.last?.wholeMatch(of: shape) != nil, "\(table)")
         let text = try await playground.run("history", "show", "1").outputLines
         #expect(text.last?.hasPrefix("waited since 2") == true)
-        #expect(text.last?.contains(" until now: storage_free: wanted 900 TiB free, is ") == true)
+        #expect(
+            text.last?.contains(" until now for storage_free: wanted 900 TiB free, is ") == true)
     }
 
     /// The dynamic loader's own log shows which files it was asked for after the start (ld.so(8)).
@@ -114,7 +115,7 @@ struct ConstraintProgramTests {
 
         #expect(first.status == 75 && second.status == 75)
         #expect(first.errorLines.count == 1 && second.errors == first.errors)
-        #expect(first.errors.hasPrefix("a: waits: storage_free: wanted 1 GiB free, is "))
+        #expect(first.errors.hasPrefix("a: waits for storage_free: wanted 1 GiB free, is "))
         #expect(object.status == 75 && object.output == "[]\n" && object.errors == "")
     }
 
@@ -141,7 +142,7 @@ struct ConstraintProgramTests {
 
         #expect(run.status == 75)
         #expect(run.errorLines.count == 2)
-        #expect(run.errorLines.first?.hasPrefix("refresh: to be tried again at 2") == true)
+        #expect(run.errorLines.first?.hasPrefix("refresh: failed once, tries again at 2") == true)
         #expect(
             run.errorLines.first?.hasSuffix("Z: the backend is out of order (503) (run 1)") == true)
         let last = try await playground.lastRun(of: "refresh")

@@ -49,7 +49,7 @@ struct ExplainProgramTests {
 
         #expect(
             result.outputLines.suffix(3) == [
-                "state: idle", "nothing: it would start now", "likely: now",
+                "state: idle", "nothing holds it back; it starts now", "likely: now",
             ])
     }
 

@@ -117,8 +117,8 @@ struct HistoryProgramTests {
         for job in before + after {
             #expect(
                 job.keys == [
-                    "job", "kind", "class", "next", "set_back_until", "state", "overdue",
-                    "waiting_on",
+                    "job", "kind", "class", "last_at", "last_failure", "next", "set_back_until",
+                    "state", "overdue", "waiting_on",
                 ])
         }
         #expect(
@@ -138,7 +138,7 @@ struct HistoryProgramTests {
         #expect(waiting["reason"] == .string("notDue"))
         #expect(
             lines.first?.split(separator: #/  +/#)
-                == ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
+                == ["JOB", "KIND", "LAST", "NEXT", "STATE", "WAITING ON"])
         #expect(lines[3].split(separator: #/  +/#).last == "not due")
     }
 

@@ -101,7 +101,7 @@ struct LoopProgramTests {
         #expect(
             named.errors.wholeMatch(
                 of:
-                    /upload: waits: overlap: wanted no other run of the job, is run \d+, which is running \(lease of [^)]+\)\n/
+                    /upload: waits until run \d+ has ended\n/
             ) != nil, "\(named.errors)")
         #expect(list.dropFirst().first?["state"] == .string("running"))
         #expect(end.status == 143)

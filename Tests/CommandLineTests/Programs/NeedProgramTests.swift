@@ -45,7 +45,7 @@ struct NeedProgramTests {
         #expect(lines.first == "cleanup: would not start now")
         #expect(
             lines.count {
-                $0.hasPrefix("  constraint: network_unmetered: wanted unmetered, is ")
+                $0.hasPrefix("  waits for network_unmetered: wanted unmetered, is ")
                     && $0.hasSuffix("; the run itself asks for it)")
             } == (isMet ? 0 : 1))
         #expect(lines.count { $0.contains("storage_free") } == 1)

@@ -85,7 +85,7 @@ struct NetworkProgramTests {
         #expect(run.status == 75, "\(run.errors)")
         #expect(
             run.errorLines.first?.contains(
-                "waits: network: wanted connected, is not connected (\(source))") == true,
+                "waits for network: wanted connected, is not connected (\(source))") == true,
             "\(run.errors)")
         #expect(history["attempts"] == .number(0) && history["state"] == .string("enqueued"))
         #expect(explain.output.contains(source), "\(explain.output)")
@@ -196,7 +196,7 @@ struct NetworkProgramTests {
         let again = try await playground.run("run", "upload")
         let run = try await playground.json("history", "show", "1")
 
-        #expect(stopped.hasPrefix("upload: to be tried again at "), "\(stopped)")
+        #expect(stopped.hasPrefix("upload: goes on at "), "\(stopped)")
         #expect(between["state"] == .string("enqueued"))
         #expect(
             between["waiting_on"].elements.map { $0["subject"] }

@@ -144,7 +144,7 @@ struct StatusAllProgramTests {
                     + "3 samples waiting; sources last read at 2"), "\(line)")
         #expect(
             line.hasSuffix(
-                "; upload is paused: holiday; upload waits for login: wanted a login, is none"),
+                "; upload is paused: holiday; upload waits for a login: nobody is logged in"),
             "\(line)")
         let account = try #require(json["accounts"].elements.first)
         #expect(account["missed"].elements.map(\.text) == ["heart_rate", "profile"])

@@ -191,11 +191,7 @@ struct StatusProgramTests {
 
         #expect(status.status == 0 && status.errors == "")
         #expect(
-            status.outputLines.prefix(3) == [
-                "no goals: the job file has no `fresh`",
-                "outbox: 0 waiting, 0 accepted, 0 for you to decide",
-                "session: nobody is logged in",
-            ])
+            status.outputLines.first == "session: nobody is logged in")
         let jobs = status.outputLines.dropLast(3)
         #expect(jobs.last?.hasPrefix("cleanup: no success yet; ") == true)
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])

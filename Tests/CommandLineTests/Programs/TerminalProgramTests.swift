@@ -161,7 +161,7 @@ struct TerminalProgramTests {
         #expect(end.status == 130)
         // Whichever job ends first follows the echo of the key.
         let lines = end.screen.replacing("^C", with: "").split(separator: "\n")
-        #expect(lines.contains { $0.hasPrefix("slow: to be tried again (run ") }, "\(end.screen)")
+        #expect(lines.contains { $0.hasPrefix("slow: goes on (run ") }, "\(end.screen)")
         #expect(end.screen.hasSuffix("\nclarity-jobs: interrupted; \(kept)\n"), "\(end.screen)")
     }
 

@@ -57,7 +57,8 @@ struct WaitingProgramTests {
         #expect(run.errors.contains(Self.advice), "\(run.errors)")
         #expect(again.status == 75)
         #expect(
-            again.errors.contains("login: wanted a login, is none (run `clarity-jobs auth login`"),
+            again.errors.contains(
+                "waits for a login: nobody is logged in (run `clarity-jobs auth login`"),
             "\(again.errors)")
         #expect(waiting["state"] == .string("enqueued") && waiting["attempts"] == .number(1))
         #expect(explain.outputLines.contains("to start: run `clarity-jobs auth login`"))
@@ -134,7 +135,7 @@ struct WaitingProgramTests {
         #expect(run.errors.contains("waits for a source: no file or folder `\(path)`"))
         #expect(again.status == 75)
         #expect(
-            again.errors.contains("source: wanted a source file, is missing (\(path)"),
+            again.errors.contains("for its source file, which is missing (\(path)"),
             "\(again.errors)")
         #expect(waiting["state"] == .string("enqueued") && waiting["attempts"] == .number(1))
         #expect(
