@@ -15,10 +15,10 @@ final class JobFileInForce: Sendable {
     func replace(by file: JobFile) { current.withLock { $0 = file } }
 }
 
-/// Reloads the job file on SIGHUP, when the machine's time zone changes, and when a file of its
-/// folder of accounts comes, changes or goes; and watches its sources.
+/// Reloads the job file when it changes, on SIGHUP, when the machine's time zone changes, and when a
+/// file of its folder of accounts comes, changes or goes; and watches its sources.
 ///
-/// A faulty file is reported and changes nothing: the previous one stays in force. The same goes
+/// A faulty file is reported once and changes nothing: the previous one stays in force. The same goes
 /// for a file that names another state directory, which requires a restart.
 final class Reloads: Sendable {
     private struct State {
@@ -26,6 +26,9 @@ final class Reloads: Sendable {
         var requests: Task<Void, Never>?
         var sources: Task<Void, Never>?
         var accounts: (folder: String, task: Task<Void, Never>)?
+        var edits: Task<Void, Never>?
+        /// What was wrong with the file when it was last read; empty if nothing was.
+        var faults: [String] = []
     }
 
     private let composition: Composition
@@ -39,11 +42,13 @@ final class Reloads: Sendable {
 
     /// Starts to listen; `send` passes events to the scheduler.
     ///
-    /// - Parameter memory: what was remembered when the file in force was read.
+    /// - Parameters:
+    ///   - memory: what was remembered when the file in force was read.
+    ///   - edits: the changes of the job file since before it was read.
     init(
         _ composition: Composition, _ inForce: JobFileInForce, _ memory: AccountMemory,
         _ monitor: HostConditions,
-        _ reports: ServiceReports, on events: EventThread,
+        _ reports: ServiceReports, edits: AsyncStream<Void>, on events: EventThread,
         send: @escaping @Sendable (Planner.Event) -> Void
     ) {
         self.composition = composition
@@ -58,7 +63,10 @@ final class Reloads: Sendable {
         let requests = Task(executorPreference: events) { [weak self] in
             for await _ in hangups { self?.reload("asked by SIGHUP") }
         }
-        state.withLock { $0.requests = requests }
+        let watch = Task(executorPreference: events) { [weak self] in
+            for await _ in edits { self?.reload("the job file changed", isAsked: false) }
+        }
+        state.withLock { ($0.requests, $0.edits) = (requests, watch) }
         watchSources(of: inForce.file)
         watchAccounts(of: inForce.file)
     }
@@ -66,6 +74,7 @@ final class Reloads: Sendable {
     deinit {
         state.withLock { state in
             state.requests?.cancel()
+            state.edits?.cancel()
             state.sources?.cancel()
             state.accounts?.task.cancel()
         }
@@ -75,20 +84,22 @@ final class Reloads: Sendable {
     var file: JobFile { inForce.file }
 
     /// Loads the job file as it is now, and all that it depends on.
-    func reload(_ why: String) {
+    ///
+    /// - Parameter isAsked: whether somebody wants to know how it went, also if it is as before.
+    func reload(_ why: String, isAsked: Bool = true) {
         memory.forget()
-        reloadWhatChanged(why)
+        reloadWhatChanged(why, isAsked: isAsked)
     }
 
     /// The same, but of the accounts' files reads those that have changed.
-    private func reloadWhatChanged(_ why: String) {
+    private func reloadWhatChanged(_ why: String, isAsked: Bool = false) {
         reports.reload {
-            readAgain(why)
+            readAgain(why, isAsked)
             return state.withLock { $0.jobs }
         }
     }
 
-    private func readAgain(_ why: String) {
+    private func readAgain(_ why: String, _ isAsked: Bool) {
         let console = composition.console
         let before = file
         do throws(CommandFailure) {
@@ -102,6 +113,7 @@ final class Reloads: Sendable {
             inForce.replace(by: file)
             let jobs = state.withLock { state in
                 state.jobs = composition.jobSet(file, replacing: state.jobs)
+                state.faults = []
                 return state.jobs
             }
             watchSources(of: file)
@@ -113,6 +125,11 @@ final class Reloads: Sendable {
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
         } catch {
+            let isKnown = state.withLock { state in
+                defer { state.faults = error.lines }
+                return state.faults == error.lines
+            }
+            guard isAsked || !isKnown else { return }
             for line in error.lines { composition.console.fault(line) }
             composition.console.fault(
                 LoopCommand.greeting("job file not reloaded; still in force:", before))

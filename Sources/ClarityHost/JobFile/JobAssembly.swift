@@ -33,6 +33,8 @@ struct JobAssembly {
         }
         let constraints = constraints(common, of: entry, &decoding)
         guard let id = declaration.id?.value, let kind = declaration.kind?.value else { return nil }
+        // A program has no use for its last seconds unless the job file says so.
+        let isWarnedAtLimit = kind == .command && declaration.warning?.value ?? .zero == .zero
         var job = Job(
             id: id, kind: kind, jobClass: declaration.jobClass, schedule: times,
             accountSpread: isForAccounts ? spread(times, declaration.schedule?.value) : .zero,
@@ -45,7 +47,9 @@ struct JobAssembly {
             priority: declaration.priority,
             retry: common.retry?.value?.policy ?? RetryPolicy(),
             overlap: common.overlap?.value ?? .skip, catchUp: common.catchUp?.value ?? .latest,
-            timeout: common.timeout?.value, warning: declaration.warning?.value,
+            timeout: common.timeout?.value,
+            warning: isWarnedAtLimit ? nil : declaration.warning?.value,
+            warnsAhead: !isWarnedAtLimit,
             stall: common.stall?.value,
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.defaultMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,

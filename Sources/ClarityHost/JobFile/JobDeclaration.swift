@@ -62,8 +62,8 @@ struct JobDeclaration: Sendable {
                 "jobs that run after this one: a list after a success, or a mapping"),
             Key(
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
-                "how long before its time limit an attempt is warned; without it a fifth of "
-                    + "`timeout`, at most 10s"),
+                "how long before its time limit an attempt is asked to stop; without it 0s for "
+                    + "`command`, else a fifth of `timeout`, at most 10s"),
         ]
         return MappingSchema(
             JobDeclaration(),

@@ -61,8 +61,11 @@ public struct Job: Hashable, Sendable {
     public var overlap: OverlapPolicy
     public var catchUp: CatchUpPolicy
     public var timeout: Duration
-    /// How long before the deadline an attempt is warned; less than `timeout`.
+    /// How long an attempt has to end once it is warned; less than `timeout`.
     public var warning: Duration
+    /// Whether an attempt is warned that long before its time limit, so that it has ended by then; else
+    /// it is warned at the limit, and killed `warning` later.
+    public var warnsAhead: Bool
     /// The longest time that an attempt may go without reporting progress; `nil` for no limit.
     public var stall: Duration?
     public var memoryLimitBytes: Int64
@@ -87,7 +90,8 @@ public struct Job: Hashable, Sendable {
         onLost: LossPolicy = .stop, startWithin: Duration? = nil, priority: Priority = .normal,
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
-        timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
+        timeout: Duration? = nil, warning: Duration? = nil, warnsAhead: Bool = true,
+        stall: Duration? = nil,
         memoryLimitBytes: Int64 = Job.defaultMemoryLimitBytes,
         heedsConditions: Bool = false, emits: Set<EventName> = [], then: [JobID] = [],
         thenFailed: [JobID] = [], options: [String: String] = [:]
@@ -112,6 +116,7 @@ public struct Job: Hashable, Sendable {
         let timeout = timeout ?? jobClass.defaultTimeout
         self.timeout = timeout
         self.warning = warning ?? min(.seconds(10), timeout / 5)
+        self.warnsAhead = warnsAhead
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes
         self.heedsConditions = heedsConditions
@@ -120,6 +125,9 @@ public struct Job: Hashable, Sendable {
         self.thenFailed = thenFailed
         self.options = options
     }
+
+    /// The time from an attempt's start to its warning.
+    var warnedAfter: Duration { warnsAhead ? timeout - warning : timeout }
 
     /// The names of the checks that the job's constraints use.
     public var checks: Set<String> {

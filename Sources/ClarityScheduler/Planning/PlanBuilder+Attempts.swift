@@ -274,13 +274,13 @@ extension PlanBuilder {
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
         planner.inFlight[run.id] = AttemptInFlight(
             job: job, number: run.attempts, startedAt: moment.wall,
-            isForced: run.isForced, warnAt: moment.elapsed + job.timeout - job.warning,
+            isForced: run.isForced, warnAt: moment.elapsed + job.warnedAfter,
             killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
         if let account = job.id.account {
             planner.turns += 1
             planner.lastServed[account] = planner.turns
         }
-        wake(after: min(job.timeout - job.warning, job.stall ?? job.timeout))
+        wake(after: min(job.warnedAfter, job.stall ?? job.timeout))
         add(
             .start(
                 AttemptOrder(

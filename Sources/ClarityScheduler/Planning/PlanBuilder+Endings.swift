@@ -224,6 +224,11 @@ extension PlanBuilder {
         case (_, .cancelled): return .cancelled
         case (.reported(.success), _): return .succeeded
         case (_, .superseded): return .cancelled
+        case (.reported(.failure(let failure)), .timeout) where attempt.job.kind == .command,
+            (.reported(.retry(_, let failure)), .timeout) where attempt.job.kind == .command:
+            // A program that is asked to stop ends with a status of its own.
+            return .again(
+                Failure(.work, "\(overran(attempt)), then it \(failure.reason)"), retryAfter: nil)
         case (.reported(.failure(let failure)), _): return .failed(failure)
         case (.reported(.retry(_, let failure)), .timeout) where !end.tally.hasCounted:
             // The worker obeyed its warning without a count above zero: a backend that hangs looks
@@ -240,8 +245,7 @@ extension PlanBuilder {
         case (.reported(.retry(let after, let failure)), nil):
             return .again(failure, retryAfter: after)
         case (.broke, .timeout):
-            let time = attempt.job.timeout.text
-            return .again(Failure(.work, "did not end within its time of \(time)"), retryAfter: nil)
+            return .again(Failure(.work, overran(attempt)), retryAfter: nil)
         case (.broke, .some): return .stopped(nil)
         case (.broke(.killedBySignal(9)), nil)
         where run.interruptions < Planner.toleratedInterruptions:
@@ -250,6 +254,14 @@ extension PlanBuilder {
         case (.broke(let fault), nil):
             return .again(fault.failure(of: attempt.job.kind), retryAfter: nil)
         }
+    }
+
+    /// Says that an attempt took too long: that it was warned before its limit, or reached it.
+    private func overran(_ attempt: AttemptInFlight) -> String {
+        let (job, limit) = (attempt.job, attempt.job.timeout.text)
+        return job.warnsAhead && !attempt.isKilled && job.warning > .zero
+            ? "asked to stop \(job.warning.text) before its limit of \(limit)"
+            : "did not end within its time of \(limit)"
     }
 
     private mutating func close(

@@ -17,6 +17,8 @@ struct LoopCommand {
 
     private func decide(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let memory = AccountMemory()
+        // Watched before it is read, so that no edit in between goes unnoticed.
+        let edits = FileWatch(paths: [composition.foundJobFilePath]).changes(on: events)
         let file = try composition.jobFileToRun(remembering: memory)
         let reports = ServiceReports(composition.serviceManager, clock: composition.clock)
         let console = composition.console
@@ -41,7 +43,7 @@ struct LoopCommand {
         // said.
         var first = try election.open()
         console.note(LoopCommand.greeting("loop over", file))
-        let reloads = Reloads(composition, inForce, memory, monitor, reports, on: events) {
+        let reloads = Reloads(composition, inForce, memory, monitor, reports, edits: edits, on: events) {
             steering.post($0)
         }
         let clock = events.clockChanges()

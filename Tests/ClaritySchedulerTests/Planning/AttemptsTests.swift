@@ -27,6 +27,28 @@ struct AttemptsTests {
         #expect(run.failure?.reason == "did not end within its time of 1m 40s")
     }
 
+    @Test func `an attempt that is warned at its limit is killed when its warning is over`() throws
+    {
+        var atLimit = try job(timeout: .seconds(100), warning: .seconds(20))
+        atLimit.warnsAhead = false
+        var desk = PlanningDesk([atLimit])
+        let start = try desk.handle(.tick)
+
+        desk.pass(.seconds(99))
+        let before = try desk.handle(.tick)
+        desk.pass(.seconds(1))
+        let warned = try desk.handle(.tick)
+        desk.pass(.seconds(19))
+        let waiting = try desk.handle(.tick)
+        desk.pass(.seconds(1))
+        let killed = try desk.handle(.tick)
+
+        #expect(start.wakeAfter == .seconds(100))
+        #expect(before.signals == [:] && waiting.signals == [:])
+        #expect(warned.signals == [RunID(1): .warn])
+        #expect(killed.signals == [RunID(1): .kill])
+    }
+
     @Test func `a worker is warned first even when its deadline passed in a suspend`() throws {
         var desk = PlanningDesk([try job(timeout: .seconds(100), warning: .seconds(20))])
         try desk.handle(.tick)

@@ -1,6 +1,7 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
+import ClarityScheduler
 import Database
 import Testing
 
@@ -103,7 +104,7 @@ struct CommandProgramTests {
         #expect(lines.contains("  | ... \(100_000 + 6 + 5 - 1024) bytes are left out ..."))
     }
 
-    @Test func `a command is killed at its time limit`() async throws {
+    @Test func `a command with a warning is asked to stop before its time limit`() async throws {
         let playground = try await playground(
             "command: [sh, -c, 'echo $$; exec sleep 1000']",
             more: "timeout: 1s\n    warning: 100ms\n    retry: { attempts: 1 }")
@@ -112,7 +113,31 @@ struct CommandProgramTests {
 
         #expect(run.status == 124)
         #expect(
-            run.errorLines.first == "nightly: failed: did not end within its time of 1s (run 1)")
+            run.errorLines.first
+                == "nightly: failed: asked to stop 100ms before its limit of 1s (run 1)")
+    }
+
+    @Test func `a command has its whole time, is then asked to stop, and says how it ended`()
+        async throws
+    {
+        let playground = try await playground(
+            "command: [sh, -c, 'trap \"echo asked; exit 3\" TERM; while :; do sleep 0.1; done']",
+            more: "timeout: 2s\n    retry: { attempts: 1 }")
+
+        let run = try await playground.run("run", "nightly")
+        let story = try await playground.json("history", "show", "1")
+
+        #expect(run.status == 124)
+        #expect(
+            run.errorLines.first
+                == "nightly: failed: did not end within its time of 2s, then it exited with "
+                + "status 3: asked (run 1)")
+        let attempt = try #require(story["attempt_list"].elements.first)
+        let times = ["started_at", "finished_at"].map {
+            attempt[$0].text.flatMap { Instant(rfc3339: $0) }
+        }
+        let (started, finished) = (try #require(times[0]), try #require(times[1]))
+        #expect(finished - started >= .seconds(2))
     }
 
     @Test func `a dry run shows the command, and starts nothing`() async throws {
