@@ -52,8 +52,9 @@ struct JobDeclaration: Sendable {
                 "enabled", set: { $0.isEnabled = $1 }, .boolean, default: "true",
                 "whether the job is planned at all"),
             Key(
-                "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDeclaration.schema),
-                "when the job runs; without it only by event, after another job or by hand"),
+                "schedule", { swap(&$0.schedule, &$1) }, .schedule,
+                "when the job runs: a mapping, or the text of its `cron`, `calendar` or `every`; "
+                    + "without it only by event, after another job or by hand"),
             Key(
                 "on", { swap(&$0.events, &$1) }, .list(of: .choice(events, noun: "event")),
                 "events that start a run"),

@@ -113,12 +113,12 @@ public struct JobFileReader: Sendable {
         return file
     }
 
-    /// Whether any job needs the required sections; a job of an unknown kind counts as one that
-    /// does.
+    /// Whether any job needs the required sections. A job of an unknown kind does not: its kind is
+    /// the fault.
     private func needsSections(_ root: YAMLNode) -> Bool {
         guard case .sequence(let jobs)? = root["jobs"]?.content, !jobs.isEmpty else { return true }
         return jobs.contains { job in
-            job["kind"]?.text.flatMap { kinds[JobKind($0)] }?.needsSections ?? true
+            job["kind"]?.text.flatMap { kinds[JobKind($0)] }?.needsSections ?? false
         }
     }
 

@@ -31,8 +31,10 @@ struct MappingSchema<Declaration: Sendable>: Sendable {
                 let names = keys.map(\.name)
                 decoding.reportUnknown(
                     "key", entry.key, in: path.text, at: entry.keyPosition, known: names,
-                    help: names.isEmpty
-                        ? "\(path.text) has no keys" : "its keys are \(listed(names, "and"))")
+                    help: place(of: entry.key)
+                        ?? (names.isEmpty
+                            ? "\(path.text) has no keys"
+                            : "its keys are \(listed(names, "and"))"))
                 continue
             }
             let at = CodingPath.value(key: entry.key, of: path)
@@ -42,6 +44,17 @@ struct MappingSchema<Declaration: Sendable>: Sendable {
             decoding.report(node.position, "\(path.text) has no \(shown(key.name))")
         }
         return declaration
+    }
+
+    /// Returns where a key belongs that a mapping below this one has, such as `command` of `options`.
+    private func place(of unknown: String) -> String? {
+        for key in descriptions {
+            guard case .variants(_, let variants) = key.value,
+                variants.values.contains(where: { $0.contains { $0.name == unknown } })
+            else { continue }
+            return "put \(shown(unknown)) below \(shown("\(key.name):"))"
+        }
+        return nil
     }
 
     /// Inherits every key that `declaration` lacks from `other`.

@@ -19,7 +19,7 @@ struct ScheduleDeclaration: Sendable {
         ScheduleDeclaration(),
         [
             Key(
-                "every", { swap(&$0.every, &$1) }, .duration(.seconds(1)...year),
+                "every", { swap(&$0.every, &$1) }, .duration(spans),
                 "time between two occurrences"),
             Key(
                 "cron", { swap(&$0.cron, &$1) }, .cron,
@@ -60,6 +60,8 @@ struct ScheduleDeclaration: Sendable {
     var startsAtBoot: Bool { if case .reboot = cron?.value { true } else { false } }
 
     private static let year: Duration = .seconds(366 * 86_400)
+    /// What `every` may be.
+    static let spans = .seconds(1)...year
 
     /// The keys that name occurrences, exactly one of which is required, and those of them that are
     /// given.
@@ -67,6 +69,32 @@ struct ScheduleDeclaration: Sendable {
     var givenRules: [String] {
         let given = [every != nil, cron != nil, calendar != nil, at != nil]
         return zip(Self.rules, given).filter(\.1).map(\.0)
+    }
+}
+
+extension ValueSchema where Value == ScheduleDeclaration {
+    /// Reads a mapping, or the text of one of its rules: `15 2 * * *` and `@daily` as `cron`, `2h` as
+    /// `every`, anything else as `calendar`.
+    static var schedule: ValueSchema {
+        let words = ValueSchema.scalar(.either(.cron, .calendar)) { text, node, path, decoding in
+            var declaration = ScheduleDeclaration()
+            let position = node.position
+            let isSpan =
+                text.first?.isNumber == true && text.allSatisfy { $0.isNumber || $0.isLetter }
+            if text.hasPrefix("@") || text.split(separator: " ").count > 4 {
+                let rule = ValueSchema<CronRule>.cron.decode(node, path, &decoding)
+                declaration.cron = Field(position: position, value: rule)
+            } else if isSpan {
+                let span = ValueSchema<Duration>.duration(ScheduleDeclaration.spans)
+                    .decode(node, path, &decoding)
+                declaration.every = Field(position: position, value: span)
+            } else {
+                let rule = ValueSchema<CalendarExpression>.calendar.decode(node, path, &decoding)
+                declaration.calendar = Field(position: position, value: rule)
+            }
+            return declaration
+        }
+        return .either(words, or: .mapping(ScheduleDeclaration.schema))
     }
 }
 
@@ -175,7 +203,18 @@ extension Decoding {
     }
 }
 
-/// Returns how the tz database may spell a name that was typed with other capitals or with spaces.
+/// The first parts of the names of zones that begin with a region.
+private let regions = [
+    "Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian",
+]
+
+/// Letters that the tz database writes without their accents.
+private let accents: [Character: Character] = [
+    "ä": "a", "ö": "o", "ü": "u", "é": "e", "è": "e", "ã": "a", "í": "i", "ó": "o", "ç": "c",
+]
+
+/// Returns how the tz database may spell a name that was typed with other capitals, with spaces or
+/// accents, or without its region.
 ///
 /// A zone source looks up one name at a time, so similar names are guessed and not searched for.
 private func otherSpellings(of identifier: String) -> [String] {
@@ -194,7 +233,10 @@ private func otherSpellings(of identifier: String) -> [String] {
         spelling.append(character == " " ? "_" : character)
     }
     spelling.removeLast()
-    return [spelling, identifier.uppercased()].filter { $0 != identifier }
+    let plain = String(spelling.map { accents[$0] ?? $0 })
+    // A city alone, as people say it.
+    let places = plain.contains("/") ? [] : regions.map { "\($0)/\(plain)" }
+    return ([spelling, plain, identifier.uppercased()] + places).filter { $0 != identifier }
 }
 
 extension String {

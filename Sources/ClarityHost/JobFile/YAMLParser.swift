@@ -145,7 +145,9 @@ struct YAMLParser: ~Copyable {
     static func parse(_ bytes: [UInt8], file: Int = 0) throws(JobFileFault) -> Document {
         guard bytes.count <= largestFileBytes else { throw tooLarge }
         let end = try checkCharacters(bytes)
-        var parser = try YAMLParser(bytes, end: end, file: file)
+        // libyaml takes a byte order mark for a character where it is told the encoding.
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
+        var parser = try YAMLParser(text, end: end, file: file)
         return try parser.document()
     }
 
@@ -183,7 +185,9 @@ struct YAMLParser: ~Copyable {
     private mutating func document() throws(JobFileFault) -> Document {
         _ = try next()
         guard case .other(YAML_DOCUMENT_START_EVENT) = try next().content else {
-            throw JobFileFault(line: 0, column: 0, message: "the file holds no document")
+            throw JobFileFault(
+                line: 0, column: 0,
+                message: "the file is empty, wanted `version: 1` and `jobs`")
         }
         let root = try node(try next(), level: 0)
         _ = try next()
@@ -206,6 +210,11 @@ struct YAMLParser: ~Copyable {
         }
         switch event.content {
         case .scalar(let text, let isPlain):
+            if isPlain, let first = text.first, "“”„‘’".contains(first) {
+                throw JobFileFault(
+                    event.position,
+                    "\(shown(text)) begins with a curly quote, wanted a straight one")
+            }
             return YAMLNode(position: event.position, content: .scalar(text, isPlain: isPlain))
         case .sequenceStart, .mappingStart:
             guard level < Self.deepestLevel else {

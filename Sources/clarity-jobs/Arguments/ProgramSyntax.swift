@@ -58,8 +58,9 @@ extension CommandSyntax {
                 name: "loop",
                 summary: "Run jobs as they fall due, until stopped.",
                 details: [
-                    "An edit of the job file applies within a second; one with a fault is reported and keeps the",
-                    "jobs as they were. SIGHUP reloads the file too. SIGTERM lets running attempts finish, then ends the loop."
+                    "An edit of the job file applies within a second. One with a fault is reported and leaves the",
+                    "jobs as they were. SIGHUP reloads the file too. SIGTERM lets running attempts finish, then",
+                    "ends the loop.",
                 ]),
             CommandSyntax(
                 name: "exporter", summary: "Serve metrics to Prometheus, until stopped.",

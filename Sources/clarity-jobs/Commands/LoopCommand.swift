@@ -43,7 +43,9 @@ struct LoopCommand {
         // said.
         var first = try election.open()
         console.note(LoopCommand.greeting("loop over", file))
-        let reloads = Reloads(composition, inForce, memory, monitor, reports, edits: edits, on: events) {
+        let reloads = Reloads(
+            composition, inForce, memory, monitor, reports, edits: edits, on: events
+        ) {
             steering.post($0)
         }
         let clock = events.clockChanges()

@@ -16,6 +16,12 @@ import Testing
             `start_within`, `relax`, `timeout`, `stall`, `memory_limit` and `options`
             """),
         MessageCase(
+            job: "page_size: 7",
+            """
+            jobs.yaml:6:5: unknown key `page_size` in job `a`
+            help: put `page_size` below `options:`
+            """),
+        MessageCase(
             job: "schedule: { evry: 1h, every: 1h }",
             "jobs.yaml:6:17: unknown key `evry` in `schedule` of job `a`; did you mean `every`?"),
         MessageCase(
@@ -42,15 +48,18 @@ import Testing
             "jobs.yaml:3:7: `jobs` is a mapping, wanted a list"),
         MessageCase(
             "- a", "jobs.yaml:1:1: the job file is a list, wanted a mapping"),
-        MessageCase("# nothing\n", "jobs.yaml: the file holds no document"),
-        MessageCase("", "jobs.yaml: the file holds no document"),
+        MessageCase("# nothing\n", "jobs.yaml: the file is empty, wanted `version: 1` and `jobs`"),
+        MessageCase("", "jobs.yaml: the file is empty, wanted `version: 1` and `jobs`"),
         MessageCase("---\n", "jobs.yaml:2:1: the job file is empty, wanted a mapping"),
         MessageCase(
-            job: "schedule: 90",
-            "jobs.yaml:6:15: `schedule` of job `a` is a number, wanted a mapping"
+            job: "schedule: [90]",
+            "jobs.yaml:6:15: `schedule` of job `a` is a list, wanted a cron expression or a "
+                + "calendar expression or a mapping"
         ),
         MessageCase(
-            job: "schedule:", "jobs.yaml:6:14: `schedule` of job `a` is empty, wanted a mapping"),
+            job: "schedule:",
+            "jobs.yaml:6:14: `schedule` of job `a` is empty, wanted a cron "
+                + "expression or a calendar expression"),
         MessageCase(
             job: "timeout: [30s]",
             "jobs.yaml:6:14: `timeout` of job `a` is a list, wanted a span of time"),
@@ -316,6 +325,17 @@ import Testing
         MessageCase(
             job: "schedule: { cron: '0 0 * * *', time_zone: europe/london }",
             "jobs.yaml:6:47: unknown time zone `europe/london`; did you mean `Europe/London`?"),
+        MessageCase(
+            job: "schedule: { cron: '0 0 * * *', time_zone: Europe/Bérlin }",
+            "jobs.yaml:6:47: unknown time zone `Europe/Bérlin`; did you mean `Europe/Berlin`?"),
+        MessageCase(
+            job: "schedule: { cron: '0 0 * * *', time_zone: Berlin }",
+            "jobs.yaml:6:47: unknown time zone `Berlin`; did you mean `Europe/Berlin`?"),
+        MessageCase(
+            job: "schedule: nightly",
+            "jobs.yaml:6:15: schedule `nightly` has `nightly` for the day of week, wanted `Mon` to "
+                + "`Sun`, or one of `minutely`, `hourly`, `daily`, `weekly`, `monthly`, "
+                + "`quarterly`, `semiannually` and `yearly` alone"),
         MessageCase(
             job: "schedule: { cron: '0 0 * * *', time_zone: Mars/Olympus }",
             """

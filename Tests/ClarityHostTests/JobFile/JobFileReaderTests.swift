@@ -108,6 +108,12 @@ import Testing
             "at 2026-11-20T06:00:00Z not after 2026-11-20T06:00:00Z"
         ),
         ("{ every: 4h, randomized_delay: 0s }", "every 4h"),
+        ("15 2 * * *", "cron 15 2 * * * Europe/Berlin"),
+        ("'@daily'", "cron @daily Europe/Berlin"),
+        ("daily", "calendar daily Europe/Berlin"),
+        ("Mon 02:15", "calendar Mon 02:15 Europe/Berlin"),
+        ("02:15", "calendar 02:15 Europe/Berlin"),
+        ("90m", "every 1h30m"),
     ])
     func `every key of a schedule is read`(schedule: String, text: String) throws {
         let file = try JobFileSamples.read(JobFileSamples.file(job: "schedule: \(schedule)"))

@@ -45,6 +45,19 @@ import Testing
                     ])))
     }
 
+    @Test func `a byte order mark before the first key is no part of it`() throws {
+        let root = try YAMLParser.parse(Array("\u{FEFF}version: 1\njobs: []\n".utf8)).root
+
+        #expect(root["version"]?.text == "1" && root["jobs"] != nil)
+    }
+
+    @Test func `curly quotes are no quotes, and are called that`() {
+        #expect(
+            fault("a: [“/bin/true”]")
+                == "f:1:5: `“/bin/true”` begins with a curly quote, wanted a straight one")
+        #expect(fault("a: \"“said”\"") == nil)
+    }
+
     @Test func `a key that is there twice keeps its first value and is told`() throws {
         let document = try YAMLParser.parse(Array("a: 1\nb: {c: 2, c: 3}\na: 4\n".utf8))
 

@@ -132,6 +132,7 @@ struct ValidateProgramTests {
         let nothing = try await playground.run("validate", "-c", empty)
 
         #expect(folder.isRefusal(65, "\(playground.folder.path): cannot read it: is a directory"))
-        #expect(nothing.isRefusal(65, "\(empty): the file holds no document"))
+        #expect(
+            nothing.isRefusal(65, "\(empty): the file is empty, wanted `version: 1` and `jobs`"))
     }
 }

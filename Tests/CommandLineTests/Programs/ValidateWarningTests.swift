@@ -299,7 +299,7 @@ struct ValidateWarningTests {
         #expect(fault["line"] == .number(1))
         let whole = try #require(try JSONValue(empty.output).elements.first)
         #expect(whole["line"] == .null && whole["column"] == .null && whole["path"] == .null)
-        #expect(whole["message"].text == "the file holds no document")
+        #expect(whole["message"].text == "the file is empty, wanted `version: 1` and `jobs`")
     }
 
     @Test func `a job file with only command jobs needs no backend`() async throws {
