@@ -118,6 +118,7 @@ enum Program {
         case ["store", "migrate"]: try StoreCommand(composition).migrate()
         case ["store", "copy"]: try StoreCopyCommand(composition).run()
         case ["store", "status"]: try StoreCommand(composition).status()
+        case ["logs"]: try LogsCommand(composition).run()
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()
         case ["backfill"]: try BackfillCommand(composition).run()

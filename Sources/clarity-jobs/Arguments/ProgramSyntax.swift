@@ -141,9 +141,21 @@ extension CommandSyntax {
                     CommandSyntax(
                         name: "show",
                         summary: "Show one run, its attempts and everything it waited for.",
-                        operands: "RUN", options: [.now]),
+                        details: ["With a job, its last run."],
+                        operands: "RUN|JOB", options: [.now]),
                 ],
                 runsAlone: true),
+            CommandSyntax(
+                name: "logs", summary: "Show what the program of a job's last run wrote.",
+                details: [
+                    "Of a job of kind `command`: the output that its attempts left, which `output_limit` bounds."
+                ],
+                operands: "JOB|RUN",
+                options: [
+                    OptionSyntax("grep", value: "TEXT", summary: "only lines that contain TEXT"),
+                    .now,
+                ],
+                examples: ["clarity-jobs logs nightly-backup", "clarity-jobs logs 42 --grep Fatal"]),
             CommandSyntax(
                 name: "pause", summary: "Pause jobs.",
                 operands: "[JOB...]",

@@ -11,13 +11,13 @@ struct HistoryCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        let job = try composition.historyJob("history")
+        let file = try composition.jobFile()
+        let job = try composition.historyJob("history", in: file)
         let limit = try composition.limit(1...1_000_000)
         let filter = RunFilter(
             job: job, account: composition.namedAccount, isFailed: arguments.has("failed"),
             isDeferred: arguments.has("deferred"),
             since: try composition.time("since"), until: try composition.time("until"))
-        let file = try composition.jobFile()
         let history = try composition.history(file)
         let (runs, waits) = try askingStore {
             () throws(RunStoreError) -> ([Run], [RunID: [Deferral]]) in
@@ -44,8 +44,9 @@ struct HistoryCommand {
 }
 
 extension Composition {
-    /// Returns the job that a command on the history names, if it names one.
-    func historyJob(_ command: String) throws(CommandFailure) -> JobID? {
+    /// Returns the job that a command on the history names, if it names one. A job that the file no
+    /// longer has is named by its whole id.
+    func historyJob(_ command: String, in file: JobFile) throws(CommandFailure) -> JobID? {
         guard arguments.operands.count <= 1 else {
             throw CommandFailure(
                 .usage, "`\(command)` takes one job, got \(arguments.operands.count)")
@@ -55,7 +56,22 @@ extension Composition {
             throw CommandFailure(.usage, "`\(name)` is no job's id")
         }
         // With an account, its jobs may be named without it.
-        return job.account == nil ? JobID(namedAccount, job) : job
+        let whole = job.account == nil ? JobID(namedAccount, job) : job
+        guard !file.jobs.contains(where: { $0.id == whole }) else { return whole }
+        return try self.job(withPart: name, in: file)?.id ?? whole
+    }
+
+    /// Returns the run that a word names: by its number, or as the last run of a job.
+    func run(
+        named word: String, in file: JobFile, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> Run {
+        if let number = Int64(word) { return try run(numbered: number, in: history) }
+        let job = try job(named: word, in: file).id
+        let last = try askingStore { () throws(RunStoreError) in
+            try history.runs(of: job, limit: 1).first
+        }
+        guard let last else { throw CommandFailure(.usage, "job `\(job)` has no run yet") }
+        return last
     }
 
     /// Returns a run of the history; with `--account`, the runs of other accounts are not there.
@@ -96,11 +112,12 @@ struct HistoryShowCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        guard arguments.operands.count == 1, let id = Int64(arguments.operands[0]) else {
-            throw CommandFailure(.usage, "`history show` wants a run's number")
+        guard arguments.operands.count == 1 else {
+            throw CommandFailure(.usage, "`history show` wants a run's number or a job")
         }
-        let history = try composition.history(try composition.jobFile())
-        let run = try composition.run(numbered: id, in: history)
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        let run = try composition.run(named: arguments.operands[0], in: file, history)
         let (attempts, spans) = try askingStore { () throws(RunStoreError) in
             (try history.attempts(of: run.id), try history.deferrals(of: run.id))
         }
@@ -152,6 +169,44 @@ struct HistoryShowCommand {
     }
 }
 
+/// `logs JOB`: shows what the program of a job's last run wrote.
+struct LogsCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard arguments.operands.count == 1 else {
+            throw CommandFailure(.usage, "`logs` wants a job or a run's number")
+        }
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        let run = try composition.run(named: arguments.operands[0], in: file, history)
+        let attempts = try askingStore { () throws(RunStoreError) in
+            try history.attempts(of: run.id)
+        }
+        let console = composition.console
+        guard console.form == .table else {
+            console.results(attempts)
+            return .done
+        }
+        let part = arguments["grep"]
+        for attempt in attempts {
+            if attempts.count > 1 {
+                console.note("attempt \(attempt.number): \(attempt.result.rawValue)")
+            }
+            let lines = attempt.output?.lines ?? []
+            for line in lines where part.map({ line.contains($0) }) ?? true { console.show(line) }
+        }
+        console.note("\(run.job), run \(run.id): \(RunReport.state(run))")
+        if run.state == .running {
+            console.note("what the running attempt writes is kept when it ends")
+        }
+        return .done
+    }
+}
+
 /// `history missed [JOB]`: lists the occurrences that started no run of their own, latest first.
 struct MissedCommand {
     private let composition: Composition
@@ -159,10 +214,10 @@ struct MissedCommand {
     init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
-        let job = try composition.historyJob("history missed")
+        let file = try composition.jobFile()
+        let job = try composition.historyJob("history missed", in: file)
         let limit = try composition.limit(1...100_000)
         let since = try composition.time("since")
-        let file = try composition.jobFile()
         let history = try composition.history(file)
         let found = try askingStore { () throws(RunStoreError) in
             try history.missed(

@@ -209,8 +209,21 @@ extension Composition {
         // A kind is accepted as a name if only one job has it.
         let ofKind = file.jobs.filter { $0.kind.rawValue == name }
         if ofKind.count == 1, let job = ofKind.first { return job }
+        if let job = try job(withPart: name, in: file) { return job }
         let suggestion = didYouMean(name, among: file.jobs.map(\.id.rawValue))
         throw CommandFailure(.usage, "no job `\(name)` in the job file\(suggestion)")
+    }
+
+    /// Returns the only job whose id has this part, such as `upload` of `com.clarity.healthkit.upload`.
+    ///
+    /// - Throws: `CommandFailure` (usage) if several have it.
+    func job(withPart part: String, in file: JobFile) throws(CommandFailure) -> Job? {
+        let matches = file.jobs.filter { !part.isEmpty && $0.id.rawValue.contains(part) }
+        guard matches.count > 1 else { return matches.first }
+        let names = matches.prefix(4).map { "`\($0.id)`" }
+        throw CommandFailure(
+            .usage, "`\(part)` is part of \(matches.count) jobs, wanted one",
+            "help: such as \(names.joined(separator: ", "))")
     }
 }
 
@@ -260,8 +273,7 @@ struct RunRequests {
         let history = try composition.history(file)
         var requests: [Planner.Event] = []
         for word in try words(of: "retry") {
-            let numbered = try run(word, history)
-            let found = if let numbered { numbered } else { try last(of: word, file, history) }
+            let found = try composition.run(named: word, in: file, history)
             guard file.jobs.contains(where: { $0.id == found.job }) else {
                 throw CommandFailure(
                     .usage, "run \(found.id) is of job `\(found.job)`, which is not in the job file"
@@ -298,22 +310,6 @@ struct RunRequests {
     ) throws(CommandFailure) -> Run? {
         guard let number = Int64(word) else { return nil }
         return try composition.run(numbered: number, in: history)
-    }
-
-    private func last(
-        of word: String, _ file: JobFile, _ history: borrowing RunHistory
-    ) throws(CommandFailure) -> Run {
-        let job = try composition.job(named: word, in: file).id
-        let runs: [Run]
-        do throws(RunStoreError) {
-            runs = try history.runs(of: job, limit: 1)
-        } catch {
-            throw CommandFailure(error)
-        }
-        guard let last = runs.first else {
-            throw CommandFailure(.usage, "job `\(job)` has no run")
-        }
-        return last
     }
 
     private func say(_ runs: [(id: RunID, words: String)]) {

@@ -137,6 +137,7 @@ extension ResultSchema {
             CommandResult("history", [ListedRun].valueType),
             CommandResult("history missed", [MissedOccurrences].valueType),
             CommandResult("history show", ShownRun.valueType),
+            CommandResult("logs", [Attempt].valueType),
             CommandResult("pause", [PausedJob].valueType),
             CommandResult("resume", [PausedJob].valueType),
             CommandResult("backfill", Backfill.valueType),

@@ -79,6 +79,38 @@ struct FailedJobProgramTests {
             ) != nil, "\(line)")
     }
 
+    @Test func `a short name finds the job, its last run and what its program wrote`() async throws
+    {
+        let playground = try await playground()
+        #expect(try await playground.run("run", "back").status == 1)
+
+        let logs = try await playground.run("logs", "back", "-q")
+        let found = try await playground.run("logs", "backup", "--grep", "nothing like it", "-q")
+        let show = try await playground.run("history", "show", "backup")
+        let json = try await playground.json("logs", "backup").elements
+        let history = try await playground.json("history", "back").elements
+        let explain = try await playground.run("explain", "fet")
+        let both = try await playground.run("explain", "c")
+        let none = try await playground.run("logs", "fetch")
+        let wrong = try await playground.run("logs", "bakup")
+
+        #expect(logs.status == 0 && logs.output == "no repository\n")
+        #expect(found.status == 0 && found.output == "")
+        #expect(show.outputLines.first == "run 1 of backup (command): failed")
+        #expect(json.map { $0["output"]["head"].text } == ["no repository\n"])
+        #expect(history.map { $0["job"].text } == ["backup"])
+        #expect(explain.status == 0 && explain.outputLines.first?.hasPrefix("fetch: ") == true)
+        #expect(
+            both.isRefusal(
+                64, "clarity-jobs: `c` is part of 2 jobs, wanted one",
+                "help: such as `fetch`, `backup`"))
+        #expect(
+            none.status == 0 && none.output == "" && none.errorLines == ["fetch, run 2: enqueued"])
+        #expect(
+            wrong.isRefusal(
+                64, "clarity-jobs: no job `bakup` in the job file; did you mean `backup`?"))
+    }
+
     @Test func `a run that was cancelled or skipped hides no failure`() async throws {
         let playground = try await playground()
         #expect(try await playground.run("run", "backup").status == 1)

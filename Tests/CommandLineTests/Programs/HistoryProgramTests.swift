@@ -144,8 +144,8 @@ struct HistoryProgramTests {
 
     @Test(arguments: [
         (["history", "show", "99"], "no run 99 in the history"),
-        (["history", "show", "x"], "`history show` wants a run's number"),
-        (["history", "show"], "`history show` wants a run's number"),
+        (["history", "show", "x"], "no job `x` in the job file"),
+        (["history", "show"], "`history show` wants a run's number or a job"),
         (["history", "a", "b"], "`history` takes one job, got 2"),
         (["history", "-n", "0"], "--limit is a number from 1 to 1000000, got `0`"),
         (

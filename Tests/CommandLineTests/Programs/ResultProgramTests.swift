@@ -215,6 +215,7 @@ struct ResultProgramTests {
         for run in runs {
             let number = try #require(run["run"].number)
             try await add("history show", ["\(number)"], to: &outputs, playground)
+            try await add("logs", ["\(number)"], to: &outputs, playground)
         }
         try await add("resume", ["cleanup"], to: &outputs, playground)
         try await add("simulate", ["--days", "1"], to: &outputs, playground)

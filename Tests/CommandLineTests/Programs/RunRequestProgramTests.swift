@@ -65,7 +65,7 @@ struct RunRequestProgramTests {
         (["cancel"], "clarity-jobs: `cancel` wants runs or jobs\n"),
         (["cancel", "77"], "clarity-jobs: no run 77 in the history\n"),
         (["cancel", "upload"], "clarity-jobs: job `upload` has no unfinished run\n"),
-        (["retry", "upload"], "clarity-jobs: job `upload` has no run\n"),
+        (["retry", "upload"], "clarity-jobs: job `upload` has no run yet\n"),
     ])
     func `an unknown run can be neither cancelled nor retried`(
         words: [String], line: String
