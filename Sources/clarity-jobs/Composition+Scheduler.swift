@@ -79,7 +79,9 @@ extension Composition {
         return WorkerByKind(
             [
                 .command: CommandWorker(
-                    environment: { commandEnvironment(inForce()) }, keeper: keeper, clock: clock),
+                    environment: { commandEnvironment(inForce()) }, keeper: keeper,
+                    finished: { run throws(Failure) in try self.run(run, inForce()) },
+                    clock: clock),
                 .notify: NoticeWorker(worker: process) { account throws(CommandFailure) in
                     var file = inForce()
                     if let account {
@@ -91,6 +93,16 @@ extension Composition {
             ],
             others: process,
             attempts: { monitor.attempts(are: $0) })
+    }
+
+    /// Returns a run of the history, for an attempt that has to know how it ended.
+    private func run(_ id: RunID, _ file: JobFile) throws(Failure) -> Run? {
+        do throws(CommandFailure) {
+            let history = try history(file)
+            return try askingStore { () throws(RunStoreError) in try history.run(id) }
+        } catch {
+            throw Failure(.disk, error.lines.first ?? "the history cannot be read")
+        }
     }
 
     /// Returns the monitor of this machine's conditions, with the settings of the job file.

@@ -16,7 +16,10 @@ import Glibc
 /// | `CLARITY_ATTEMPT` | the attempt of that run, from 1 |
 /// | `CLARITY_GENERATION` | higher than in every earlier attempt of the run: a fencing token |
 /// | `CLARITY_SCHEDULED_FOR` | the occurrence, in UTC by RFC 3339 |
-/// | `CLARITY_DEADLINE` | the time at which it is killed, in UTC by RFC 3339 |
+/// | `CLARITY_DEADLINE` | the end of its `timeout`, in UTC by RFC 3339 |
+///
+/// A job that another one started through `then` also gets `CLARITY_AFTER_JOB`, `CLARITY_AFTER_RUN`,
+/// `CLARITY_AFTER_STATE` (`succeeded` or `failed`) and, after a failure, `CLARITY_AFTER_REASON`.
 ///
 /// - `warn` sends SIGTERM to the program. `kill` and the task's cancellation send SIGKILL to its
 ///   group. Memory and leftover processes are watched as in `ProcessWorker`.
@@ -27,6 +30,7 @@ import Glibc
 public struct CommandWorker: Worker {
     private let environment: @Sendable () -> [String: String]
     private let keeper: CommandKeeper?
+    private let finished: @Sendable (RunID) throws(Failure) -> Run?
     private let clock: any WallClock
 
     /// Creates a worker with one environment for all commands.
@@ -41,13 +45,16 @@ public struct CommandWorker: Worker {
     ///     each. Commands are searched for in its `PATH`, unless the job sets its own. Variables
     ///     that commands must not see must not be in it.
     ///   - keeper: starts the programs; `nil` to start them directly.
+    ///   - finished: looks up the run whose end started a job through `then`.
     ///   - clock: the clock for the start of each attempt.
     public init(
         environment: @escaping @Sendable () -> [String: String], keeper: CommandKeeper?,
+        finished: @escaping @Sendable (RunID) throws(Failure) -> Run? = { _ in nil },
         clock: any WallClock
     ) {
         self.environment = environment
         self.keeper = keeper
+        self.finished = finished
         self.clock = clock
     }
 
@@ -66,7 +73,9 @@ public struct CommandWorker: Worker {
         _ plan: CommandPlan, _ order: AttemptOrder, _ signals: AsyncStream<AttemptSignal>,
         _ progress: @escaping ProgressHandler
     ) async throws(Failure) -> AttemptEnd {
-        let all = plan.environment(over: environment(), order, startedAt: clock.now)
+        let all = plan.environment(
+            over: environment(), order, after: try order.after.flatMap(finished),
+            startedAt: clock.now)
         guard let program = plan.program(in: all) else {
             throw Failure(.configuration, "the program is not found in PATH")
         }
@@ -162,12 +171,25 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     ///
     /// - Parameters:
     ///   - base: the variables that it gets from this program's environment.
+    ///   - before: the run whose end started this one.
     ///   - startedAt: the time at which the attempt starts.
     public func environment(
-        over base: [String: String], _ order: AttemptOrder, startedAt: Instant
+        over base: [String: String], _ order: AttemptOrder, after before: Run? = nil,
+        startedAt: Instant
     ) -> [String: String] {
         base.merging(variables ?? [:]) { _, own in own }
             .merging(CommandPlan.variables(of: order, startedAt: startedAt)) { _, ours in ours }
+            .merging(before.map(CommandPlan.variables) ?? [:]) { _, ours in ours }
+    }
+
+    /// Returns the variables that tell a job what happened to the one before it.
+    private static func variables(of before: Run) -> [String: String] {
+        var variables = [
+            "CLARITY_AFTER_JOB": before.job.rawValue, "CLARITY_AFTER_RUN": "\(before.id)",
+            "CLARITY_AFTER_STATE": before.state.rawValue,
+        ]
+        if before.state == .failed { variables["CLARITY_AFTER_REASON"] = before.failure?.reason }
+        return variables
     }
 
     /// Returns the variables that identify the attempt to the program.

@@ -232,6 +232,8 @@ public struct AttemptOrder: Hashable, Sendable {
     /// repeats harmless.
     public var fencingToken: Int64
     public var scheduledFor: Instant
+    /// The run whose end started this one through `then`; not part of the lines that a worker reads.
+    public var after: RunID?
     /// The time from the start of the attempt to its deadline.
     public var timeout: Duration
     /// How long before the deadline the worker is warned.

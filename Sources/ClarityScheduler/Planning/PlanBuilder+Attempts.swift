@@ -281,15 +281,16 @@ extension PlanBuilder {
             planner.lastServed[account] = planner.turns
         }
         wake(after: min(job.warnedAfter, job.stall ?? job.timeout))
-        add(
-            .start(
-                AttemptOrder(
-                    run: run.id, job: job.id, kind: job.kind, attempt: run.attempts,
-                    fencingToken: run.fencingToken, scheduledFor: run.occurrence,
-                    timeout: job.timeout, warning: job.warning,
-                    memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
-                    conditions: orderConditions(of: run, job),
-                    options: planner.jobs.options(of: job.id))))
+        var order =
+            AttemptOrder(
+                run: run.id, job: job.id, kind: job.kind, attempt: run.attempts,
+                fencingToken: run.fencingToken, scheduledFor: run.occurrence,
+                timeout: job.timeout, warning: job.warning,
+                memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
+                conditions: orderConditions(of: run, job),
+                options: planner.jobs.options(of: job.id))
+        if run.trigger == .chain { order.after = run.causedBy }
+        add(.start(order))
     }
 
     /// Returns the conditions that a worker gets: those that are known and still count.

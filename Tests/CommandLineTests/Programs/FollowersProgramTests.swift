@@ -24,6 +24,39 @@ struct FollowersProgramTests {
     }
 
     @Test(arguments: [
+        (0, ["first 1 succeeded "]),
+        (65, ["first 1 failed exited with status 65 (faulty input): why"]),
+    ])
+    func `a job that another one starts knows how that one ended`(
+        status: Int, told: [String]
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - id: first
+                kind: command
+                options: { command: [sh, -c, 'echo why; exit \(status)'] }
+                then: { succeeded: [next], failed: [next] }
+              - id: next
+                kind: command
+                options:
+                  command: [sh, -c, 'echo "$CLARITY_AFTER_JOB $CLARITY_AFTER_RUN \
+            $CLARITY_AFTER_STATE $CLARITY_AFTER_REASON"']
+
+            """
+        }
+
+        _ = try await playground.run("run", "first")
+        let chained = try await playground.run("logs", "next", "-q")
+        _ = try await playground.run("run", "next")
+        let alone = try await playground.run("logs", "next", "-q")
+
+        #expect(chained.outputLines == told)
+        #expect(alone.outputLines.map { $0.filter { $0 != " " } } == [""])
+    }
+
+    @Test(arguments: [
         (0, "{ succeeded: [good], failed: [bad] }", ["good"]),
         (65, "{ succeeded: [good], failed: [bad] }", ["bad"]),
         (65, "{ failed: [good, bad] }", ["good", "bad"]), (0, "{ failed: [bad] }", []),
