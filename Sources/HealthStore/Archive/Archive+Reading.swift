@@ -316,9 +316,6 @@ extension Archive {
     }
 
     private func sumsIdentity(_ month: TypeMonth) -> RowIdentity {
-        var row = RowIdentity("segment_days", label: month.type)
-        row.append(month.type)
-        row.append(Int64(month.month))
-        return row
+        RowIdentity("segment_days", label: month.type, month.type, Int64(month.month))
     }
 }

@@ -201,11 +201,7 @@ public struct Archive: Sendable {
     }
 
     private func identity(_ key: TypeMonth, _ generation: Int64) -> RowIdentity {
-        var row = RowIdentity("segments", label: key.type)
-        row.append(key.type)
-        row.append(Int64(key.month))
-        row.append(generation)
-        return row
+        RowIdentity("segments", label: key.type, key.type, Int64(key.month), generation)
     }
 
     /// Returns the segments of a month, oldest first.
@@ -274,9 +270,7 @@ public struct Archive: Sendable {
     }
 
     private func identity(_ marks: ArchiveMarks) -> RowIdentity {
-        var row = RowIdentity("segment_marks")
-        row.append(marks.blindIndex)
-        return row
+        RowIdentity("segment_marks", marks.blindIndex)
     }
 }
 

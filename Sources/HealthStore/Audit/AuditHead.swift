@@ -110,20 +110,14 @@ struct AuditHead: Hashable, Sendable {
     func mac(_ cipher: Cipher) -> [UInt8] { cipher.authenticate(bytes) }
 
     private var bytes: [UInt8] {
-        var row = RowIdentity("audit_head")
-        row.append(anchorNumber)
-        row.append(anchorHash)
-        row.append(lastNumber)
-        row.append(lastHash)
-        row.append(uploadedNumber)
-        row.append(brokenNumber == nil ? 0 : 1)
-        row.append(brokenNumber ?? 0)
+        var row = RowIdentity(
+            "audit_head", anchorNumber, anchorHash, lastNumber, lastHash, uploadedNumber,
+            Int64(brokenNumber == nil ? 0 : 1), brokenNumber ?? 0)
         // The head of an earlier version has no counts.
         if counts.generation > 0 {
-            row.append(counts.generation)
-            row.append(counts.rows)
-            row.append(counts.sum)
-            row.append(counts.floor)
+            for number in [counts.generation, counts.rows, counts.sum, counts.floor] {
+                row.append(number)
+            }
         }
         return row.bytes
     }
@@ -197,9 +191,7 @@ struct AuditMark {
         bytes.append(littleEndian: number)
         bytes += hash
         if generation > 0 { bytes.append(littleEndian: generation) }
-        var row = RowIdentity("audit_mark")
-        row.append(bytes)
-        return bytes + cipher.authenticate(row.bytes)
+        return bytes + cipher.authenticate(RowIdentity("audit_mark", bytes).bytes)
     }
 
     /// Compares a note with the log that has this head; returns `nil` if the log has the noted

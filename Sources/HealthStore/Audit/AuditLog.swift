@@ -16,12 +16,7 @@ struct AuditLog {
     static func hash(
         after former: [UInt8], _ number: Int64, _ at: Int64, _ encrypted: [UInt8]
     ) -> [UInt8] {
-        var content = RowIdentity("clarity-jobs audit 1")
-        content.append(former)
-        content.append(number)
-        content.append(at)
-        content.append(encrypted)
-        return blake2b(content.bytes)
+        blake2b(RowIdentity("clarity-jobs audit 1", former, number, at, encrypted).bytes)
     }
 
     /// Returns the row identity for which an entry is encrypted.

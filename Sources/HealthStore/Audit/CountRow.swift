@@ -71,14 +71,9 @@ struct CountRow: Hashable, Sendable {
     }
 
     private func mac(_ cipher: Cipher) -> [UInt8] {
-        var row = RowIdentity("counts")
-        row.append(key.place)
-        row.append(key.type)
-        row.append(key.month)
-        row.append(key.state)
-        row.append(number)
-        row.append(weight)
-        row.append(generation)
-        return cipher.authenticate(row.bytes)
+        cipher.authenticate(
+            RowIdentity(
+                "counts", key.place, key.type, key.month, key.state, number, weight, generation
+            ).bytes)
     }
 }

@@ -97,6 +97,6 @@ extension Cache {
 extension RowIdentity {
     /// Returns the identity of the row of a part that is pulled.
     fileprivate static func pull(_ name: String) -> RowIdentity {
-        RowIdentity("pulls", label: name, text: name)
+        RowIdentity("pulls", label: name, name)
     }
 }

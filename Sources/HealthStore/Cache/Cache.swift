@@ -245,11 +245,7 @@ extension RowIdentity {
     static func cached(
         _ table: CachedTable, _ name: String, type: String, at timestamp: Instant
     ) -> RowIdentity {
-        var identity = RowIdentity(table.rawValue, label: name)
-        identity.append(name)
-        identity.append(type)
-        identity.append(timestamp.millisecondsSince1970)
-        return identity
+        RowIdentity(table.rawValue, label: name, name, type, timestamp.millisecondsSince1970)
     }
 }
 

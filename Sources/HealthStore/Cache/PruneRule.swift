@@ -215,11 +215,8 @@ public struct PruneReceipt: Hashable, Sendable {
         part.oldest = min(part.oldest ?? instant, instant)
         part.newest = max(part.newest ?? instant, instant)
         parts[kind] = part
-        var link = RowIdentity("clarity-jobs cleanup 1")
-        link.append(chain)
-        link.append(kind.rawValue)
-        link.append(identity)
-        chain = blake2b(link.bytes)
+        chain = blake2b(
+            RowIdentity("clarity-jobs cleanup 1", chain, kind.rawValue, identity).bytes)
     }
 
     /// A summary such as `samples 3, metrics 1`; empty if nothing was removed.

@@ -98,7 +98,7 @@ struct Cipher: Sendable {
 
     /// Returns the blind index of a text that identifies a row of a table.
     func blindIndex(of text: String, in table: String) -> [UInt8] {
-        blindIndex(RowIdentity(table, label: nil, text: text).bytes, count: 16)
+        blindIndex(RowIdentity(table, text).bytes, count: 16)
     }
 
     /// Returns the keyed hash, as 32 hex digits, of a text that must not be stored unencrypted.
@@ -169,10 +169,12 @@ struct RowIdentity: Sendable {
     let label: String?
     private(set) var bytes: [UInt8] = []
 
-    init(_ table: String, label: String? = nil) {
+    /// Creates the identity of a row that these columns tell from others of its table.
+    init(_ table: String, label: String? = nil, _ columns: any IdentityColumn...) {
         self.table = table
         self.label = label
         append(table)
+        for column in columns { append(column) }
     }
 
     /// Creates the identity of a row that a number names.
@@ -181,22 +183,23 @@ struct RowIdentity: Sendable {
         for number in [number] + more { append(number) }
     }
 
-    /// Creates the identity of a row that a text names, or of a text that is hashed for a table.
-    init(_ table: String, label: String?, text: String) {
-        self.init(table, label: label)
-        append(text)
-    }
+    mutating func append(_ column: some IdentityColumn) { bytes += column.identityBytes }
+}
 
-    /// Appends text with its length in front, so that neighbouring texts cannot be confused.
-    mutating func append(_ text: String) {
-        append(Int64(text.utf8.count))
-        bytes += text.utf8
-    }
+/// A column of a row's identity: a number, or bytes with their length in front, so that neighbouring
+/// texts cannot be confused.
+protocol IdentityColumn {
+    var identityBytes: [UInt8] { get }
+}
 
-    mutating func append(_ number: Int64) { bytes.append(littleEndian: number) }
+extension Int64: IdentityColumn {
+    var identityBytes: [UInt8] { withUnsafeBytes(of: littleEndian) { Array($0) } }
+}
 
-    mutating func append(_ more: [UInt8]) {
-        append(Int64(more.count))
-        bytes += more
-    }
+extension [UInt8]: IdentityColumn {
+    var identityBytes: [UInt8] { Int64(count).identityBytes + self }
+}
+
+extension String: IdentityColumn {
+    var identityBytes: [UInt8] { Array(utf8).identityBytes }
 }

@@ -154,11 +154,8 @@ extension Outbox {
     }
 
     private func row(_ key: PartialAggregateKey, _ blindIndex: [UInt8]) -> RowIdentity {
-        var row = RowIdentity("contributions", label: key.kind.rawValue)
-        row.append(key.kind.rawValue)
-        row.append(Int64(key.period))
-        row.append(blindIndex)
-        return row
+        let kind = key.kind.rawValue
+        return RowIdentity("contributions", label: kind, kind, Int64(key.period), blindIndex)
     }
 }
 

@@ -357,13 +357,10 @@ struct PortionEncryption {
 
     /// Writes the bytes of `SampleRow.identity` into `identity`.
     private mutating func identify(_ row: OutboxPortion.Row) {
-        if prefixes[row.kind] == nil {
-            var prefix = RowIdentity("outbox")
-            prefix.append(row.kind.rawValue)
-            prefixes[row.kind] = prefix.bytes
-        }
+        let prefix = prefixes[row.kind] ?? RowIdentity("outbox", row.kind.rawValue).bytes
+        prefixes[row.kind] = prefix
         identity.removeAll(keepingCapacity: true)
-        if let prefix = prefixes[row.kind] { identity.append(contentsOf: prefix) }
+        identity.append(contentsOf: prefix)
         identity.append(littleEndian: row.start)
         identity.append(littleEndian: row.end)
         identity.append(littleEndian: Int64(8))

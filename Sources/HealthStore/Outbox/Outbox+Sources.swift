@@ -172,8 +172,6 @@ extension Outbox {
 
 extension RowIdentity {
     fileprivate static func source(_ blindIndex: [UInt8]) -> RowIdentity {
-        var row = RowIdentity("sources")
-        row.append(blindIndex)
-        return row
+        RowIdentity("sources", blindIndex)
     }
 }

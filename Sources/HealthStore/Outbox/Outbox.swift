@@ -131,14 +131,7 @@ struct SampleRow {
     let blindIndex: [UInt8]
     let encrypted: [UInt8]
 
-    var identity: RowIdentity {
-        var identity = RowIdentity("outbox")
-        identity.append(kind)
-        identity.append(start)
-        identity.append(end)
-        identity.append(blindIndex)
-        return identity
-    }
+    var identity: RowIdentity { RowIdentity("outbox", kind, start, end, blindIndex) }
 
     /// Returns the whole sample; `nil` if its encrypted part cannot be decrypted for this row.
     func opened(_ cipher: Cipher) -> Sample? {

@@ -156,11 +156,8 @@ struct PackedSamples {
     }
 
     private func identity(_ kind: SampleKind, _ month: Int, _ generation: Int64) -> RowIdentity {
-        var row = RowIdentity("packed_samples", label: kind.rawValue)
-        row.append(kind.rawValue)
-        row.append(Int64(month))
-        row.append(generation)
-        return row
+        RowIdentity(
+            "packed_samples", label: kind.rawValue, kind.rawValue, Int64(month), generation)
     }
 }
 
@@ -330,9 +327,7 @@ extension PackedSamples {
     }
 
     private func identity(_ kind: SampleKind) -> RowIdentity {
-        var row = RowIdentity("packed_totals", label: kind.rawValue)
-        row.append(kind.rawValue)
-        return row
+        RowIdentity("packed_totals", label: kind.rawValue, kind.rawValue)
     }
 }
 

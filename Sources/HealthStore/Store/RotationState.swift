@@ -119,9 +119,6 @@ enum FormerKeys {
     }
 
     private static func row(_ generation: Int64, _ copy: Int64) -> RowIdentity {
-        var row = RowIdentity("former_keys", label: "\(generation)/\(copy)")
-        row.append(generation)
-        row.append(copy)
-        return row
+        RowIdentity("former_keys", label: "\(generation)/\(copy)", generation, copy)
     }
 }
