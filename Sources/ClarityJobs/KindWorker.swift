@@ -130,6 +130,29 @@ extension Outcome {
     }
 }
 
+extension TransportError {
+    /// The failure of a request to another receiver than the backend, in words of its own, and
+    /// whether the receiver may have the request in spite of it.
+    func failure(of receiver: String) -> (failure: Failure, mayHaveArrived: Bool) {
+        switch self {
+        case .refused(let why):
+            let reason = why.replacing("the backend's", with: "its")
+            return (Failure(.configuration, "\(receiver) cannot be asked: \(reason)"), false)
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
+            let reason = "has no certificate or TLS that is trusted"
+            return (Failure(.configuration, "\(receiver) \(reason)"), false)
+        case .library(let code):
+            return (Failure(.internalFault, "libcurl failed (\(code))"), false)
+        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
+            return (Failure(.unreachable, "\(receiver) cannot be reached"), false)
+        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
+            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
+            return (Failure(.unreachable, "\(receiver) gave no whole answer"), true)
+        }
+    }
+}
+
 extension SourceError {
     /// The error as a worker's failure. Errors that a person can fix are configuration failures.
     var failure: Failure {

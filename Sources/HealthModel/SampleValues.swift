@@ -26,31 +26,16 @@ public struct ActivityDay: Hashable, Sendable, PrivateValue {
 
     /// The day's value of one of `kinds`; for any other kind `nil`, and setting it has no effect.
     public subscript(kind: SampleKind) -> Double? {
-        get {
-            switch kind {
-            case .steps: steps
-            case .distance: distance
-            case .activeEnergy: activeEnergy
-            case .exerciseMinutes: exerciseMinutes
-            case .flightsClimbed: flightsClimbed
-            case .vo2Max: vo2Max
-            case .restingHeartRate: restingHeartRate
-            default: nil
-            }
-        }
-        set {
-            switch kind {
-            case .steps: steps = newValue
-            case .distance: distance = newValue
-            case .activeEnergy: activeEnergy = newValue
-            case .exerciseMinutes: exerciseMinutes = newValue
-            case .flightsClimbed: flightsClimbed = newValue
-            case .vo2Max: vo2Max = newValue
-            case .restingHeartRate: restingHeartRate = newValue
-            default: break
-            }
-        }
+        get { ActivityDay.fields[kind].flatMap { self[keyPath: $0] } }
+        set { if let field = ActivityDay.fields[kind] { self[keyPath: field] = newValue } }
     }
+
+    private static let fields: [SampleKind: any WritableKeyPath<ActivityDay, Double?> & Sendable] =
+        [
+            .steps: \.steps, .distance: \.distance, .activeEnergy: \.activeEnergy,
+            .exerciseMinutes: \.exerciseMinutes, .flightsClimbed: \.flightsClimbed,
+            .vo2Max: \.vo2Max, .restingHeartRate: \.restingHeartRate,
+        ]
 
     /// Whether no value is known.
     public var isEmpty: Bool { ActivityDay.kinds.allSatisfy { self[$0] == nil } }

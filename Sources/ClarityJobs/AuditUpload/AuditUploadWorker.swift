@@ -74,23 +74,11 @@ struct AuditUploadWorker: KindWorker {
     private static func failure(of error: TransportError) -> Failure {
         let receiver = "the audit log's receiver"
         return switch error {
-        case .refused(let why):
-            Failure(
-                .configuration,
-                "\(receiver) cannot be asked: \(why.replacing("the backend's", with: "its"))")
-        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
-            .certificateForOtherHost:
-            Failure(.configuration, "\(receiver) has no certificate or TLS that is trusted")
         case .pinMismatch:
             Failure(.configuration, "the key of \(receiver) is none of its `pins`")
         case .authoritiesUnreadable:
             Failure(.configuration, "the certificates of the job's `ca_bundle` cannot be read")
-        case .library(let code): Failure(.internalFault, "libcurl failed (\(code))")
-        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
-            Failure(.unreachable, "\(receiver) cannot be reached")
-        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
-            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
-            Failure(.unreachable, "\(receiver) gave no whole answer")
+        default: error.failure(of: receiver).failure
         }
     }
 }

@@ -27,19 +27,19 @@ struct NoticeSender: Sendable {
     func send(
         _ message: NoticeMessage, to target: NoticeTarget
     ) async throws(NoticeSendError) {
-        switch target.way {
-        case .ntfy(let ntfy):
+        switch target.kind {
+        case .ntfy:
             var headers = [
                 HTTPHeader("Title", .plain(message.title)),
                 HTTPHeader("Tags", .plain(message.isGood ? "white_check_mark" : "warning")),
             ]
-            if ntfy.secret != nil {
+            if target.secretName != nil {
                 let token = try secret(of: target).reveal()
                 headers.append(HTTPHeader("Authorization", .secret(Secret("Bearer \(token)"))))
             }
             try await post(
-                ntfy.url, headers, Array(message.text(upTo: target.mostBytes).utf8), target)
-        case .webhook(let webhook):
+                target.url, headers, Array(message.text(upTo: target.mostBytes).utf8), target)
+        case .webhook:
             let body = message.json(upTo: target.mostBytes)
             let time = "\(clock.now.millisecondsSince1970 / 1000)"
             let key = Array(try secret(of: target).reveal().utf8)
@@ -54,10 +54,10 @@ struct NoticeSender: Sendable {
                 HTTPHeader("Content-Type", .plain("application/json")),
                 HTTPHeader("Clarity-Signature", .plain("t=\(time),v1=\(signature)")),
             ]
-            try await post(webhook.url, headers, body, target)
-        case .mail(let mail): try send(message, by: mail, target)
-        case .command(let command):
-            try pass(message.json(upTo: target.mostBytes), to: command.words, of: target)
+            try await post(target.url, headers, body, target)
+        case .mail: try mail(message, to: target)
+        case .command:
+            try pass(message.json(upTo: target.mostBytes), to: target.words, of: target)
         case .healthchecks:
             try await ping("/log", message.text(upTo: target.mostBytes), target)
         }
@@ -68,7 +68,7 @@ struct NoticeSender: Sendable {
     func ping(
         _ signal: String, _ text: String, _ target: NoticeTarget
     ) async throws(NoticeSendError) {
-        guard case .healthchecks = target.way else { return }
+        guard target.kind == .healthchecks else { return }
         // The signal is the last part of the path (https://healthchecks.io/docs/http_api/). Behind a
         // query or a fragment it would not count, and a failure would be a success.
         let address = try secret(of: target).reveal().prefix { $0 != "#" }
@@ -96,7 +96,8 @@ struct NoticeSender: Sendable {
         do throws(TransportError) {
             response = try await transport.send(request)
         } catch {
-            throw NoticeSendError(error, target)
+            let (failure, mayHaveArrived) = error.failure(of: "target `\(target.name)`")
+            throw NoticeSendError(failure: failure, mayHaveArrived: mayHaveArrived)
         }
         guard !(200...299).contains(response.status) else { return }
         // A server that answers with an error has not taken the message.
@@ -113,15 +114,15 @@ struct NoticeSender: Sendable {
         }
     }
 
-    private func send(
-        _ message: NoticeMessage, by mail: MailTarget, _ target: NoticeTarget
+    private func mail(
+        _ message: NoticeMessage, to target: NoticeTarget
     ) throws(NoticeSendError) {
         var lines = [
-            "To: \(mail.recipient)", "Subject: \(message.title)", "Date: \(clock.now.mailDate)",
+            "To: \(target.recipient)", "Subject: \(message.title)", "Date: \(clock.now.mailDate)",
             "Auto-Submitted: auto-generated", "MIME-Version: 1.0",
             "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit",
         ]
-        if let sender = mail.sender { lines.insert("From: \(sender)", at: 0) }
+        if let sender = target.sender { lines.insert("From: \(sender)", at: 0) }
         let text = lines.joined(separator: "\n") + "\n\n" + message.text(upTo: target.mostBytes)
         try pass(Array(text.utf8), to: [mailProgram, "-t", "-oi"], of: target)
     }
@@ -135,30 +136,5 @@ struct NoticeSender: Sendable {
             failure: Failure(.work, "the program of target `\(target.name)` \(end.text)"),
             // It may have sent the message before it failed; not if a shell did not find it.
             mayHaveArrived: wasTaken && ![.exited(126), .exited(127)].contains(end))
-    }
-}
-
-extension NoticeSendError {
-    fileprivate init(_ error: TransportError, _ target: NoticeTarget) {
-        let name = "target `\(target.name)`"
-        switch error {
-        case .refused(let why):
-            let reason = why.replacing("the backend's", with: "its")
-            self.init(failure: Failure(.configuration, "\(name) cannot be asked: \(reason)"))
-        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
-            .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
-            self.init(
-                failure: Failure(
-                    .configuration, "\(name) has no certificate or TLS that is trusted"))
-        case .library(let code):
-            self.init(failure: Failure(.internalFault, "libcurl failed (\(code))"))
-        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
-            self.init(failure: Failure(.unreachable, "\(name) cannot be reached"))
-        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
-            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
-            self.init(
-                failure: Failure(.unreachable, "\(name) gave no whole answer"), mayHaveArrived: true
-            )
-        }
     }
 }

@@ -19,7 +19,7 @@ extension TargetOptions {
     ///   (`client_max_body_size`, https://nginx.org/en/docs/http/ngx_http_core_module.html).
     /// - A program reads as much as it likes.
     var mostBytes: Int {
-        switch way {
+        switch kind {
         case .ntfy: 4096
         case .healthchecks: 10_000
         case .mail: 60_000

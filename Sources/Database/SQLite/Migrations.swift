@@ -79,11 +79,7 @@ public struct Migrations: Sendable {
         ) { $0.text(0) }
         for table in tables {
             let name = table.replacing("\"", with: "\"\"")
-            if try connection.first("SELECT 1 FROM \"\(name)\" LIMIT 1", map: { $0.integer(0) })
-                != nil
-            {
-                return true
-            }
+            if try connection.integer("SELECT 1 FROM \"\(name)\" LIMIT 1") != nil { return true }
         }
         return false
     }
@@ -103,8 +99,8 @@ public struct Migrations: Sendable {
     }
 
     private func readVersion(of connection: FileConnection) throws -> Int {
-        let version = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
-        let owner = try connection.first("PRAGMA application_id") { $0.integer(0) } ?? 0
+        let version = Int(try connection.integer("PRAGMA user_version") ?? 0)
+        let owner = try connection.integer("PRAGMA application_id") ?? 0
         let tables = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) }
         if owner != applicationID, version != 0 || tables != 0 {
             throw Fault.foreign(applicationID: owner)

@@ -64,7 +64,9 @@ struct RestorePlan {
     /// Checks that a copy is a database of ours that this program can read.
     func require(_ item: StateRestore.Item, at path: String) throws {
         guard let known = forms[item.file.name] else { return }
-        let (owner, version) = try facts(path, item.file.name)
+        let (owner, version) = try HealthStore.describing(path) {
+            try facts(path, item.file.name, .immutable)
+        }
         guard owner == known.applicationID else {
             throw BackupError.damaged(
                 path: item.backup.path,
@@ -119,13 +121,11 @@ struct RestorePlan {
         let hasLog = try StateFile.isThere("\(path)-wal")
         let version: Int
         do throws(DatabaseError) {
-            let file = try FileConnection(path: path, access: hasLog ? .readOnly : .immutable)
-            try file.requireSoundness(forms[name])
-            let owner = try file.integer("PRAGMA application_id") ?? 0
-            guard owner == forms[name]?.applicationID else {
+            let found = try facts(path, name, hasLog ? .readOnly : .immutable)
+            guard found.owner == forms[name]?.applicationID else {
                 return "it is no database of this program"
             }
-            version = try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
+            version = found.version
         } catch {
             guard error.isDamage || error.isDisk else { throw HealthStore.described(error, path) }
             return error.description
@@ -138,16 +138,14 @@ struct RestorePlan {
         return "it has version \(version), this program knows \(newest)"
     }
 
-    private func facts(_ path: String, _ name: String) throws -> (owner: Int64, version: Int) {
-        do throws(DatabaseError) {
-            let file = try FileConnection(path: path, access: .immutable)
-            try file.requireSoundness(forms[name])
-            return (
-                try file.integer("PRAGMA application_id") ?? 0,
-                try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
-            )
-        } catch {
-            throw HealthStore.described(error, path)
-        }
+    private func facts(
+        _ path: String, _ name: String, _ access: FileConnection.Access
+    ) throws(DatabaseError) -> (owner: Int64, version: Int) {
+        let file = try FileConnection(path: path, access: access)
+        try file.requireSoundness(forms[name])
+        return (
+            try file.integer("PRAGMA application_id") ?? 0,
+            Int(try file.integer("PRAGMA user_version") ?? 0)
+        )
     }
 }

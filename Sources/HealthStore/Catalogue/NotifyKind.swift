@@ -21,62 +21,68 @@ public struct TargetOptions: EntryOptions {
     public static let noun = "target"
 
     public enum Kind: String, CaseIterable, Sendable {
-        case ntfy, webhook, mail, command, healthchecks
-    }
-
-    /// How the target is told.
-    public enum Way: Sendable {
-        case ntfy(NtfyTarget)
-        case webhook(WebhookTarget)
-        case mail(MailTarget)
-        case command(CommandTarget)
-        case healthchecks(HealthchecksTarget)
+        /// A topic of an ntfy server.
+        case ntfy
+        /// A server that takes JSON.
+        case webhook
+        /// A mail address, by the machine's sendmail(8).
+        case mail
+        /// A program that gets the message on its standard input.
+        case command
+        /// A check of healthchecks.io or of a server of one's own, which misses the ping of a
+        /// scheduler that no longer runs.
+        case healthchecks
     }
 
     public let kind: Kind
-    public private(set) var way: Way
+    /// Where ntfy and webhook post to.
+    public var url = ""
+    /// The variable or credential with the target's secret; `nil` if it needs none.
+    public var secretName: String?
+    /// The mail address.
+    public var recipient = ""
+    /// The sender of mails; `nil` for sendmail's own.
+    public var sender: String?
+    /// The program and its arguments.
+    public var words: [String] = []
     public var rules = NoticeRules()
 
-    public init(_ kind: Kind) {
-        self.kind = kind
-        way =
-            switch kind {
-            case .ntfy: .ntfy(NtfyTarget())
-            case .webhook: .webhook(WebhookTarget())
-            case .mail: .mail(MailTarget())
-            case .command: .command(CommandTarget())
-            case .healthchecks: .healthchecks(HealthchecksTarget())
-            }
-    }
+    public init(_ kind: Kind) { self.kind = kind }
 
     public mutating func declare(in fields: inout OptionFields) {
-        func declared<Target: DeclaredOptions>(_ target: Target) -> Target {
-            var target = target
-            target.declare(in: &fields)
-            return target
+        switch kind {
+        case .ntfy:
+            fields.add(
+                required: "url", .url, &url,
+                "address of the topic, such as `https://ntfy.sh/topic`")
+            fields.add(
+                "secret", .secretName, &secretName,
+                "name of the variable or credential with the access token")
+        case .webhook:
+            fields.add(required: "url", .url, &url, "address to which the JSON is posted")
+            declareSecret("key that signs each message", in: &fields)
+        case .mail:
+            fields.add(required: "to", .line, &recipient, "mail address of the recipient")
+            fields.add(
+                "from", .line, &sender, "mail address of the sender; without it sendmail's own")
+        case .command:
+            fields.add(
+                required: "command", .command, &words,
+                "program and arguments; it gets the message as JSON on its standard input")
+        case .healthchecks: declareSecret("ping address", in: &fields)
         }
-        way =
-            switch way {
-            case .ntfy(let target): .ntfy(declared(target))
-            case .webhook(let target): .webhook(declared(target))
-            case .mail(let target): .mail(declared(target))
-            case .command(let target): .command(declared(target))
-            case .healthchecks(let target): .healthchecks(declared(target))
-            }
         rules.declare(in: &fields)
     }
 
-    public var name: String { rules.name ?? kind.rawValue }
-
-    /// The variable or credential with the target's secret; `nil` if it needs none.
-    public var secretName: String? {
-        switch way {
-        case .ntfy(let target): target.secret
-        case .webhook(let target): target.secret
-        case .healthchecks(let target): target.secret
-        case .mail, .command: nil
-        }
+    private mutating func declareSecret(_ content: String, in fields: inout OptionFields) {
+        var name = secretName ?? ""
+        fields.add(
+            required: "secret", .secretName, &name,
+            "name of the variable or credential with the \(content)")
+        secretName = name
     }
+
+    public var name: String { rules.name ?? kind.rawValue }
 }
 
 /// What every target of notices has.
@@ -108,77 +114,6 @@ public struct NoticeRules: DeclaredOptions {
     public var wanted: Set<Notice.Kind> {
         guard let kinds else { return Set(Notice.Kind.allCases) }
         return Set(kinds.split(separator: "\n").compactMap { Notice.Kind(rawValue: String($0)) })
-    }
-}
-
-/// A topic of an ntfy server.
-public struct NtfyTarget: DeclaredOptions {
-    public var url = ""
-    public var secret: String?
-
-    public init() {}
-
-    public mutating func declare(in fields: inout OptionFields) {
-        fields.add(
-            required: "url", .url, &url, "address of the topic, such as `https://ntfy.sh/topic`")
-        fields.add(
-            "secret", .secretName, &secret,
-            "name of the variable or credential with the access token")
-    }
-}
-
-/// A server that takes JSON.
-public struct WebhookTarget: DeclaredOptions {
-    public var url = ""
-    public var secret = ""
-
-    public init() {}
-
-    public mutating func declare(in fields: inout OptionFields) {
-        fields.add(required: "url", .url, &url, "address to which the JSON is posted")
-        fields.add(
-            required: "secret", .secretName, &secret,
-            "name of the variable or credential with the key that signs each message")
-    }
-}
-
-/// A mail address, by the machine's sendmail(8).
-public struct MailTarget: DeclaredOptions {
-    public var recipient = ""
-    public var sender: String?
-
-    public init() {}
-
-    public mutating func declare(in fields: inout OptionFields) {
-        fields.add(required: "to", .line, &recipient, "mail address of the recipient")
-        fields.add("from", .line, &sender, "mail address of the sender; without it sendmail's own")
-    }
-}
-
-/// A program that gets the message on its standard input.
-public struct CommandTarget: DeclaredOptions {
-    public var words: [String] = []
-
-    public init() {}
-
-    public mutating func declare(in fields: inout OptionFields) {
-        fields.add(
-            required: "command", .command, &words,
-            "program and arguments; it gets the message as JSON on its standard input")
-    }
-}
-
-/// A check of healthchecks.io or of a server of one's own, which misses the ping of a scheduler that
-/// no longer runs.
-public struct HealthchecksTarget: DeclaredOptions {
-    public var secret = ""
-
-    public init() {}
-
-    public mutating func declare(in fields: inout OptionFields) {
-        fields.add(
-            required: "secret", .secretName, &secret,
-            "name of the variable or credential with the ping address")
     }
 }
 

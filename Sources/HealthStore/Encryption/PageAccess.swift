@@ -221,6 +221,17 @@ public struct PageAccess: Sendable {
         _ state: String, _ body: () throws(BackupError) -> Result
     ) throws(BackupError) -> Result {
         let path = "\(state)/pages/lock"
+        let problem = (path, "another process is changing the ways in")
+        return try locked(by: path, or: problem, body)
+    }
+
+    /// Does something while no other process holds the lock in this file.
+    ///
+    /// - Parameter fault: the path and the problem to report if one does.
+    static func locked<Result>(
+        by path: String, or fault: (path: String, problem: String),
+        _ body: () throws(BackupError) -> Result
+    ) throws(BackupError) -> Result {
         try DurableFile.makeFolder(of: path)
         let lock: FileLock?
         do throws(SystemError) {
@@ -229,7 +240,7 @@ public struct PageAccess: Sendable {
             throw .file(path: path, errno: error.code)
         }
         guard let lock else {
-            throw .unusable(path: path, problem: "another process is changing the ways in")
+            throw .unusable(path: fault.path, problem: fault.problem)
         }
         return try withExtendedLifetime(lock) { () throws(BackupError) in try body() }
     }

@@ -1,6 +1,5 @@
 public import ClarityScheduler
 public import Platform
-import CSodium
 @preconcurrency import Glibc
 
 /// The tokens of those who may push to `clarity-jobs receive`, in a folder of the state directory
@@ -65,14 +64,12 @@ public struct PushTokens: Sendable {
     ///
     /// - Parameter name: one to 64 letters, digits, `-`, `_` and `.` of ASCII.
     public func add(_ name: String, at now: Instant) throws(BackupError) -> String? {
-        var bytes = [UInt8](repeating: 0, count: 32)
-        randombytes_buf(&bytes, bytes.count)
-        let token = hexEncoded(bytes)
+        let token = PageAccess.newToken()
         let isAdded = try change { entries in
             guard entries.count < PushTokens.most, !entries.contains(where: { $0.name == name })
             else { return false }
             entries.append(
-                Entry(name: name, madeAt: now, digest: contentDigest(Array(token.utf8))))
+                Entry(name: name, madeAt: now, digest: PageAccess.digest(token)))
             return true
         }
         return isAdded ? token : nil
@@ -90,10 +87,9 @@ public struct PushTokens: Sendable {
     /// Returns the name of this token; `nil` if the file does not have it. The time that this takes
     /// does not depend on how much of a wrong token is right.
     public func name(of token: String) throws(BackupError) -> String? {
-        let digest = Array(contentDigest(Array(token.utf8)).utf8)
+        let digest = PageAccess.digest(token)
         return try list().reduce(nil) { found, entry in
-            let isSame = sodium_memcmp(digest, Array(entry.digest.utf8), digest.count) == 0
-            return isSame ? entry.name : found
+            PageAccess.isSame(digest, entry.digest) ? entry.name : found
         }
     }
 
@@ -110,18 +106,8 @@ public struct PushTokens: Sendable {
 
     /// Replaces the file if `body` returns true, while no other process does.
     private func change(_ body: (inout [Entry]) -> Bool) throws(BackupError) -> Bool {
-        try DurableFile.makeFolder(of: path)
-        let lock: FileLock?
-        do throws(SystemError) {
-            lock = try FileLock.take(
-                "\(path).lock", LOCK_EX, patience: .seconds(5), makesFile: true)
-        } catch {
-            throw .file(path: "\(path).lock", errno: error.code)
-        }
-        guard let lock else {
-            throw .unusable(path: path, problem: "another process is changing it")
-        }
-        return try withExtendedLifetime(lock) { () throws(BackupError) in
+        let problem = (path, "another process is changing it")
+        return try PageAccess.locked(by: "\(path).lock", or: problem) { () throws(BackupError) in
             var entries = try list()
             guard body(&entries) else { return false }
             let lines = entries.map { "\($0.digest) \($0.madeAt) \($0.name)\n" }
