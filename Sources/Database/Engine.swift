@@ -39,7 +39,6 @@ protocol Engine: AnyObject {
 /// A statement that is bound and run any number of times.
 protocol EngineStatement: AnyObject {
     func bind(_ value: Value, at index: Int32) throws(DatabaseError)
-    func bind(_ number: Int64, at index: Int32) throws(DatabaseError)
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError)
     func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError)
 
@@ -70,7 +69,7 @@ public struct Statement: ~Copyable {
 
     /// Binds an integer.
     public func bind(_ number: Int64, at index: Int32) throws(DatabaseError) {
-        try statement.bind(number, at: index)
+        try statement.bind(.integer(number), at: index)
     }
 
     /// Binds a blob without copying it.

@@ -14,39 +14,42 @@ import ClarityScheduler
 /// store gives the same digest. The history of runs is not in the receipt: the scheduler enforces
 /// its retention, which `store: history:` sets.
 struct CleanupWorker: KindWorker {
+    func run(_ options: CleanupOptions, _ context: WorkContext) async throws -> Outcome {
+        var cleanup = Cleanup(options: options, context: context, counts: WorkCounts(context))
+        try cleanup.run()
+        return .success
+    }
+}
+
+private struct Cleanup {
     /// The number of files that are removed before the audit log records them.
     private static let filesAtOnce = 100
 
-    func run(_ options: CleanupOptions, _ context: WorkContext) async throws -> Outcome {
+    let options: CleanupOptions
+    let context: WorkContext
+    var counts: WorkCounts
+    var receipt = PruneReceipt()
+
+    mutating func run() throws {
         let now = context.clock.now
         let cutoff = now - options.retain
         let auditCutoff = now - options.retainAudit
-        var counts = WorkCounts(context)
-        var receipt = PruneReceipt()
         context.note("what counts as old was confirmed or last listed before \(cutoff)")
         do {
             for kind in PrunedKind.allCases where kind != .files && kind != .records {
-                try prune(
-                    kind, before: kind == .auditEntries ? auditCutoff : cutoff, &receipt, &counts,
-                    context)
+                try prune(kind, before: kind == .auditEntries ? auditCutoff : cutoff)
             }
-            try pruneRecords(options, &receipt, &counts, context)
-            if let retained = options.retainFiles {
-                try removeFiles(before: now - retained, &receipt, &counts, context)
-            }
+            try pruneRecords()
+            if let retained = options.retainFiles { try removeFiles(before: now - retained) }
         } catch {
-            if receipt.count > 0 { tell(receipt, context) }
+            if receipt.count > 0 { tell() }
             throw error
         }
-        tell(receipt, context)
-        try compact(&counts, receipt, context)
-        return .success
+        tell()
+        try compact()
     }
 
-    private func prune(
-        _ kind: PrunedKind, before cutoff: Instant, _ receipt: inout PruneReceipt,
-        _ counts: inout WorkCounts, _ context: WorkContext
-    ) throws {
+    private mutating func prune(_ kind: PrunedKind, before cutoff: Instant) throws {
         var cursor = PruneCursor()
         var isMore = true
         while isMore {
@@ -59,10 +62,7 @@ struct CleanupWorker: KindWorker {
     }
 
     /// Removes records of the archive by the person's rule, and notes what went of each type.
-    private func pruneRecords(
-        _ options: CleanupOptions, _ receipt: inout PruneReceipt, _ counts: inout WorkCounts,
-        _ context: WorkContext
-    ) throws {
+    private mutating func pruneRecords() throws {
         let rule = RecordRetention(
             cutoff: options.retainRecords.map { context.clock.now - $0 },
             mostBytes: options.mostRecordBytes,
@@ -86,7 +86,7 @@ struct CleanupWorker: KindWorker {
                         .records, identity: "\(month.type) \(month.name) \(month.records)",
                         at: month.start, bytes: month.bytes, count: month.records)
                 }
-                return "their retention is over, \(CleanupWorker.span(of: months)), receipt "
+                return "their retention is over, \(Cleanup.span(of: months)), receipt "
                     + after.digest
             }
             counts.add(
@@ -98,7 +98,7 @@ struct CleanupWorker: KindWorker {
             let count = months.reduce(0) { $0 + $1.records }
             context.note(
                 "\(counted(count, "records")) of \(type) removed, of "
-                    + CleanupWorker.span(of: months))
+                    + Cleanup.span(of: months))
         }
     }
 
@@ -111,9 +111,7 @@ struct CleanupWorker: KindWorker {
         return "\(first) to \(last)"
     }
 
-    private func compact(
-        _ counts: inout WorkCounts, _ receipt: PruneReceipt, _ context: WorkContext
-    ) throws {
+    private mutating func compact() throws {
         var isMore = true
         while isMore {
             let step = try context.store.compact()
@@ -128,10 +126,7 @@ struct CleanupWorker: KindWorker {
 
     /// Removes old files from the spool folders. A folder that cannot be read keeps its files and
     /// is noted; the others are still cleaned.
-    private func removeFiles(
-        before cutoff: Instant, _ receipt: inout PruneReceipt, _ counts: inout WorkCounts,
-        _ context: WorkContext
-    ) throws {
+    private mutating func removeFiles(before cutoff: Instant) throws {
         counts.add(0, to: "files_removed")
         var unreadable = 0
         let settings = try SourceSettings(context.order, zones: context.zones)
@@ -140,11 +135,11 @@ struct CleanupWorker: KindWorker {
                 let remains = try SpoolRemains(origin.place)
                 var rest = try remains.files(before: cutoff)[...]
                 while !rest.isEmpty {
-                    let portion = rest.prefix(CleanupWorker.filesAtOnce)
+                    let portion = rest.prefix(Cleanup.filesAtOnce)
                     rest = rest.dropFirst(portion.count)
                     let before = receipt.count
                     defer { counts.add(receipt.count - before, to: "files_removed") }
-                    try remove(portion, of: remains, &receipt, context)
+                    try remove(portion, of: remains)
                     try context.checkTime()
                 }
             } catch SourceError.missing {
@@ -161,9 +156,8 @@ struct CleanupWorker: KindWorker {
     }
 
     /// Removes a portion of files and records those that are gone; a dry run only counts them.
-    private func remove(
-        _ files: ArraySlice<SpoolRemains.File>, of remains: SpoolRemains,
-        _ receipt: inout PruneReceipt, _ context: WorkContext
+    private mutating func remove(
+        _ files: ArraySlice<SpoolRemains.File>, of remains: SpoolRemains
     ) throws {
         let before = receipt.count
         var fault: SourceError?
@@ -183,7 +177,7 @@ struct CleanupWorker: KindWorker {
         if let fault { throw fault }
     }
 
-    private func tell(_ receipt: PruneReceipt, _ context: WorkContext) {
+    private func tell() {
         if context.isDryRun { receipt.lines.forEach(context.note) }
         let summary = receipt.count > 0 ? receipt.summary : "nothing"
         context.note("receipt: \(summary); blake2b-256 \(receipt.digest)")

@@ -192,8 +192,6 @@ private final class PostgresStatement: EngineStatement {
 
     func bind(_ value: Value, at index: Int32) { set(value, index) }
 
-    func bind(_ number: Int64, at index: Int32) { set(.integer(number), index) }
-
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) {
         set(.blob(Array(bytes)), index)
     }

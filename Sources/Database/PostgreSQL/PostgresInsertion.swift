@@ -26,8 +26,6 @@ final class PostgresInsertion: EngineStatement {
 
     func bind(_ value: Value, at index: Int32) { row[Int(index) - 1] = .value(value) }
 
-    func bind(_ number: Int64, at index: Int32) { row[Int(index) - 1] = .value(.integer(number)) }
-
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) {
         row[Int(index) - 1] = .blob(bytes)
     }

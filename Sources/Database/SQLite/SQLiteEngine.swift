@@ -160,10 +160,6 @@ private final class SQLiteStatement: EngineStatement {
         try engine.bind(value, to: handle, at: index, sql)
     }
 
-    func bind(_ number: Int64, at index: Int32) throws(DatabaseError) {
-        try check(sqlite3_bind_int64(handle, index, number))
-    }
-
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError) {
         // `nil` for the destructor means SQLITE_STATIC.
         try check(

@@ -72,29 +72,25 @@ extension Analyses {
     ///
     /// It leaves out insights for which the backend had no text five times.
     public func insightsWithoutText(limit: Int) throws(HealthStoreError) -> [String] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT id FROM insights LEFT JOIN missing_texts ON insight_id = id
-                WHERE type = ? AND coalesce(asked_count, 0) < ?
-                ORDER BY coalesce(asked_count, 0), timestamp_ms DESC, id LIMIT ?
-                """, .text(CachedRow.insightPreview), .integer(Analyses.textAsks),
-                .integer(Int64(limit))
-            ) { $0.text(0) }
-        }
+        try store.all(
+            """
+            SELECT id FROM insights LEFT JOIN missing_texts ON insight_id = id
+            WHERE type = ? AND coalesce(asked_count, 0) < ?
+            ORDER BY coalesce(asked_count, 0), timestamp_ms DESC, id LIMIT ?
+            """, .text(CachedRow.insightPreview), .integer(Analyses.textAsks),
+            .integer(Int64(limit))
+        ) { $0.text(0) }
     }
 
     /// Records that the backend had no full text of an insight.
     public func noteMissingText(of insight: String, at now: Instant) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
-                VALUES (?, 1, ?) ON CONFLICT (insight_id) DO UPDATE SET
-                    asked_count = missing_texts.asked_count + 1,
-                    last_asked_at_ms = excluded.last_asked_at_ms
-                """, .text(insight), .instant(now))
-        }
+        try store.run(
+            """
+            INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
+            VALUES (?, 1, ?) ON CONFLICT (insight_id) DO UPDATE SET
+                asked_count = missing_texts.asked_count + 1,
+                last_asked_at_ms = excluded.last_asked_at_ms
+            """, .text(insight), .instant(now))
     }
 
     /// Returns the first insight since an instant that no request has claimed and that was not
@@ -102,17 +98,15 @@ extension Analyses {
     public func unclaimedInsight(
         for request: StoredInsightRequest, since start: Instant
     ) throws(HealthStoreError) -> String? {
-        try store.access { connection in
-            try connection.first(
-                """
-                SELECT id FROM insights WHERE timestamp_ms >= ? AND NOT EXISTS
-                    (SELECT 1 FROM insight_requests WHERE insight_id = insights.id)
-                    AND instr(coalesce((SELECT known_ids FROM insight_requests WHERE id = ?), ''),
-                        json_quote(id)) = 0
-                ORDER BY timestamp_ms, id LIMIT 1
-                """, .instant(start), .integer(request.id)
-            ) { $0.text(0) }
-        }
+        try store.first(
+            """
+            SELECT id FROM insights WHERE timestamp_ms >= ? AND NOT EXISTS
+                (SELECT 1 FROM insight_requests WHERE insight_id = insights.id)
+                AND instr(coalesce((SELECT known_ids FROM insight_requests WHERE id = ?), ''),
+                    json_quote(id)) = 0
+            ORDER BY timestamp_ms, id LIMIT 1
+            """, .instant(start), .integer(request.id)
+        ) { $0.text(0) }
     }
 
     /// Gives an insight with a provisional id and the row's instant the id of the row.

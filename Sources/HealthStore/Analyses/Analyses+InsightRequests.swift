@@ -32,22 +32,18 @@ extension Analyses {
 
     /// Returns whether an insight of the analysis was already requested.
     public func hasInsightRequest(of analysis: StoredAnalysis) throws(HealthStoreError) -> Bool {
-        try store.access { connection in
-            try connection.integer(
-                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id))
-                != nil
-        }
+        try store.integer(
+            "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id))
+            != nil
     }
 
     /// Returns the requests that have not ended, oldest first.
     public func openInsightRequests() throws(HealthStoreError) -> [StoredInsightRequest] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT \(StoredInsightRequest.Column.list) FROM insight_requests
-                WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
-                """, map: StoredInsightRequest.init)
-        }
+        try store.all(
+            """
+            SELECT \(StoredInsightRequest.Column.list) FROM insight_requests
+            WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
+            """, map: StoredInsightRequest.init)
     }
 
     /// Returns the content of a request that has not ended; `nil` if it has ended.

@@ -34,21 +34,17 @@ extension Analyses {
 
     /// Returns the stored days in order.
     public func stepDays() throws(HealthStoreError) -> [CivilDay] {
-        try store.access { connection in
-            try connection.all("SELECT day FROM minutes ORDER BY day") {
-                CivilDay(daysSince1970: Int($0.integer(0)))
-            }
+        try store.all("SELECT day FROM minutes ORDER BY day") {
+            CivilDay(daysSince1970: Int($0.integer(0)))
         }
     }
 
     /// Returns the newest day that is known to its end, or `nil`.
     public func newestWholeStepDay() throws(HealthStoreError) -> CivilDay? {
-        try store.access { connection in
-            try connection.first(
-                "SELECT max(day) FROM minutes WHERE known_minutes = ?",
-                .integer(Int64(StepDay.minutes))
-            ) { $0.optionalInteger(0).map { CivilDay(daysSince1970: Int($0)) } }
-        }
+        try store.first(
+            "SELECT max(day) FROM minutes WHERE known_minutes = ?",
+            .integer(Int64(StepDay.minutes))
+        ) { $0.optionalInteger(0).map { CivilDay(daysSince1970: Int($0)) } }
     }
 
     /// Returns the stored days of the seven that end with `last`, in order.

@@ -12,14 +12,12 @@ public struct Analyses: Sendable {
     public func newest(
         of last: CivilDay, as form: AnalysisForm
     ) throws(HealthStoreError) -> StoredAnalysis? {
-        try store.access { connection in
-            try connection.first(
-                """
-                SELECT \(StoredAnalysis.Column.list) FROM analyses
-                WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
-                """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
-                map: StoredAnalysis.init)
-        }
+        try store.first(
+            """
+            SELECT \(StoredAnalysis.Column.list) FROM analyses
+            WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
+            """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
+            map: StoredAnalysis.init)
     }
 
     /// Records that a week is to be analysed, before anything is sent.
@@ -126,21 +124,17 @@ public struct Analyses: Sendable {
 
     /// Returns the analyses that the backend is processing, oldest first.
     public func open() throws(HealthStoreError) -> [StoredAnalysis] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
-                """, map: StoredAnalysis.init)
-        }
+        try store.all(
+            """
+            SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
+            """, map: StoredAnalysis.init)
     }
 
     /// Returns the analysis with this number, or `nil` if there is none.
     public func analysis(_ id: Int64) throws(HealthStoreError) -> StoredAnalysis? {
-        try store.access { connection in
-            try connection.first(
-                "SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
-                map: StoredAnalysis.init)
-        }
+        try store.first(
+            "SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
+            map: StoredAnalysis.init)
     }
 
     /// Returns the completed analysis of the latest week, or `nil` if there is none.

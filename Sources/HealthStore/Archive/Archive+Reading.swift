@@ -63,12 +63,7 @@ extension Archive {
         var isDamaged = false
         for part in try encrypted(month, connection) {
             do {
-                let part = try opened(part, month).segment(decompressor)
-                if sound.records.isEmpty {
-                    sound = part
-                } else {
-                    sound.add(part.records, textsIn: part.texts)
-                }
+                sound.add(try opened(part, month).segment(decompressor))
             } catch is EncryptionError {
                 isDamaged = true
             }

@@ -134,7 +134,7 @@ public struct Archive: Sendable {
             for record in part.records {
                 known[blindIndexes.blindIndex(of: record), default: 0] += 1
             }
-            all.add(part.records, textsIn: part.texts)
+            all.add(part)
             sound += 1
         }
         let isDamaged = sound < stored.count
@@ -154,12 +154,8 @@ public struct Archive: Sendable {
             stored.count >= Archive.mostParts
             || new.records.count * Archive.smallShare >= all.records.count
         let isWhole = isDue && !isDamaged
-        if all.records.isEmpty {
-            all = new
-        } else {
-            all.add(new.records, textsIn: new.texts)
-            all.sort()
-        }
+        all.add(new)
+        all.sort()
         if isWhole {
             for part in stored {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))

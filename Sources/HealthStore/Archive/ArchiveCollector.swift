@@ -259,12 +259,7 @@ package struct ArchiveCollector: Hashable, Sendable {
         if let failure { throw failure }
         var segment = Segment()
         for part in buckets[bucket].parts {
-            let part = try Segment(part, decompressor)
-            if segment.records.isEmpty {
-                segment = part
-            } else {
-                segment.add(part.records, textsIn: part.texts)
-            }
+            segment.add(try Segment(part, decompressor))
         }
         segment.add(buckets[bucket].open, textsIn: texts)
         return segment

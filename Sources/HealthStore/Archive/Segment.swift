@@ -83,6 +83,11 @@ public struct Segment: Sendable {
         }
     }
 
+    /// Adds the records of another segment.
+    mutating func add(_ other: Segment) {
+        if records.isEmpty { self = other } else { add(other.records, textsIn: other.texts) }
+    }
+
     /// Puts the records in the order of time, which compresses best.
     mutating func sort() {
         func isBefore(_ one: ArchivedRecord, _ other: ArchivedRecord) -> Bool {

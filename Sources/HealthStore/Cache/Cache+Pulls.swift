@@ -31,43 +31,37 @@ extension Cache {
     public func notePull(
         of part: PulledPart, isWhole: Bool, at now: Instant
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO pulls (name, ended_at_ms, whole_at_ms) VALUES (?1, ?2, ?3)
-                ON CONFLICT (name) DO UPDATE SET ended_at_ms = ?2,
-                    whole_at_ms = coalesce(?3, pulls.whole_at_ms),
-                    sealed = CASE WHEN ?3 IS NULL THEN pulls.sealed END
-                """, .text(part.rawValue), .instant(now), .instant(isWhole ? now : nil))
-        }
+        try store.run(
+            """
+            INSERT INTO pulls (name, ended_at_ms, whole_at_ms) VALUES (?1, ?2, ?3)
+            ON CONFLICT (name) DO UPDATE SET ended_at_ms = ?2,
+                whole_at_ms = coalesce(?3, pulls.whole_at_ms),
+                sealed = CASE WHEN ?3 IS NULL THEN pulls.sealed END
+            """, .text(part.rawValue), .instant(now), .instant(isWhole ? now : nil))
     }
 
     /// Replaces the stored record.
     public func storePullRecord(
         _ record: PullRecord, of part: PulledPart
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO pulls (name, ended_at_ms, whole_at_ms, sealed) VALUES (?, ?, ?, ?)
-                ON CONFLICT (name) DO UPDATE SET ended_at_ms = excluded.ended_at_ms,
-                    whole_at_ms = excluded.whole_at_ms, sealed = excluded.sealed
-                """, .text(part.rawValue), .instant(record.endedAt), .instant(record.wholeAt),
-                encrypted(record.place, of: part))
-        }
+        try store.run(
+            """
+            INSERT INTO pulls (name, ended_at_ms, whole_at_ms, sealed) VALUES (?, ?, ?, ?)
+            ON CONFLICT (name) DO UPDATE SET ended_at_ms = excluded.ended_at_ms,
+                whole_at_ms = excluded.whole_at_ms, sealed = excluded.sealed
+            """, .text(part.rawValue), .instant(record.endedAt), .instant(record.wholeAt),
+            encrypted(record.place, of: part))
     }
 
     /// Stores the position of a pull that reads everything; `nil` makes the next one begin anew.
     public func storePullPlace(
         _ place: String?, of part: PulledPart
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO pulls (name, sealed) VALUES (?1, ?2)
-                ON CONFLICT (name) DO UPDATE SET sealed = ?2
-                """, .text(part.rawValue), encrypted(place, of: part))
-        }
+        try store.run(
+            """
+            INSERT INTO pulls (name, sealed) VALUES (?1, ?2)
+            ON CONFLICT (name) DO UPDATE SET sealed = ?2
+            """, .text(part.rawValue), encrypted(place, of: part))
     }
 
     private func encrypted(_ place: String?, of part: PulledPart) -> Value {

@@ -23,25 +23,23 @@ extension Cache {
     public func versions(
         type: String? = nil, since: Instant? = nil, limit: Int
     ) throws(HealthStoreError) -> [ArchivedVersion] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT \(Column.list) FROM archive
-                WHERE archived_at_ms >= ? AND type = coalesce(?, type)
-                ORDER BY archived_at_ms DESC, id DESC LIMIT ?
-                """, .integer(since?.millisecondsSince1970 ?? .min),
-                .text(type), .integer(Int64(limit)), map: Cache.decoded
-            ).map { found in
-                // A version that does not decrypt is listed under its stored name.
-                var version = found.version
-                if version.table == .metrics,
-                    let form = cipher.opened(found.encrypted, for: Cache.identity(of: version)),
-                    let id = MetricForm.parts(of: form).id
-                {
-                    version.id = id
-                }
-                return version
+        try store.all(
+            """
+            SELECT \(Column.list) FROM archive
+            WHERE archived_at_ms >= ? AND type = coalesce(?, type)
+            ORDER BY archived_at_ms DESC, id DESC LIMIT ?
+            """, .integer(since?.millisecondsSince1970 ?? .min),
+            .text(type), .integer(Int64(limit)), map: Cache.decoded
+        ).map { found in
+            // A version that does not decrypt is listed under its stored name.
+            var version = found.version
+            if version.table == .metrics,
+                let form = cipher.opened(found.encrypted, for: Cache.identity(of: version)),
+                let id = MetricForm.parts(of: form).id
+            {
+                version.id = id
             }
+            return version
         }
     }
 

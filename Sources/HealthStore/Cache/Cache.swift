@@ -142,24 +142,20 @@ public struct Cache: Sendable {
 
     /// Returns the number of rows in a table.
     public func count(of table: CachedTable) throws(HealthStoreError) -> Int64 {
-        try store.access { connection in
-            try connection.integer("SELECT count(*) FROM \(table.rawValue)") ?? 0
-        }
+        try store.integer("SELECT count(*) FROM \(table.rawValue)") ?? 0
     }
 
     /// Stores the user's profile as JSON.
     public func storeProfile(
         _ json: [UInt8], syncedAt now: Instant
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO profile (id, sealed, synced_at_ms) VALUES (1, ?, ?)
-                ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed,
-                    synced_at_ms = excluded.synced_at_ms
-                """, .blob(cipher.encrypt(json, for: RowIdentity("profile"))),
-                .instant(now))
-        }
+        try store.run(
+            """
+            INSERT INTO profile (id, sealed, synced_at_ms) VALUES (1, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed,
+                synced_at_ms = excluded.synced_at_ms
+            """, .blob(cipher.encrypt(json, for: RowIdentity("profile"))),
+            .instant(now))
     }
 
     /// Returns the profile and when it was pulled, or `nil` before the first pull.
@@ -257,9 +253,7 @@ extension HealthStore {
 extension Cache {
     /// Returns the ids of all stored insights, in no order.
     public func insightIDs() throws(HealthStoreError) -> [String] {
-        try store.access { connection in
-            try connection.all("SELECT id FROM insights") { $0.text(0) }
-        }
+        try store.all("SELECT id FROM insights") { $0.text(0) }
     }
 
     /// Returns the insight with this id, or the only one whose id has this prefix.

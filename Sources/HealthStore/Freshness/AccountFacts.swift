@@ -74,14 +74,7 @@ extension HealthStore {
 
 extension FreshnessFacts.Place {
     /// The name of the count of the samples there.
-    fileprivate var factName: String {
-        switch self {
-        case .waiting: "waiting"
-        case .unconfirmed: "unconfirmed"
-        case .setAside: "set_aside"
-        case .rejected: "rejected"
-        }
-    }
+    fileprivate var factName: String { rawValue.replacing(" ", with: "_") }
 
     fileprivate static let byFactName = Dictionary(
         uniqueKeysWithValues: allCases.map { ($0.factName, $0) })

@@ -40,7 +40,7 @@ public struct Notices: Sendable {
                     try connection.run(
                         "INSERT INTO notices (kind, subject, text, raised_at_ms) VALUES (?, ?, ?, ?)",
                         .text(notice.kind.rawValue), .text(notice.subject), .text(notice.text),
-                        .integer(now.millisecondsSince1970))
+                        .instant(now))
                     raised += 1
                 }
             }
@@ -48,7 +48,7 @@ public struct Notices: Sendable {
             try tell(targets, connection)
             try connection.run(
                 "DELETE FROM notices WHERE resolved_at_ms < ?",
-                .integer((now - Notices.kept).millisecondsSince1970))
+                .instant(now - Notices.kept))
             return (raised, ended.count)
         }
     }
@@ -56,7 +56,7 @@ public struct Notices: Sendable {
     private func resolve(_ id: Int64, at now: Instant, _ connection: Connection) throws {
         try connection.run(
             "UPDATE notices SET resolved_at_ms = max(?, raised_at_ms) WHERE id = ?",
-            .integer(now.millisecondsSince1970), .integer(id))
+            .instant(now), .integer(id))
         try connection.run(
             "DELETE FROM notice_deliveries WHERE notice = ? AND state = 'pending' AND sends = 0",
             .integer(id))
@@ -93,19 +93,17 @@ public struct Notices: Sendable {
 
     /// Returns what a target is to be told, oldest first.
     public func pending(for target: String) throws(HealthStoreError) -> [NoticeDelivery] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT \(NoticeColumn.list), event, sends
-                FROM notice_deliveries JOIN notices ON id = notice
-                WHERE target = ? AND state <> 'sent' ORDER BY id, event
-                """, .text(target)
-            ) { row in
-                // The CHECK constraint of the table allows no other word.
-                NoticeDelivery(
-                    notice: StoredNotice(row), event: NoticeEvent(rawValue: row.text(6)) ?? .raised,
-                    unanswered: row.integer(7))
-            }
+        try store.all(
+            """
+            SELECT \(NoticeColumn.list), event, sends
+            FROM notice_deliveries JOIN notices ON id = notice
+            WHERE target = ? AND state <> 'sent' ORDER BY id, event
+            """, .text(target)
+        ) { row in
+            // The CHECK constraint of the table allows no other word.
+            NoticeDelivery(
+                notice: StoredNotice(row), event: NoticeEvent(rawValue: row.text(6)) ?? .raised,
+                unanswered: row.integer(7))
         }
     }
 
@@ -113,14 +111,12 @@ public struct Notices: Sendable {
     public func lastMessages(
         to target: String, _ count: Int
     ) throws(HealthStoreError) -> [Instant] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT DISTINCT sent_at_ms FROM notice_deliveries
-                WHERE target = ? AND state = 'sent' ORDER BY sent_at_ms DESC LIMIT ?
-                """, .text(target), .integer(Int64(count))
-            ) { Instant(millisecondsSince1970: $0.integer(0)) }
-        }
+        try store.all(
+            """
+            SELECT DISTINCT sent_at_ms FROM notice_deliveries
+            WHERE target = ? AND state = 'sent' ORDER BY sent_at_ms DESC LIMIT ?
+            """, .text(target), .integer(Int64(count))
+        ) { $0.instant(0) }
     }
 
     /// Records that a message is about to be sent: from now on it may have arrived.
@@ -181,17 +177,15 @@ public struct Notices: Sendable {
     ) throws(HealthStoreError) -> [(
         notice: StoredNotice, sent: Int64, waiting: Int64, twice: Int64
     )] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT \(NoticeColumn.list),
-                    (SELECT count(*) FROM notice_deliveries WHERE notice = id AND state = 'sent'),
-                    (SELECT count(*) FROM notice_deliveries WHERE notice = id AND state <> 'sent'),
-                    (SELECT count(*) FROM notice_deliveries WHERE notice = id AND sends > 1)
-                FROM notices ORDER BY id DESC LIMIT ?
-                """, .integer(Int64(count))
-            ) { row in (StoredNotice(row), row.integer(6), row.integer(7), row.integer(8)) }
-        }
+        try store.all(
+            """
+            SELECT \(NoticeColumn.list),
+                (SELECT count(*) FROM notice_deliveries WHERE notice = id AND state = 'sent'),
+                (SELECT count(*) FROM notice_deliveries WHERE notice = id AND state <> 'sent'),
+                (SELECT count(*) FROM notice_deliveries WHERE notice = id AND sends > 1)
+            FROM notices ORDER BY id DESC LIMIT ?
+            """, .integer(Int64(count))
+        ) { row in (StoredNotice(row), row.integer(6), row.integer(7), row.integer(8)) }
     }
 }
 
@@ -209,10 +203,8 @@ extension StoredNotice {
             notice: Notice(
                 Notice.Kind(rawValue: row.text(NoticeColumn.kind)) ?? .jobFailed,
                 about: row.text(NoticeColumn.subject), row.text(NoticeColumn.text)),
-            raisedAt: Instant(millisecondsSince1970: row.integer(NoticeColumn.raisedAt)),
-            resolvedAt: row.optionalInteger(NoticeColumn.resolvedAt).map {
-                Instant(millisecondsSince1970: $0)
-            })
+            raisedAt: row.instant(NoticeColumn.raisedAt),
+            resolvedAt: row.optionalInstant(NoticeColumn.resolvedAt))
     }
 }
 

@@ -168,14 +168,12 @@ extension Outbox {
     package func hasInstants(
         of kind: SampleKind, in span: Range<Instant>
     ) throws(HealthStoreError) -> Bool {
-        try store.access { connection in
-            try connection.integer(
-                """
-                SELECT 1 FROM outbox WHERE kind = ? AND start_s >= ? AND start_s < ?
-                    AND end_s = start_s AND as_of_s IS NOT NULL LIMIT 1
-                """, .text(kind.rawValue), .integer(span.lowerBound.secondsSince1970),
-                .integer(span.upperBound.secondsSince1970)) != nil
-        }
+        try store.integer(
+            """
+            SELECT 1 FROM outbox WHERE kind = ? AND start_s >= ? AND start_s < ?
+                AND end_s = start_s AND as_of_s IS NOT NULL LIMIT 1
+            """, .text(kind.rawValue), .integer(span.lowerBound.secondsSince1970),
+            .integer(span.upperBound.secondsSince1970)) != nil
     }
 
     private func remove(_ id: Int64, _ connection: Connection) throws {

@@ -200,16 +200,14 @@ extension Outbox {
     /// Returns the start and end of each day in the outbox that is as long as a day of a time zone,
     /// in seconds since 1970.
     public func wholeDays() throws(HealthStoreError) -> [Range<Int64>] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT start_s, end_s FROM outbox
-                WHERE kind = ? AND as_of_s IS NOT NULL AND end_s - start_s BETWEEN ? AND ?
-                """, .text(SampleKind.activity.rawValue),
-                .integer(AggregateTime.dayLengths.lowerBound),
-                .integer(AggregateTime.dayLengths.upperBound)
-            ) { $0.integer(0)..<$0.integer(1) }
-        }
+        try store.all(
+            """
+            SELECT start_s, end_s FROM outbox
+            WHERE kind = ? AND as_of_s IS NOT NULL AND end_s - start_s BETWEEN ? AND ?
+            """, .text(SampleKind.activity.rawValue),
+            .integer(AggregateTime.dayLengths.lowerBound),
+            .integer(AggregateTime.dayLengths.upperBound)
+        ) { $0.integer(0)..<$0.integer(1) }
     }
 
     private func storedDayZone(_ connection: Connection) throws -> DayZone? {

@@ -155,15 +155,13 @@ extension Outbox {
     public func beginErasing(
         _ upload: ErasableUpload, at now: Instant
     ) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                UPDATE batches SET state = 'unconfirmed', reason = ?, last_word = 'being erased',
-                    finished_at_ms = coalesce(finished_at_ms, ?)
-                WHERE id = ? AND processing_id = ? AND state <> 'sending'
-                """, .text(Outbox.erasingReason), .instant(now), .integer(upload.id),
-                .text(upload.processingID))
-        }
+        try store.run(
+            """
+            UPDATE batches SET state = 'unconfirmed', reason = ?, last_word = 'being erased',
+                finished_at_ms = coalesce(finished_at_ms, ?)
+            WHERE id = ? AND processing_id = ? AND state <> 'sending'
+            """, .text(Outbox.erasingReason), .instant(now), .integer(upload.id),
+            .text(upload.processingID))
     }
 
     /// Records that the backend no longer has an upload.

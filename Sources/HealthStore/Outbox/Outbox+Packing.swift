@@ -33,13 +33,11 @@ extension Outbox {
     public func pack(
         atLeast fewest: Int = packingPortion, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        let count = try store.access { connection in
-            try connection.integer(
-                """
-                SELECT count(*) FROM (
-                    SELECT 1 FROM \(Outbox.batchedRows) \(Outbox.isSpent) LIMIT ?) AS spent
-                """, .integer(Int64(fewest)))
-        }
+        let count = try store.integer(
+            """
+            SELECT count(*) FROM (
+                SELECT 1 FROM \(Outbox.batchedRows) \(Outbox.isSpent) LIMIT ?) AS spent
+            """, .integer(Int64(fewest)))
         guard let count, count >= max(1, fewest) else { return 0 }
         return try store.change(inPortionsOf: Outbox.mostPacked) { connection in
             try packPortion(connection, at: now)

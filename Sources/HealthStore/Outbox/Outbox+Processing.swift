@@ -8,24 +8,22 @@ extension Outbox {
     /// Returns the uploads whose processing has not ended, and those that were given up after the
     /// backend had last said `received`, oldest first.
     public func openUploads() throws(HealthStoreError) -> [OpenUpload] {
-        try store.access { connection in
-            try connection.all(
-                """
-                SELECT id, processing_id, accepted_at_ms, route,
-                    (SELECT count(*) FROM outbox
-                     WHERE batch_id = batches.id AND state = 'batched'), state
-                FROM batches WHERE state = 'accepted'
-                    OR state = 'unconfirmed' AND last_word LIKE 'received%'
-                        AND processing_id IS NOT NULL AND accepted_at_ms IS NOT NULL
-                ORDER BY id
-                """
-            ) {
-                OpenUpload(
-                    id: $0.integer(0), processingID: $0.text(1),
-                    acceptedAt: $0.instant(2),
-                    route: UploadRoute(rawValue: $0.text(3)) ?? .metrics,
-                    sampleCount: $0.integer(4), isGivenUp: $0.text(5) == "unconfirmed")
-            }
+        try store.all(
+            """
+            SELECT id, processing_id, accepted_at_ms, route,
+                (SELECT count(*) FROM outbox
+                 WHERE batch_id = batches.id AND state = 'batched'), state
+            FROM batches WHERE state = 'accepted'
+                OR state = 'unconfirmed' AND last_word LIKE 'received%'
+                    AND processing_id IS NOT NULL AND accepted_at_ms IS NOT NULL
+            ORDER BY id
+            """
+        ) {
+            OpenUpload(
+                id: $0.integer(0), processingID: $0.text(1),
+                acceptedAt: $0.instant(2),
+                route: UploadRoute(rawValue: $0.text(3)) ?? .metrics,
+                sampleCount: $0.integer(4), isGivenUp: $0.text(5) == "unconfirmed")
         }
     }
 

@@ -104,13 +104,11 @@ extension Outbox {
 
     /// Ends a reading that an error cut short. What its portions brought counts as read.
     public func interrupt(_ reading: Reading) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                """
-                UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?
-                WHERE id = ? AND state = 'open'
-                """, .instant(store.clock.now), .integer(reading.id))
-        }
+        try store.run(
+            """
+            UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?
+            WHERE id = ? AND state = 'open'
+            """, .instant(store.clock.now), .integer(reading.id))
     }
 
     /// Counts what a portion brought, in the portion's transaction. Without a reading, the counts

@@ -145,11 +145,9 @@ extension Outbox {
 
     /// Forgets the reading of a file that is gone, so that files of ever new names leave no rows.
     public func forgetReading(of path: String) throws(HealthStoreError) {
-        try store.change { connection in
-            try connection.run(
-                "DELETE FROM sources WHERE tag = ?",
-                .blob(cipher.blindIndex(of: path, in: "sources")))
-        }
+        try store.run(
+            "DELETE FROM sources WHERE tag = ?",
+            .blob(cipher.blindIndex(of: path, in: "sources")))
     }
 
     /// Records the same within a transaction.

@@ -166,10 +166,8 @@ public struct Sessions: Sendable {
     ///
     /// It is neither health data nor a secret, and the backend's address is in the job file.
     public func dialect(of base: String) throws(HealthStoreError) -> String? {
-        try store.access { connection in
-            try connection.first(
-                "SELECT name FROM dialects WHERE backend = ?", .text(base), map: { $0.text(0) })
-        }
+        try store.first(
+            "SELECT name FROM dialects WHERE backend = ?", .text(base), map: { $0.text(0) })
     }
 
     /// Stores a dialect's name, of 1 to 40 characters, in place of any earlier one.

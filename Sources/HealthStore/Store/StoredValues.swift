@@ -51,6 +51,30 @@ extension Connection {
     }
 }
 
+// One statement as a whole access, or as a whole change, of the store.
+
+extension HealthStore {
+    func all<Element>(
+        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element?
+    ) throws(HealthStoreError) -> [Element] {
+        try access { try $0.all(sql, with: values, map: map) }
+    }
+
+    func first<Element>(
+        _ sql: String, _ values: Value..., map: (borrowing Row) -> Element?
+    ) throws(HealthStoreError) -> Element? {
+        try access { try $0.first(sql, with: values, map: map) }
+    }
+
+    func integer(_ sql: String, _ values: Value...) throws(HealthStoreError) -> Int64? {
+        try access { try $0.first(sql, with: values) { $0.optionalInteger(0) } }
+    }
+
+    func run(_ sql: String, _ values: Value...) throws(HealthStoreError) {
+        try change { try $0.run(sql, with: values) }
+    }
+}
+
 extension Value {
     static func instant(_ instant: Instant) -> Value { .integer(instant.millisecondsSince1970) }
 
