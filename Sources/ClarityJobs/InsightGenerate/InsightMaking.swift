@@ -214,9 +214,8 @@ struct InsightMaking {
         let samples = try context.store.analyses.sampleCounts(
             from: CivilDay(daysSince1970: last - 6).start(in: zone),
             to: CivilDay(daysSince1970: last + 1).start(in: zone))
-        return InsightContext(
-            lastDay: analysis.lastDay, knownMinutes: analysis.knownMinutes, samples: samples
-        ).text
+        return InsightContext.text(
+            lastDay: analysis.lastDay, knownMinutes: analysis.knownMinutes, samples: samples)
     }
 
     private mutating func tell(_ count: String) {

@@ -123,14 +123,6 @@ public struct SchemaForm: Hashable, Sendable {
     public let oldest: Int
     public let version: Int
     public let mark: UInt64
-
-    /// Creates a form.
-    public init(applicationID: Int64, oldest: Int, version: Int, mark: UInt64) {
-        self.applicationID = applicationID
-        self.oldest = oldest
-        self.version = version
-        self.mark = mark
-    }
 }
 
 extension Migrations {

@@ -132,22 +132,13 @@ extension CachedRow {
 }
 
 /// Facts about a week that an insight request may include: dates and counts, no values and no text.
-public struct InsightContext: Hashable, Sendable {
-    /// The last day of the week.
-    public var lastDay: CivilDay
-    public var knownMinutes: Int
-    /// The number of samples of each kind in these days.
-    public var samples: [SampleKind: Int64]
-
-    /// Creates a context.
-    public init(lastDay: CivilDay, knownMinutes: Int, samples: [SampleKind: Int64]) {
-        self.lastDay = lastDay
-        self.knownMinutes = knownMinutes
-        self.samples = samples
-    }
-
-    /// One paragraph of at most 400 bytes, with as many of the most frequent kinds as fit.
-    public var text: String {
+public enum InsightContext {
+    /// Returns one paragraph of at most 400 bytes, with as many of the most frequent kinds as fit.
+    ///
+    /// - Parameter samples: the number of samples of each kind in these days.
+    public static func text(
+        lastDay: CivilDay, knownMinutes: Int, samples: [SampleKind: Int64]
+    ) -> String {
         let first = CivilDay(daysSince1970: lastDay.daysSince1970 - 6)
         var text =
             "Movement of \(first) to \(lastDay), \(knownMinutes) of \(MovementWeek.minutes) minutes "

@@ -230,17 +230,6 @@ public struct MetricRecord: Sendable, PrivateValue {
     /// if that is not known.
     public var asOf: Instant?
     public var numbers: MetricNumbers
-
-    /// Creates a record.
-    public init(
-        start: Instant, end: Instant, origin: Origin, asOf: Instant? = nil, numbers: MetricNumbers
-    ) {
-        self.start = start
-        self.end = end
-        self.origin = origin
-        self.asOf = asOf
-        self.numbers = numbers
-    }
 }
 
 /// The stored metrics of one type.

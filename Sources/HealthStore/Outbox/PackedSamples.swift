@@ -178,19 +178,15 @@ struct PackedSample: Hashable, Sendable, PrivateValue {
     static let otherKinds = SampleKind.allCases.filter { kind in
         [.bloodPressure, .sleep, .activity].contains(kind) || !kind.measures.isEmpty
     }.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+}
 
+extension PackedSample {
     /// Returns `nil` for a sample that is not one number.
     init?(_ sample: Sample) {
         guard case .single(let number) = sample.value else { return nil }
         self.init(
             start: sample.start.secondsSince1970, end: sample.end.secondsSince1970,
             content: .value(number, source: sample.source))
-    }
-
-    init(start: Int64, end: Int64, content: Content) {
-        self.start = start
-        self.end = end
-        self.content = content
     }
 
     /// The whole sample; `nil` if its value was removed.

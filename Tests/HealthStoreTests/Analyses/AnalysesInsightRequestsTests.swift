@@ -100,22 +100,22 @@ import Testing
     @Test func `a context has days and counts, and never more than fits`() {
         let day = CivilDay(daysSince1970: 20_407)
 
-        let some = InsightContext(
+        let some = InsightContext.text(
             lastDay: day, knownMinutes: 9000,
             samples: [.heartRate: 412, .sleep: 7, .steps: 7, .distance: 0])
-        let many = InsightContext(
+        let many = InsightContext.text(
             lastDay: day, knownMinutes: 9000,
             samples: Dictionary(
                 uniqueKeysWithValues: SampleKind.allCases.map { ($0, .max) }))
 
         #expect(
-            some.text
+            some
                 == "Movement of 2025-11-09 to 2025-11-15, 9000 of 10080 minutes known. "
                 + "Samples of these days: 412 heart_rate, 7 sleep, 7 steps.")
         #expect(
-            InsightContext(lastDay: day, knownMinutes: 1, samples: [:]).text
+            InsightContext.text(lastDay: day, knownMinutes: 1, samples: [:])
                 == "Movement of 2025-11-09 to 2025-11-15, 1 of 10080 minutes known.")
-        #expect(many.text.utf8.count <= 500)
+        #expect(many.utf8.count <= 500)
     }
 
     @Test func `samples are counted by kind from an instant to before another`() throws {

@@ -1,7 +1,7 @@
 import ClarityTestSupport
-import Database
 import Testing
 
+@testable import Database
 @testable import HealthStore
 @testable import HealthModel
 @testable import ClarityScheduler

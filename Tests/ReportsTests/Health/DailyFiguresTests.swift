@@ -1,9 +1,9 @@
-import HealthStore
 import HealthModel
 import ClarityScheduler
 import Platform
 import Testing
 
+@testable import HealthStore
 @testable import Reports
 
 @Suite struct DailyFiguresTests {
