@@ -52,15 +52,6 @@ public struct StepDay: Hashable, Sendable, PrivateValue {
     }
 }
 
-/// The steps of seven days, minute by minute.
-public enum StepWeek: Hashable, Sendable, PrivateValue {
-    /// 10,080 counts, oldest first, and for each whether its minute had passed when the last source
-    /// was made.
-    case known(counts: [UInt32], isKnown: [Bool])
-    /// The number of days, of the seven, for which nothing is stored.
-    case missing(days: Int)
-}
-
 /// The known minutes of a week, with the instants at which they began.
 public struct MovementWeek: Hashable, Sendable, PrivateValue {
     /// The steps of one minute.

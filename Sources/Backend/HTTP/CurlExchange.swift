@@ -1,6 +1,7 @@
 import BackendContract
 import CCurl
 import ClarityScheduler
+import HealthModel
 
 /// The settings that all requests of a transport share.
 struct CurlSetup: Sendable {
@@ -155,12 +156,7 @@ struct HeaderList: ~Copyable {
 
     private static func isName(_ name: String) -> Bool {
         !name.isEmpty
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
     private static func isValue(_ value: String) -> Bool {

@@ -64,17 +64,6 @@ extension Analyses {
         }
     }
 
-    /// Returns the steps of the seven days that end with `last`, minute by minute.
-    ///
-    /// - Throws: `encryption` if a day does not decrypt.
-    public func stepMinutes(endingOn last: CivilDay) throws(HealthStoreError) -> StepWeek {
-        let days = try stepDays(endingOn: last)
-        guard days.count == 7 else { return .missing(days: 7 - days.count) }
-        return .known(
-            counts: days.flatMap(\.counts),
-            isKnown: days.flatMap { day in (0..<StepDay.minutes).map { $0 < day.knownMinutes } })
-    }
-
     private static func identity(of day: CivilDay) -> RowIdentity {
         RowIdentity("minutes", number: Int64(day.daysSince1970))
     }

@@ -130,13 +130,6 @@ public struct Analyses: Sendable {
             """, map: StoredAnalysis.init)
     }
 
-    /// Returns the analysis with this number, or `nil` if there is none.
-    public func analysis(_ id: Int64) throws(HealthStoreError) -> StoredAnalysis? {
-        try store.first(
-            "SELECT \(StoredAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
-            map: StoredAnalysis.init)
-    }
-
     /// Returns the completed analysis of the latest week, or `nil` if there is none.
     ///
     /// Of several analyses of that week it is the newest.

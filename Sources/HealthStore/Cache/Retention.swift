@@ -75,16 +75,6 @@ extension HealthStore {
         }
     }
 
-    /// Removes everything that the store has of every kind from before `cutoff`.
-    public func prune(before cutoff: Instant) throws(HealthStoreError) -> PruneReceipt {
-        var receipt = PruneReceipt()
-        for kind in PrunedKind.allCases {
-            var cursor = PruneCursor()
-            while try prune(kind, before: cutoff, from: &cursor, into: &receipt) {}
-        }
-        return receipt
-    }
-
     /// Records the removal of files; the receipt's digest already includes them.
     public func recordRemovedFiles(
         _ count: Int64, _ receipt: PruneReceipt

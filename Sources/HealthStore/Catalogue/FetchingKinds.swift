@@ -87,18 +87,12 @@ public struct InsightGenerateOptions: KindOptions {
             "language", .text, &language, "language of the text, as a tag such as `en` or `pt-BR`")
         let words = language.utf8.split(
             separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        let isBlindIndex =
+        let isTag =
             language.utf8.count <= 35 && (2...8).contains(words[0].count)
             && words.allSatisfy { word in
-                (1...8).contains(word.count)
-                    && word.allSatisfy { byte in
-                        switch byte {
-                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                        default: false
-                        }
-                    }
+                (1...8).contains(word.count) && word.allSatisfy(\.isLetterOrDigit)
             }
-        if !isBlindIndex {
+        if !isTag {
             fields.refuse("option `language` is no language tag such as `en` or `pt-BR`")
         }
         fields.add(

@@ -1,3 +1,4 @@
+import HealthModel
 import Platform
 @preconcurrency import Glibc
 
@@ -146,12 +147,7 @@ struct MasterKeySource: Sendable {
     /// Returns whether a variable can have this name: letters, digits and `_`, no digit first, at
     /// most 100 characters.
     static func isVariable(_ name: String) -> Bool {
-        let isWord = name.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-            default: false
-            }
-        }
+        let isWord = name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
         guard let first = name.utf8.first, isWord, name.utf8.count <= 100 else { return false }
         return !(0x30...0x39).contains(first)
     }

@@ -1,3 +1,4 @@
+import HealthModel
 public import ClarityScheduler
 public import Platform
 @preconcurrency import Glibc
@@ -96,12 +97,7 @@ public struct PushTokens: Sendable {
     /// Whether a text can be the name of a token.
     public static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "-_.".utf8.contains(byte)
-                }
-            }
+            && text.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
     }
 
     /// Replaces the file if `body` returns true, while no other process does.
