@@ -22,9 +22,7 @@ protocol Engine: AnyObject {
 
     /// Calls `body` with an `INSERT ... VALUES (...)`, whose rows may go to the database several at a
     /// time, and returns how many were inserted.
-    func insert(
-        _ sql: String, _ body: (any EngineStatement) throws -> Void
-    ) throws -> Int64
+    func insert(_ sql: String, _ body: (any EngineStatement) throws -> Void) throws -> Int64
 
     /// Begins a transaction that excludes other writers, or one that only reads one state.
     func beginTransaction(writes: Bool) throws(DatabaseError)

@@ -43,8 +43,7 @@ extension KindFacts {
         "Steps", .count, possible: 0...100_000_000, .quantity("StepCount", "count"),
         autoExport: ["step_count"],
         blueprint: UploadField("activity_level", .activity, "steps", isWhole: true),
-        loop: UploadField(
-            "activity_level", .activity, "steps", in: [0...100_000], isWhole: true),
+        loop: UploadField("activity_level", .activity, "steps", in: [0...100_000], isWhole: true),
         day: .count("steps"))
 
     static let distance = KindFacts(

@@ -116,8 +116,7 @@ public final class KindFacts: Sendable {
         public let name: String
 
         static func sum(_ name: String, scale: Double, decimals: Int) -> InDay {
-            InDay(
-                scale: scale, hasNoSum: false, isCount: false, decimals: decimals, name: name)
+            InDay(scale: scale, hasNoSum: false, isCount: false, decimals: decimals, name: name)
         }
 
         static func count(_ name: String) -> InDay {

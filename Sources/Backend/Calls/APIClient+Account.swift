@@ -40,8 +40,7 @@ extension APIClient {
     /// - Throws: `APIError.codeRefused`; `.notLoggedIn` if the backend requires a session for this
     ///   call.
     public func verifyEmail(_ email: String, code: Secret) async throws(APIError) {
-        _ = try await answer(
-            to: .verifyEmail, with: [.email: .text(email), .code: .secret(code)])
+        _ = try await answer(to: .verifyEmail, with: [.email: .text(email), .code: .secret(code)])
     }
 
     /// Requests another mail with the code for `verifyEmail`.

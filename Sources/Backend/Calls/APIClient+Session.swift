@@ -193,9 +193,7 @@ extension APIClient {
 extension Session {
     /// Returns the session with new tokens. A backend that does not replace the refresh token may
     /// return the same one or none.
-    fileprivate func renewed(
-        by tokens: SessionTokens, life: Duration, at now: Instant
-    ) -> Session {
+    fileprivate func renewed(by tokens: SessionTokens, life: Duration, at now: Instant) -> Session {
         var session = self
         session.accessToken = Secret(tokens.accessToken)
         if let token = tokens.refreshToken, !token.isEmpty { session.refreshToken = Secret(token) }

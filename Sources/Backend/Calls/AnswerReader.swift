@@ -59,8 +59,7 @@ struct AnswerReader {
             if let whole = endpoint.wholeProgress, let share {
                 progress = min(max(share / whole, 0), 1)
             }
-            return ProcessingStatus(
-                state: ProcessingStatus.State(wire: status), progress: progress)
+            return ProcessingStatus(state: ProcessingStatus.State(wire: status), progress: progress)
         }
     }
 

@@ -152,9 +152,7 @@ public struct Dialect: Hashable, Sendable {
 
 extension SampleKind {
     /// Returns the fields of all kinds that have some in a dialect.
-    static func fields(
-        _ dialect: KeyPath<KindFacts, UploadField?>
-    ) -> [SampleKind: UploadField] {
+    static func fields(_ dialect: KeyPath<KindFacts, UploadField?>) -> [SampleKind: UploadField] {
         var fields: [SampleKind: UploadField] = [:]
         for kind in allCases { fields[kind] = kind.facts[keyPath: dialect] }
         return fields

@@ -122,8 +122,7 @@ extension Dialect {
             Meaning(
                 [.uploadMetrics], 500, .plain("Internal Server Error"),
                 .error(.knownFault(metricsFault, status: 500))),
-            Meaning(
-                [.insightStatus], 404, .any, .error(.knownFault(insightsFault, status: 404))),
+            Meaning([.insightStatus], 404, .any, .error(.knownFault(insightsFault, status: 404))),
             // The backend's storage is unreachable or throttled; the upload may be stored.
             Meaning(
                 [.uploadMetrics], 400,

@@ -54,8 +54,7 @@ private struct Cleanup {
         var isMore = true
         while isMore {
             let before = receipt[kind].count
-            isMore = try context.store.prune(
-                kind, before: cutoff, from: &cursor, into: &receipt)
+            isMore = try context.store.prune(kind, before: cutoff, from: &cursor, into: &receipt)
             counts.add(receipt[kind].count - before, to: "\(kind.rawValue)_removed")
             try context.checkTime()
         }
@@ -89,8 +88,7 @@ private struct Cleanup {
                 return "their retention is over, \(Cleanup.span(of: months)), receipt "
                     + after.digest
             }
-            counts.add(
-                after[.records].count - receipt[.records].count, to: "records_removed")
+            counts.add(after[.records].count - receipt[.records].count, to: "records_removed")
             receipt = after
             try context.checkTime()
         }
@@ -165,8 +163,7 @@ private struct Cleanup {
             do throws(SourceError) {
                 let isGone = context.isDryRun ? true : try remains.remove(file)
                 guard isGone else { continue }
-                receipt.add(
-                    .files, identity: file.identity, at: file.movedAt, bytes: file.bytes)
+                receipt.add(.files, identity: file.identity, at: file.movedAt, bytes: file.bytes)
             } catch {
                 fault = error
             }

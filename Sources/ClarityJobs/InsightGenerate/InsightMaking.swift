@@ -138,9 +138,7 @@ struct InsightMaking {
 
     /// Returns the request as the dialect wants it; `nil` if it cannot be made. A request that
     /// lacks numbers fails here.
-    private mutating func body(
-        of request: StoredInsightRequest
-    ) async throws -> InsightRequest? {
+    private mutating func body(of request: StoredInsightRequest) async throws -> InsightRequest? {
         guard let matter = try context.store.analyses.matter(of: request) else { return nil }
         var numbers = matter.numbers
         if let wanted = try await context.client.insightNumbers() {
@@ -208,8 +206,7 @@ struct InsightMaking {
 
     /// Returns the days of the analysis' week, and the number of stored samples of each kind.
     private func telling(of analysis: StoredAnalysis) throws -> String {
-        let zone = try context.zones.dayZone(
-            of: context.store, named: context.sections.sourceZone)
+        let zone = try context.zones.dayZone(of: context.store, named: context.sections.sourceZone)
         let last = analysis.lastDay.daysSince1970
         let samples = try context.store.analyses.sampleCounts(
             from: CivilDay(daysSince1970: last - 6).start(in: zone),
@@ -259,9 +256,7 @@ struct InsightGenerateWorker: KindWorker {
     /// The wait before a run polls again for an insight that the backend is making.
     static let makingWait = Duration.seconds(300)
 
-    func run(
-        _ options: InsightGenerateOptions, _ context: WorkContext
-    ) async throws -> Outcome {
+    func run(_ options: InsightGenerateOptions, _ context: WorkContext) async throws -> Outcome {
         var making = InsightMaking(context)
         try making.queue(options)
         let requests = try context.store.analyses.openInsightRequests()

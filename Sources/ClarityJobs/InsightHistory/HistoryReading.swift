@@ -78,8 +78,7 @@ struct HistoryReading {
             // Unfinished and unreadable insights do not show whether a page was seen before.
             idlePages = page.rows > 0 ? 0 : idlePages + 1
             guard idlePages < HistoryReading.idlePageLimit else {
-                throw APIError.decoding(
-                    "insights: \(idlePages) pages in a row without one to keep")
+                throw APIError.decoding("insights: \(idlePages) pages in a row without one to keep")
             }
             offset += page.size
         }

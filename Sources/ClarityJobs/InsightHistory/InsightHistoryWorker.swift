@@ -10,9 +10,7 @@ import ClarityScheduler
 /// The worker polls for insights that the backend is still making, within the attempt's time. The
 /// next run continues.
 struct InsightHistoryWorker: KindWorker {
-    func run(
-        _ options: InsightHistoryOptions, _ context: WorkContext
-    ) async throws -> Outcome {
+    func run(_ options: InsightHistoryOptions, _ context: WorkContext) async throws -> Outcome {
         let user = try await context.client.session().userID
         var history = HistoryReading(context, user: user, pageSize: options.pageSize)
         try await history.run()

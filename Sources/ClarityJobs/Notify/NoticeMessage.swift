@@ -180,12 +180,10 @@ struct NoticeProgram {
         posix_spawnattr_setsigmask(&attributes, &signals)
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         let arguments = words.map { strdup($0) } + [nil]
         defer { arguments.forEach { free($0) } }
-        return posix_spawnp(
-            &process, words[0], &actions, &attributes, arguments, variables())
+        return posix_spawnp(&process, words[0], &actions, &attributes, arguments, variables())
     }
 
     /// Returns this process's variables, but the hidden ones, with a null at the end.

@@ -11,9 +11,7 @@ import HealthModel
 /// open. Some backends never report the end: after `give_up_after` an upload or analysis becomes
 /// `unconfirmed`, which is neither lost nor confirmed.
 struct ProcessingStatusWorker: KindWorker {
-    func run(
-        _ options: ProcessingStatusOptions, _ context: WorkContext
-    ) async throws -> Outcome {
+    func run(_ options: ProcessingStatusOptions, _ context: WorkContext) async throws -> Outcome {
         var poll = StatusPoll(context, giveUpAfter: options.giveUpAfter, asksUploads: true)
         try await PollSchedule.run(context) { try await poll.round() }
         try context.packSamples()
@@ -46,9 +44,7 @@ struct StatusPoll {
     ///   - asksUploads: whether to poll for uploads too.
     ///   - idleRounds: the number of rounds in a row without progress after which another one is
     ///     not worthwhile.
-    init(
-        _ context: WorkContext, giveUpAfter: Duration, asksUploads: Bool, idleRounds: Int = 1
-    ) {
+    init(_ context: WorkContext, giveUpAfter: Duration, asksUploads: Bool, idleRounds: Int = 1) {
         self.context = context
         self.giveUpAfter = giveUpAfter
         self.asksUploads = asksUploads
@@ -115,9 +111,7 @@ struct StatusPoll {
     }
 
     /// Stores the result of an analysis, whichever answer contained it.
-    mutating func take(
-        _ analysis: StoredAnalysis, id: String, _ result: AnalysisResult
-    ) throws {
+    mutating func take(_ analysis: StoredAnalysis, id: String, _ result: AnalysisResult) throws {
         try context.store.analyses.complete(
             analysis, processingID: id, result, at: context.clock.now)
         counts.add(1, to: "analyses_completed")

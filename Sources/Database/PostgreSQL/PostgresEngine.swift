@@ -61,9 +61,7 @@ final class PostgresEngine: Engine {
         PostgresStatement(sql, self)
     }
 
-    func insert(
-        _ sql: String, _ body: (any EngineStatement) throws -> Void
-    ) throws -> Int64 {
+    func insert(_ sql: String, _ body: (any EngineStatement) throws -> Void) throws -> Int64 {
         let form =
             try insertions[sql]
             ?? InsertionForm(sql) { texts throws(DatabaseError) in
@@ -221,9 +219,7 @@ extension DatabaseError {
     /// Messages of class 22 hold the value that does not fit; they are replaced.
     ///
     /// - Parameter isPooled: whether a connection pool is between this side and the server.
-    init(
-        sqlState: String, message: String, statement: String? = nil, isPooled: Bool = false
-    ) {
+    init(sqlState: String, message: String, statement: String? = nil, isPooled: Bool = false) {
         // A prepared statement that is there already, or is not: somebody else's session. Such a one
         // also has another `search_path`, and a pool may refuse a transaction.
         let isShared =

@@ -26,9 +26,7 @@ public struct Migrations: Sendable {
     ///   - schema: the statements that create the newest version. Without them, a new file takes
     ///     each step.
     ///   - oldest: the version before the first step; 0 if the steps begin with an empty file.
-    public init(
-        applicationID: Int64, schema: String? = nil, oldest: Int = 0, steps: [String]
-    ) {
+    public init(applicationID: Int64, schema: String? = nil, oldest: Int = 0, steps: [String]) {
         self.applicationID = applicationID
         self.schema = schema
         self.oldest = oldest

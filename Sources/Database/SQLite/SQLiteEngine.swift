@@ -59,9 +59,7 @@ final class SQLiteEngine: Engine {
         SQLiteStatement(try prepare(sql), sql, self)
     }
 
-    func insert(
-        _ sql: String, _ body: (any EngineStatement) throws -> Void
-    ) throws -> Int64 {
+    func insert(_ sql: String, _ body: (any EngineStatement) throws -> Void) throws -> Int64 {
         let statement = SQLiteStatement(try prepare(sql), sql, self)
         defer { statement.end() }
         try body(statement)
@@ -84,8 +82,7 @@ final class SQLiteEngine: Engine {
     }
 
     func failure(_ code: Int32, _ sql: String?) -> DatabaseError {
-        DatabaseError(
-            code: code, message: SQLiteEngine.message(of: handle, code), statement: sql)
+        DatabaseError(code: code, message: SQLiteEngine.message(of: handle, code), statement: sql)
     }
 
     private func prepare(_ sql: String) throws(DatabaseError) -> OpaquePointer {
@@ -102,8 +99,7 @@ final class SQLiteEngine: Engine {
         _ values: [Value], to statement: OpaquePointer, _ sql: String
     ) throws(DatabaseError) {
         let wanted = Int(sqlite3_bind_parameter_count(statement))
-        precondition(
-            values.count == wanted, "`\(sql)` takes \(wanted) values, got \(values.count)")
+        precondition(values.count == wanted, "`\(sql)` takes \(wanted) values, got \(values.count)")
         for (offset, value) in values.enumerated() {
             try bind(value, to: statement, at: Int32(offset + 1), sql)
         }
@@ -162,8 +158,7 @@ private final class SQLiteStatement: EngineStatement {
 
     func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError) {
         // `nil` for the destructor means SQLITE_STATIC.
-        try check(
-            sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil))
+        try check(sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil))
     }
 
     func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws(DatabaseError) {

@@ -59,8 +59,7 @@ extension Analyses {
                 """, .instant(now), .text(row.id), time, .text(row.type),
                 .blob(digest))
             try store.cache.put(row, digest, into: .insights, at: now, connection)
-            try connection.run(
-                "DELETE FROM missing_texts WHERE insight_id = ?", .text(insight.id))
+            try connection.run("DELETE FROM missing_texts WHERE insight_id = ?", .text(insight.id))
             try store.audit.record(
                 .read, ["insights": 1], detail: "in full, from the backend", connection)
             if let request { try complete(request, insight.id, at: now, connection) }

@@ -198,8 +198,7 @@ public struct Analyses: Sendable {
     }
 
     private static func identity(of analysis: StoredAnalysis) -> RowIdentity {
-        RowIdentity(
-            "analyses", number: analysis.id, Int64(analysis.lastDay.daysSince1970))
+        RowIdentity("analyses", number: analysis.id, Int64(analysis.lastDay.daysSince1970))
     }
 }
 

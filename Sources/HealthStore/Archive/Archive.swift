@@ -163,8 +163,7 @@ public struct Archive: Sendable {
         }
         let last = try stored.last?.generation ?? prunedGeneration(month, connection)
         let generation = last + 1
-        try write(
-            isWhole ? all : new, month, generation: generation, tools.compressor, connection)
+        try write(isWhole ? all : new, month, generation: generation, tools.compressor, connection)
         // Sums without the records of a damaged segment would pass for those of all.
         if let zone, !isDamaged {
             try writeSums(

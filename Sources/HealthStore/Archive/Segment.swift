@@ -171,8 +171,7 @@ package struct RecordOrigin: Hashable, Sendable {
             part.elementsEqual([2]) ? nil : String(decoding: part, as: UTF8.self)
         }
         func part(_ index: Int) -> String? { index < parts.count ? parts[index] : nil }
-        self.init(
-            source: part(0), version: part(1), device: part(2), unit: part(3), type: part(4))
+        self.init(source: part(0), version: part(1), device: part(2), unit: part(3), type: part(4))
     }
 }
 

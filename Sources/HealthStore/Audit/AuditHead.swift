@@ -210,8 +210,7 @@ struct AuditMark {
         let hash =
             mark.number == head.anchorNumber
             ? head.anchorHash
-            : try connection.blob(
-                "SELECT hash FROM audit WHERE number = ?", .integer(mark.number))
+            : try connection.blob("SELECT hash FROM audit WHERE number = ?", .integer(mark.number))
         return hash == mark.hash ? nil : .replaced(mark.number)
     }
 }

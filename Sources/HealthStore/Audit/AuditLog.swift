@@ -65,8 +65,7 @@ struct AuditLog {
             .integer(number), .integer(since?.millisecondsSince1970 ?? .min),
             .integer(Int64(limit))
         ) {
-            Link(
-                number: $0.integer(0), at: $0.integer(1), encrypted: $0.blob(2), hash: $0.blob(3))
+            Link(number: $0.integer(0), at: $0.integer(1), encrypted: $0.blob(2), hash: $0.blob(3))
         }
     }
 

@@ -117,8 +117,7 @@ struct HealthRestore {
             settling.keepsSession = true
         }
         if doubling.isPossible {
-            try markInDoubt(
-                connection, isHeld: doubling.isHeld, knows: former != nil, &settling)
+            try markInDoubt(connection, isHeld: doubling.isHeld, knows: former != nil, &settling)
         }
         try connection.run(
             """

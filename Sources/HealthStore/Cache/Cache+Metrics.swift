@@ -124,10 +124,7 @@ extension Cache {
             FROM metrics LEFT JOIN outbox ON outbox.id = sample
             WHERE type = ? AND timestamp_ms >= ? AND timestamp_ms < ?
             """,
-            [
-                .text(type), .instant(span.lowerBound),
-                .instant(span.upperBound),
-            ]
+            [.text(type), .instant(span.lowerBound), .instant(span.upperBound)]
         ) { row in
             let time = row.integer(1)
             if row.integer(4) == 1 { hasUnlinked = true }

@@ -215,8 +215,7 @@ public struct PruneReceipt: Hashable, Sendable {
         part.oldest = min(part.oldest ?? instant, instant)
         part.newest = max(part.newest ?? instant, instant)
         parts[kind] = part
-        chain = blake2b(
-            RowIdentity("clarity-jobs cleanup 1", chain, kind.rawValue, identity).bytes)
+        chain = blake2b(RowIdentity("clarity-jobs cleanup 1", chain, kind.rawValue, identity).bytes)
     }
 
     /// A summary such as `samples 3, metrics 1`; empty if nothing was removed.

@@ -98,9 +98,7 @@ extension HealthStore {
             cursor.key = rule.isKeyText ? .text(row.text(1)) : .integer(row.integer(1))
             guard row.integer(2) != 0 else { return }
             gone += 1
-            receipt.add(
-                kind, identity: row.text(5),
-                at: row.instant(3), bytes: row.integer(4))
+            receipt.add(kind, identity: row.text(5), at: row.instant(3), bytes: row.integer(4))
         }
         if gone > 0 {
             for deletion in rule.deletions {

@@ -128,8 +128,7 @@ struct Cipher: Sendable {
     }
 
     static func hash(_ bytes: [UInt8], under key: [UInt8], count: Int) -> [UInt8] {
-        var hash = [UInt8](
-            repeating: 0, count: max(count, Int(crypto_generichash_BYTES_MIN)))
+        var hash = [UInt8](repeating: 0, count: max(count, Int(crypto_generichash_BYTES_MIN)))
         crypto_generichash(&hash, hash.count, bytes, UInt64(bytes.count), key, key.count)
         return Array(hash.prefix(count))
     }

@@ -69,9 +69,7 @@ struct MasterKeySource: Sendable {
             }
         }
         if let (name, hex) = try variable() {
-            return (
-                try MasterKey(content: Array(hex.utf8), origin: "`\(name)`"), .variable(name)
-            )
+            return (try MasterKey(content: Array(hex.utf8), origin: "`\(name)`"), .variable(name))
         }
         return nil
     }

@@ -54,8 +54,7 @@ public struct PushTokens: Sendable {
             guard words.count == 3, words[0].utf8.count == 64,
                 let madeAt = Instant(rfc3339: String(words[1]))
             else { throw .unusable(path: path, problem: "line \(entries.count + 1) is no token") }
-            entries.append(
-                Entry(name: String(words[2]), madeAt: madeAt, digest: String(words[0])))
+            entries.append(Entry(name: String(words[2]), madeAt: madeAt, digest: String(words[0])))
         }
         return entries
     }
@@ -69,8 +68,7 @@ public struct PushTokens: Sendable {
         let isAdded = try change { entries in
             guard entries.count < PushTokens.most, !entries.contains(where: { $0.name == name })
             else { return false }
-            entries.append(
-                Entry(name: name, madeAt: now, digest: PageAccess.digest(token)))
+            entries.append(Entry(name: name, madeAt: now, digest: PageAccess.digest(token)))
             return true
         }
         return isAdded ? token : nil

@@ -228,9 +228,7 @@ public struct FreshnessGoal: Hashable, Sendable {
     ///
     /// A default is three times the longest gap between two occurrences of the job that delivers
     /// the subject, and at least two days. A subject that no scheduled job delivers has none.
-    public static func defaults(
-        for subjects: [Subject], jobs: [BringingJob]
-    ) -> [FreshnessGoal] {
+    public static func defaults(for subjects: [Subject], jobs: [BringingJob]) -> [FreshnessGoal] {
         subjects.compactMap { subject in
             guard let gap = FreshnessVerdict.job(bringing: subject, among: jobs)?.gap else {
                 return nil

@@ -130,9 +130,7 @@ public struct Notices: Sendable {
     public func finish(
         _ deliveries: [NoticeDelivery], to target: String, at now: Instant
     ) throws(HealthStoreError) {
-        try set(
-            deliveries, of: target,
-            "state = 'sent', sent_at_ms = \(now.millisecondsSince1970)")
+        try set(deliveries, of: target, "state = 'sent', sent_at_ms = \(now.millisecondsSince1970)")
     }
 
     /// Records that a message did not arrive, or may have.

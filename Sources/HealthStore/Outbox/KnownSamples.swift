@@ -83,18 +83,14 @@ struct KnownSamples {
 
     /// Adds a sample, and returns whether it is new: neither in the outbox nor packed nor earlier
     /// in the portion.
-    mutating func isNew(
-        _ row: inout OutboxPortion.Row, _ connection: Connection
-    ) throws -> Bool {
+    mutating func isNew(_ row: inout OutboxPortion.Row, _ connection: Connection) throws -> Bool {
         let key = Key(kind: row.kind, start: row.start, end: row.end, blindIndex: row.blindIndex)
         guard keys.insert(key).inserted else { return false }
         if crowded.contains(row.kind), try isThere(row, connection) { return false }
         return try packed.isNew(&row)
     }
 
-    private func isThere(
-        _ row: OutboxPortion.Row, _ connection: Connection
-    ) throws -> Bool {
+    private func isThere(_ row: OutboxPortion.Row, _ connection: Connection) throws -> Bool {
         try connection.withStatement(
             "SELECT 1 FROM outbox WHERE kind = ? AND start_s = ? AND end_s = ? AND tag = ?"
         ) { statement in

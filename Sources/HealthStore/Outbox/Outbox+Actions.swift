@@ -115,9 +115,7 @@ extension Outbox {
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> [OutboxShare] {
         try store.access { connection in
-            try shares(
-                selection, in: Outbox.discardable, and: Outbox.isGivenUp(nil),
-                connection)
+            try shares(selection, in: Outbox.discardable, and: Outbox.isGivenUp(nil), connection)
         }
     }
 

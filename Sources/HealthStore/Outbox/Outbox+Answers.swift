@@ -227,8 +227,7 @@ extension Outbox {
             var setAside: Int64 = 0
             for batch in batches {
                 try carryPossibleSends(of: batch, lastArrived: batch != answered.id, connection)
-                let sentBack = try sendBack(
-                    batch, from: .sending, reason, at: now, connection)
+                let sentBack = try sendBack(batch, from: .sending, reason, at: now, connection)
                 setAside += sentBack.setAside
             }
             return setAside
@@ -303,12 +302,9 @@ extension Outbox {
     ///
     /// - Parameter lastArrived: whether the last send counts too: it may have arrived, and no
     ///   answer settled it.
-    func carryPossibleSends(
-        of batch: Int64, lastArrived: Bool, _ connection: Connection
-    ) throws {
+    func carryPossibleSends(of batch: Int64, lastArrived: Bool, _ connection: Connection) throws {
         let sends =
-            try connection.integer(
-                "SELECT sends FROM batches WHERE id = ?", .integer(batch)) ?? 0
+            try connection.integer("SELECT sends FROM batches WHERE id = ?", .integer(batch)) ?? 0
         let possible = lastArrived ? sends : sends - 1
         guard possible > 0 else { return }
         try connection.run(
@@ -401,9 +397,7 @@ extension Outbox {
             .integer(batch)) ?? 0
     }
 
-    private func reject(
-        _ row: Int64, _ reason: String, _ connection: Connection
-    ) throws -> Int64 {
+    private func reject(_ row: Int64, _ reason: String, _ connection: Connection) throws -> Int64 {
         try connection.change(
             """
             UPDATE outbox SET state = 'rejected', reason = ?, batch_id = NULL

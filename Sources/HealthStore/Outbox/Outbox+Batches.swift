@@ -200,13 +200,10 @@ extension Outbox {
             newest: try queued(kinds, failures, "DESC", min(ofKind, newest), connection),
             oldest: try queued(kinds, failures, "ASC", min(ofKind, oldest), connection))
         let last = try connection.integer("SELECT max(id) FROM batches") ?? 0
-        let wanted = order.fill(
-            limit, batch: last + 1, types: rules.types, perType: rules.perType)
+        let wanted = order.fill(limit, batch: last + 1, types: rules.types, perType: rules.perType)
         let chosen = rules.choose(wanted.map(\.kind), limit: limit).map { wanted[$0].row }
-        let found = try members(
-            "id IN (SELECT value FROM json_each(?))", .list(chosen), connection)
-        let byRow = Dictionary(
-            found.map { ($0.row, $0) }, uniquingKeysWith: { first, _ in first })
+        let found = try members("id IN (SELECT value FROM json_each(?))", .list(chosen), connection)
+        let byRow = Dictionary(found.map { ($0.row, $0) }, uniquingKeysWith: { first, _ in first })
         let fit = try chosen.compactMap { row -> BatchMember? in
             guard let member = byRow[row] else { return nil }
             if isOneOfSeveral, member.isAggregate, try isFollowing(member.sample, connection) {
@@ -230,8 +227,7 @@ extension Outbox {
         let count = rules.prefix(of: samples, within: budget?.room ?? .max)
         let members = fit.prefix(count).sorted { $0.row < $1.row }
         guard !members.isEmpty else { return nil }
-        let id = try makeBatch(
-            of: members.map(\.row), rules.route, owner, connection, at: now)
+        let id = try makeBatch(of: members.map(\.row), rules.route, owner, connection, at: now)
         return DrawnBatch(id: id, rules: rules, members: members)
     }
 

@@ -142,9 +142,7 @@ extension Outbox {
         }
     }
 
-    private func count(
-        _ rows: String, _ value: String?, _ connection: Connection
-    ) throws -> Int64 {
+    private func count(_ rows: String, _ value: String?, _ connection: Connection) throws -> Int64 {
         try connection.first("SELECT count(*) \(rows)", with: value.map { [.text($0)] } ?? []) {
             $0.integer(0)
         } ?? 0

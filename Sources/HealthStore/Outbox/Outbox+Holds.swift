@@ -118,8 +118,7 @@ extension Outbox {
         _ id: Int64, _ endpoint: UploadEndpoint, _ connection: Connection, at now: Instant
     ) throws -> RefusalCounts {
         guard !endpoint.resends else { return [:] }
-        let sends = try connection.integer(
-            "SELECT sends FROM batches WHERE id = ?", .integer(id))
+        let sends = try connection.integer("SELECT sends FROM batches WHERE id = ?", .integer(id))
         return sends ?? 0 > 0 ? try hold(id, connection, at: now) : [:]
     }
 
@@ -142,9 +141,7 @@ extension Outbox {
         return held.isEmpty ? [:] : [refusal: held]
     }
 
-    func keepBack(
-        _ row: Int64, _ refusal: UploadRefusal, _ connection: Connection
-    ) throws {
+    func keepBack(_ row: Int64, _ refusal: UploadRefusal, _ connection: Connection) throws {
         try connection.run(
             """
             UPDATE outbox SET state = ?, hold = ?, reason = ?, batch_id = NULL WHERE id = ?
@@ -172,9 +169,7 @@ extension Outbox {
 
     /// Puts the samples of a batch back into the queue, as `requeue` does; an earlier send of it
     /// may have arrived.
-    func dissolve(
-        _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
-    ) throws {
+    func dissolve(_ id: Int64, _ reason: String, _ connection: Connection, at now: Instant) throws {
         let attempts = try connection.integer(
             "SELECT attempts FROM batches WHERE id = ?", .integer(id))
         if attempts ?? 0 > 0 {
@@ -186,9 +181,7 @@ extension Outbox {
 
     /// Ends a batch whose samples go back into the queue as they were, except for values that a
     /// later one has followed (`retireFollowed`).
-    func requeue(
-        _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
-    ) throws {
+    func requeue(_ id: Int64, _ reason: String, _ connection: Connection, at now: Instant) throws {
         _ = try retireFollowed(in: id, connection)
         try connection.run(
             """

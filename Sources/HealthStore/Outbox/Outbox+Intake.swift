@@ -100,8 +100,7 @@ extension Outbox {
         counts.queued = try insert(portion, packed, restored, connection)
         counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
         for aggregate in portion.aggregates {
-            removed += try write(
-                aggregate, portion.bytes, packed, restored, &counts, connection)
+            removed += try write(aggregate, portion.bytes, packed, restored, &counts, connection)
         }
         try count(ReadingCounts(counts, removed: removed), of: reading, connection)
         try recordRead(portion.read, added: counts.added, connection)
@@ -144,8 +143,7 @@ extension Outbox {
                 for row in rows {
                     try statement.bind(
                         blob: UnsafeRawBufferPointer(rebasing: bytes[row.encrypted]), at: 5)
-                    try statement.bind(
-                        row.end < restored.until || row.isInDoubt ? 1 : 0, at: 6)
+                    try statement.bind(row.end < restored.until || row.isInDoubt ? 1 : 0, at: 6)
                     try row.bind(to: statement) { _ = try statement.run() }
                 }
             }

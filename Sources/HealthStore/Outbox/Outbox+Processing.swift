@@ -85,8 +85,7 @@ extension Outbox {
     ) throws(HealthStoreError) -> Int64? {
         try store.change { connection in
             guard try isOpen(upload, connection) else { return nil }
-            try finishBatch(
-                upload.id, as: state.rawValue, reason: reason, at: now, connection)
+            try finishBatch(upload.id, as: state.rawValue, reason: reason, at: now, connection)
             return try memberCount(of: upload.id, connection)
         }
     }

@@ -82,8 +82,7 @@ extension Outbox {
                 continue
             }
             func sum(_ counts: [String: Int64]) -> Int64 { counts.values.reduce(0, +) }
-            check(
-                .reasons, "records without a field", counts[.unmapped], sum(reasons.unmapped))
+            check(.reasons, "records without a field", counts[.unmapped], sum(reasons.unmapped))
             check(.reasons, "refused records", counts[.refused], sum(reasons.refused))
             check(
                 .reasons, "refused days, nights and workouts", counts[.madeRefused],
@@ -99,9 +98,7 @@ extension Outbox {
 
     /// Compares the totals of packed samples with the segments, and returns how many there are by
     /// the totals.
-    private func provePacked(
-        _ proof: inout OutboxProof, _ connection: Connection
-    ) throws -> Int64 {
+    private func provePacked(_ proof: inout OutboxProof, _ connection: Connection) throws -> Int64 {
         let packed = PackedSamples(cipher: cipher, connection: connection)
         let totals = try packed.totals()
         for kind in SampleKind.allCases {
@@ -119,8 +116,7 @@ extension Outbox {
             }
             let wanted = totals[kind]?.count ?? 0
             guard count != wanted else { continue }
-            proof.add(
-                .packed, "\(count) packed samples of \(kind.rawValue) open, of \(wanted)")
+            proof.add(.packed, "\(count) packed samples of \(kind.rawValue) open, of \(wanted)")
         }
         return totals.values.reduce(0) { $0 + $1.count }
     }
@@ -138,10 +134,7 @@ extension Outbox {
                 "state IN ('queued', 'rejected', 'setAside') AND batch_id IS NOT NULL",
                 "wait and are in a batch"
             ),
-            (
-                "state = 'batched' AND batch_id IS NULL",
-                "are under way and in no batch"
-            ),
+            ("state = 'batched' AND batch_id IS NULL", "are under way and in no batch"),
             (
                 "state NOT IN ('confirmed', 'stored') AND sealed IS NULL",
                 "are not known to be at the backend and have no value"

@@ -113,9 +113,7 @@ extension Outbox {
 
     /// Counts what a portion brought, in the portion's transaction. Without a reading, the counts
     /// go to the row of what no reading brought.
-    func count(
-        _ counts: ReadingCounts, of reading: Reading?, _ connection: Connection
-    ) throws {
+    func count(_ counts: ReadingCounts, of reading: Reading?, _ connection: Connection) throws {
         if let reading, try add(counts, to: reading.id, connection) { return }
         if try add(counts, to: nil, connection) { return }
         try connection.run(

@@ -156,8 +156,7 @@ struct PackedSamples {
     }
 
     private func identity(_ kind: SampleKind, _ month: Int, _ generation: Int64) -> RowIdentity {
-        RowIdentity(
-            "packed_samples", label: kind.rawValue, kind.rawValue, Int64(month), generation)
+        RowIdentity("packed_samples", label: kind.rawValue, kind.rawValue, Int64(month), generation)
     }
 }
 
@@ -263,8 +262,7 @@ extension PackedSamples {
     }
 
     private func encryptedTotals(of kind: SampleKind) throws -> [UInt8]? {
-        try connection.blob(
-            "SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue))
+        try connection.blob("SELECT sealed FROM packed_totals WHERE kind = ?", .text(kind.rawValue))
     }
 
     /// Returns `nil` for damaged totals.
@@ -389,8 +387,7 @@ extension Segment {
                     ? .blindIndex(bits) : .value(Double(bitPattern: bits), source: source)
             case .none: throw .malformed
             }
-            samples.append(
-                PackedSample(start: record.start, end: record.end, content: content))
+            samples.append(PackedSample(start: record.start, end: record.end, content: content))
         }
         return samples
     }

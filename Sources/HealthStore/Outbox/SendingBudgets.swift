@@ -72,9 +72,7 @@ extension Outbox {
     }
 
     /// Counts a request that is about to be sent.
-    func countRequest(
-        _ rules: UploadEndpoint, at now: Instant, _ connection: Connection
-    ) throws {
+    func countRequest(_ rules: UploadEndpoint, at now: Instant, _ connection: Connection) throws {
         guard rules.requestsPerHour != nil else { return }
         try connection.run(
             "INSERT INTO requests (route, sent_at_ms) VALUES (?, ?)",
@@ -192,9 +190,7 @@ extension Outbox {
     /// `sentMetered` later replaces this with the bytes of all tries.
     ///
     /// - Returns: the id of the entry, for `sentMetered`.
-    func countMetered(
-        _ bytes: Int, at now: Instant, _ connection: Connection
-    ) throws -> Int64 {
+    func countMetered(_ bytes: Int, at now: Instant, _ connection: Connection) throws -> Int64 {
         try connection.insert(
             "INSERT INTO metered_bytes (sent_at_ms, bytes) VALUES (?, ?) RETURNING id",
             .instant(now), .integer(MeteredBudget.rounded(Int64(bytes))))

@@ -28,9 +28,7 @@ struct SendingOrder {
 
         /// Returns the first candidate that is not taken; `nil` if there is none, or if the batch
         /// takes no more of the kind.
-        mutating func head(
-            _ taken: Set<Int64>, _ isFull: (SampleKind) -> Bool
-        ) -> Candidate? {
+        mutating func head(_ taken: Set<Int64>, _ isFull: (SampleKind) -> Bool) -> Candidate? {
             while next < candidates.count, taken.contains(candidates[next].row) { next += 1 }
             guard next < candidates.count, !isFull(candidates[next].kind) else { return nil }
             return candidates[next]

@@ -40,9 +40,7 @@ struct RotationKeys {
     }
 
     /// Returns the new key of a rotation that begins now, once it is durably on disk.
-    func fresh(
-        instead present: MasterKey, in place: MasterKeySource.Place?
-    ) throws -> MasterKey {
+    func fresh(instead present: MasterKey, in place: MasterKeySource.Place?) throws -> MasterKey {
         if isWrapped { return try freshOwn() }
         if newKey == .made {
             guard case .file = place else {

@@ -10,8 +10,7 @@ enum ServerHealthSchema {
     static let name = "clarity_health"
 
     static var schema: ServerSchema {
-        ServerSchema(
-            name, version: firstVersion + upgrades(users: "").count, of: "health data")
+        ServerSchema(name, version: firstVersion + upgrades(users: "").count, of: "health data")
     }
 
     /// The first version that a server had.

@@ -106,9 +106,7 @@ public struct Audit: Sendable {
     }
 
     /// Records a break in the head if the note contradicts the log.
-    static func noteBreak(
-        _ connection: Connection, _ cipher: Cipher, _ lock: StoreLock
-    ) throws {
+    static func noteBreak(_ connection: Connection, _ cipher: Cipher, _ lock: StoreLock) throws {
         try connection.transaction {
             var head = try AuditHead.current(connection, cipher)
             guard let note = try lock.note(of: connection, cipher),
@@ -163,8 +161,7 @@ public struct Audit: Sendable {
     func prune(through number: Int64, _ connection: Connection) throws -> Int64 {
         var head = try AuditHead.current(connection, cipher)
         let end = min(number, head.uploadedNumber)
-        let hash = try connection.blob(
-            "SELECT hash FROM audit WHERE number = ?", .integer(end))
+        let hash = try connection.blob("SELECT hash FROM audit WHERE number = ?", .integer(end))
         guard end > head.anchorNumber, let hash else { return 0 }
         let removed = try connection.change("DELETE FROM audit WHERE number <= ?", .integer(end))
         (head.anchorNumber, head.anchorHash) = (end, hash)

@@ -94,9 +94,7 @@ struct EncryptedTable: Sendable {
     }
 
     /// Returns the rows after `number` in their order, at most `limit`.
-    func entries(
-        after number: Int64, limit: Int, _ connection: Connection
-    ) throws -> [Entry] {
+    func entries(after number: Int64, limit: Int, _ connection: Connection) throws -> [Entry] {
         let columns = identity.map { part in
             switch part {
             case .text(let name), .integer(let name): name

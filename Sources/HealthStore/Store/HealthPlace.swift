@@ -106,9 +106,7 @@ struct HealthFilePlace: HealthPlace {
     /// Configures a connection to the file as all connections are, and migrates the schema.
     ///
     /// - Parameter keeping: backs the file up; called before its schema changes.
-    static func prepare(
-        _ connection: FileConnection, keeping: (Int) throws -> Void
-    ) throws {
+    static func prepare(_ connection: FileConnection, keeping: (Int) throws -> Void) throws {
         // Checked first, so that a file that is not ours stays unchanged.
         let version = try HealthSchema.migrations.version(of: connection)
         // 0.1.0 was cut short while it encrypted the rows of an older file.

@@ -192,8 +192,7 @@ extension HealthServerPlace {
     /// Returns the account's own key; `nil` if it has none.
     func ownKey(_ given: MasterKey, _ connection: Connection) throws -> MasterKey? {
         guard wrapsKeys,
-            let bytes = try connection.first(
-                "SELECT wrapped FROM account_key", map: { $0.blob(0) })
+            let bytes = try connection.first("SELECT wrapped FROM account_key", map: { $0.blob(0) })
         else { return nil }
         return try WrappedKey(bytes: bytes).opened(by: given, at: name)
     }

@@ -143,8 +143,7 @@ extension HealthStore {
         if let (server, account) = try ServerAccount.named(in: environment) {
             let (place, key) = try HealthStore.place(
                 of: account, at: server, stateDirectory, environment)
-            return try HealthStore(
-                in: place.dryRun(), key: key, actor: AuditActor(), clock: clock)
+            return try HealthStore(in: place.dryRun(), key: key, actor: AuditActor(), clock: clock)
         }
         let file = HealthFile(in: stateDirectory)
         try file.check()
@@ -191,8 +190,7 @@ enum AnsweredUploads {
     @discardableResult
     static func settle(_ connection: Connection) throws -> Int64 {
         // Asked first, so that opening does not wait for another process that writes.
-        let isThere = try connection.integer(
-            "SELECT 1 FROM batches WHERE \(condition) LIMIT 1")
+        let isThere = try connection.integer("SELECT 1 FROM batches WHERE \(condition) LIMIT 1")
         guard isThere != nil else { return 0 }
         return try connection.transaction {
             try connection.change(
