@@ -1,4 +1,3 @@
-import BackendContract
 import JSON
 
 /// The content of a refusal by the backend: its code, and the metrics, fields and fault codes it

@@ -1,5 +1,4 @@
 public import BackendContract
-import ClarityScheduler
 import Synchronization
 import CCurl
 import Glibc

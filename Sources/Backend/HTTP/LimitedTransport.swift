@@ -1,5 +1,4 @@
 public import BackendContract
-import HealthModel
 public import ClarityScheduler
 public import Platform
 @preconcurrency import Glibc

@@ -3,8 +3,6 @@ import BackendContract
 import HealthStore
 import HealthModel
 import ClarityScheduler
-import Import
-import Platform
 
 /// Sends the pending requests for insights, and follows them to their end.
 struct InsightMaking {

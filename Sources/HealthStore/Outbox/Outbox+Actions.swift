@@ -1,4 +1,3 @@
-import ClarityScheduler
 import Database
 
 // A person's actions on samples that did not arrive.

@@ -1,5 +1,4 @@
 import HealthModel
-import ClarityScheduler
 import Database
 
 // The counts of rows (`RowCounts`), as far as samples or people are concerned.

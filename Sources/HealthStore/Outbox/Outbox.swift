@@ -1,5 +1,5 @@
 public import HealthModel
-import ClarityScheduler
+public import ClarityScheduler
 import Database
 
 /// The samples on their way to the backend.
@@ -157,4 +157,225 @@ extension SampleRow {
 extension HealthStore {
     /// The samples on their way to the backend.
     public var outbox: Outbox { Outbox(store: self) }
+}
+
+/// The state of a sample on its way to the backend.
+public enum OutboxState: String, CaseIterable, Sendable {
+    /// Waits to be sent.
+    case queued
+    /// Is in a batch that is being sent, or was when its process ended.
+    case sending
+    /// The backend accepted it and is processing it.
+    case accepted
+    /// The backend has it and has processed it.
+    case confirmed
+    /// The backend says that it has it, and confirms nothing more.
+    case stored
+    /// The backend accepted it and never said what became of it.
+    case unconfirmed
+    /// The backend refused it or would refuse it by its rules, or a person discarded it here or
+    /// erased it at the backend.
+    case rejected
+    /// Waits for a person after 5 failures, or if it is in doubt or damaged; otherwise for
+    /// what its `UploadRefusal` says.
+    case setAside
+
+    /// The number of failures after which a sample is set aside.
+    public static var failureLimit: Int { 5 }
+}
+
+/// The number of samples in each state.
+public struct OutboxCounts: Hashable, Sendable {
+    /// By the names of the states, which may include names that this version does not know.
+    private let counts: [String: Int64]
+
+    /// Creates counts by the names of states; without any, those of an empty outbox.
+    init(_ counts: [String: Int64]) { self.counts = counts }
+
+    /// Creates counts of an empty outbox.
+    public init() { self.init([:]) }
+
+    /// The number of samples in all states, known or not.
+    public var total: Int64 { counts.values.reduce(0, +) }
+
+    /// The number of samples in a state. Discarded and erased ones are not among those that are
+    /// `rejected`.
+    public subscript(state: OutboxState) -> Int64 { counts[state.rawValue] ?? 0 }
+
+    /// The samples that a person discarded: nothing more becomes of them.
+    public var discarded: Int64 { counts[OutboxCounts.discarded] ?? 0 }
+
+    /// The samples that were erased at the backend: they are not sent again.
+    public var erased: Int64 { counts[OutboxCounts.erased] ?? 0 }
+
+    static let discarded = "discarded"
+    static let erased = "erased"
+
+    /// Samples that are queued, or in a batch that is being sent.
+    public var waiting: Int64 { self[.queued] + self[.sending] }
+
+    /// Samples that only a person can move: unconfirmed, rejected or set aside.
+    public var forPerson: Int64 { self[.unconfirmed] + self[.rejected] + self[.setAside] }
+
+    /// Whether each sample is counted in exactly one state, or as discarded or erased.
+    public var isBalanced: Bool {
+        total == OutboxState.allCases.reduce(discarded + erased) { $0 + self[$1] }
+    }
+}
+
+extension OutboxCounts: CustomStringConvertible {
+    /// The sum as a line for people.
+    public var description: String {
+        // Only some dialects have this state.
+        let kept = self[.stored] > 0 ? " + \(self[.stored]) stored" : ""
+        let gone =
+            (discarded > 0 ? " + \(discarded) discarded" : "")
+            + (erased > 0 ? " + \(erased) erased" : "")
+        return """
+            \(counted(total, "samples")) = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
+            \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected\(gone) + \
+            \(self[.setAside]) set aside + \(waiting) waiting
+            """
+    }
+}
+
+/// A batch that is being sent, as it is stored. Each send has the same samples, order and
+/// timestamp, so that the request is the same byte for byte.
+public struct OutboxBatch: Sendable, PrivateValue {
+    public let id: Int64
+    /// When the batch was made.
+    public let clientTimestamp: Instant
+    /// The endpoint to which it is sent, each time.
+    public let route: UploadRoute
+    /// The number of times that it was taken up for sending, including this time.
+    public let attempts: Int
+    /// The number of earlier sends that may have arrived; 0 if the backend has always deduplicated
+    /// it.
+    public let possibleSends: Int
+    /// The samples in the order in which they are sent.
+    public let samples: [Sample]
+    /// Their rows, in the same order.
+    let rows: [Int64]
+    /// The attempt that sends it. Together with `attempts` it identifies this send.
+    let owner: Int64
+    /// Whether the backend said last of one of them that it could not process it.
+    let hasFailedProcessing: Bool
+    /// The entry that counts its bytes, on a metered connection.
+    var meteredEntry: Int64?
+}
+
+/// A batch that the backend took as a whole.
+public struct TakenBatch: Sendable {
+    public let batch: OutboxBatch
+    /// The backend's id of the upload; `nil` if it named none.
+    public let processingID: String?
+    /// Whether the answer proves that the samples are stored.
+    public let isStored: Bool
+
+    /// Creates the answer to a batch.
+    public init(_ batch: OutboxBatch, processingID: String?, isStored: Bool = false) {
+        (self.batch, self.processingID, self.isStored) = (batch, processingID, isStored)
+    }
+}
+
+/// The numbers of samples that were kept back, by reason and kind.
+public typealias RefusalCounts = [UploadRefusal: [SampleKind: Int64]]
+
+/// The result of taking the next batch out of the outbox.
+public struct OutboxDraw: Sendable {
+    /// The batch to send; `nil` if nothing is to be sent now.
+    public var batch: OutboxBatch?
+    /// How long to wait, if samples are waiting and the requests of the hour are used up.
+    public var wait: Duration?
+    /// How long until the waiting samples may fit the metered budget, at most an hour; `nil` if the
+    /// budget holds nothing back.
+    public var meteredWait: Duration?
+    /// The number of samples in batches that other living attempts are sending. Counting stops at
+    /// the first batch that this attempt can send.
+    public var sentElsewhere: Int64 = 0
+    /// The samples that were kept back on the way, with the number of each.
+    public var refused: RefusalCounts = [:]
+    /// What settling the former batch has changed.
+    public var settlement = Settlement()
+    /// Whether a sample waits until a former value of it, which is being sent, has arrived.
+    var isFollowing = false
+}
+
+/// The results of putting samples into the outbox.
+public struct EnqueueCounts: Hashable, Sendable {
+    /// New measurements.
+    public var queued: Int64 = 0
+    /// Measurements that were in the outbox already, in whatever state.
+    public var duplicates: Int64 = 0
+    /// Measurements that start before the first wanted instant.
+    public var beforeSince: Int64 = 0
+    /// New days and nights.
+    public var metricsQueued: Int64 = 0
+    /// Days and nights that were in the outbox with the same value, or with one that is true as of
+    /// a later instant.
+    public var metricsKnown: Int64 = 0
+    /// Days and nights that took the place of a former value that was not sent.
+    public var replaced: Int64 = 0
+    /// Days and nights that follow a former value that was sent, or in doubt.
+    public var corrected: Int64 = 0
+    /// Days that were sent or in doubt in another time zone, and stay as they are.
+    public var keptAsSent: Int64 = 0
+    /// Days and nights that start before the first wanted instant.
+    public var metricsBeforeSince: Int64 = 0
+    /// Days and nights that were refused before they were queued.
+    public var metricsRefused: Int64 = 0
+
+    /// Creates empty counts.
+    public init() {}
+
+    /// The samples whose value is new in the outbox.
+    public var added: Int64 { queued + metricsQueued + replaced + corrected }
+
+    /// The days and nights that came in.
+    public var metrics: Int64 {
+        metricsQueued + metricsKnown + replaced + corrected + keptAsSent + metricsBeforeSince
+            + metricsRefused
+    }
+
+    /// Adds each count to its counterpart.
+    public static func += (counts: inout EnqueueCounts, more: EnqueueCounts) {
+        let names: [WritableKeyPath<EnqueueCounts, Int64>] = [
+            \.queued, \.duplicates, \.beforeSince, \.metricsQueued, \.metricsKnown, \.replaced,
+            \.corrected, \.keptAsSent, \.metricsBeforeSince, \.metricsRefused,
+        ]
+        for name in names { counts[keyPath: name] += more[keyPath: name] }
+    }
+}
+
+/// How many samples of a batch the backend's answer changed. All counts are 0 if another attempt
+/// has taken over the batch or settled it.
+public struct Settlement: Hashable, Sendable {
+    /// Samples that the backend accepted, with or without a processing to ask about.
+    public var accepted: Int64 = 0
+    /// Samples that are confirmed because the backend already had them.
+    public var known: Int64 = 0
+    public var rejected: Int64 = 0
+    /// Samples that are back in the queue because the backend has them and could not process them.
+    public var requeued: Int64 = 0
+    /// Samples that are set aside for the same reason.
+    public var setAside: Int64 = 0
+    /// Samples of the batch that the backend may have stored more than once.
+    public var doubled: Int64 = 0
+    /// The fewest failures of the samples that are back in the queue; `nil` if there are none.
+    public var failures: Int64?
+}
+
+/// An upload that the backend accepted and has not finished.
+public struct OpenUpload: Hashable, Sendable {
+    /// The id of the batch.
+    public let id: Int64
+    /// The backend's id of the upload.
+    public let processingID: String
+    public let acceptedAt: Instant
+    /// The endpoint to which it was sent, and which is asked about it.
+    public let route: UploadRoute
+    /// The number of its samples that share its state.
+    public let sampleCount: Int64
+    /// Whether its samples count as unconfirmed.
+    public let isGivenUp: Bool
 }

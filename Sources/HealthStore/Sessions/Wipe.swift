@@ -1,5 +1,4 @@
 import ClarityScheduler
-import Platform
 import Database
 import Glibc
 

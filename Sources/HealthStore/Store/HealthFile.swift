@@ -97,3 +97,139 @@ struct HealthFile: Sendable {
         .directory(StateDirectoryError(path: directory, errno: errno))
     }
 }
+
+/// Copies a database that other processes may be writing to, and leaves no files beside it.
+///
+/// Opening a database in WAL mode in the ordinary way creates a `-shm` file, and may copy the
+/// write-ahead log into the file.
+struct DatabaseCopy {
+    let path: String
+    /// The folder for temporary files.
+    let drafts: String
+
+    /// Copies the database into `target`.
+    ///
+    /// - Throws: `DatabaseError` if the files cannot be read, or if they are damaged and not merely
+    ///   being written during the copy.
+    func copy(into target: FileConnection) throws(DatabaseError) {
+        for _ in 1...3 where try copyUndisturbed(into: target) { return }
+        // A writer is active, so its `-shm` file exists already and reading through it adds
+        // nothing.
+        try FileConnection(path: path, access: .readOnly).copy(into: target)
+    }
+
+    /// Copies the files as they are.
+    ///
+    /// - Returns: `false` if one of them changed during the copy, whatever SQLite made of it.
+    private func copyUndisturbed(into target: FileConnection) throws(DatabaseError) -> Bool {
+        let before = stamps()
+        do throws(DatabaseError) {
+            if before[1] == nil {
+                try FileConnection(path: path, access: .immutable).copy(into: target)
+            } else {
+                guard try copyWithLog(into: target) else { return false }
+            }
+        } catch {
+            // During a checkpoint the first page refers to pages that are not there yet.
+            if stamps() != before { return false }
+            throw error
+        }
+        return stamps() == before
+    }
+
+    /// Copies the file and its log into a folder of our own, where SQLite may recover the database.
+    private func copyWithLog(into target: FileConnection) throws(DatabaseError) -> Bool {
+        removeLeftovers()
+        var template = Array("\(drafts)/\(DatabaseCopy.prefix)XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw ioError("a temporary folder") }
+        let folder = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Held until the copy is removed; the kernel releases it when this process ends.
+        var status = stat()
+        guard let lock = DatabaseCopy.lock(folder), fstat(lock.descriptor, &status) == 0,
+            status.st_nlink > 0
+        else {
+            // Another process took the folder for a leftover; the next try makes another one.
+            return false
+        }
+        let draft = "\(folder)/health.db"
+        defer { withExtendedLifetime(lock) { DatabaseCopy.remove(folder) } }
+        // The file is copied first: a checkpoint in between changes its stamp.
+        for suffix in ["", "-wal"] { try copyFile(path + suffix, to: draft + suffix) }
+        guard stamps()[0] != nil else { return false }
+        try FileConnection(path: draft, access: .readWrite).copy(into: target)
+        return true
+    }
+
+    /// The first part of the name of a copy's folder; six characters follow.
+    private static let prefix = "clarity-jobs-copy."
+
+    /// Removes the copies of processes that were killed: folders of this user that nobody has
+    /// locked.
+    private func removeLeftovers() {
+        let names: [String]
+        do { names = try WholeFile.names(in: drafts) } catch { return }
+        for name in names where name.hasPrefix(DatabaseCopy.prefix) {
+            let folder = "\(drafts)/\(name)"
+            var status = stat()
+            guard let lock = DatabaseCopy.lock(folder), fstat(lock.descriptor, &status) == 0,
+                status.st_uid == geteuid()
+            else { continue }
+            withExtendedLifetime(lock) { DatabaseCopy.remove(folder) }
+        }
+    }
+
+    /// Locks a folder of copies, unless it is a link; `nil` if another process has it.
+    private static func lock(_ folder: String) -> FileLock? {
+        do throws(SystemError) {
+            let lock = try FileLock(opening: folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+            return try lock.take(LOCK_EX) ? lock : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Removes the folder and the files of a copy, and nothing else.
+    private static func remove(_ folder: String) {
+        for suffix in ["", "-wal", "-shm"] { unlink("\(folder)/health.db\(suffix)") }
+        rmdir(folder)
+    }
+
+    /// Returns the size and the modification time of the file and of its log; `nil` for one that is
+    /// missing or empty.
+    private func stamps() -> [String?] {
+        ["", "-wal"].map { suffix in
+            var status = stat()
+            guard stat(path + suffix, &status) == 0, status.st_size > 0 else { return nil }
+            return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        }
+    }
+
+    private func copyFile(_ from: String, to target: String) throws(DatabaseError) {
+        let source = open(from, O_RDONLY | O_CLOEXEC)
+        guard source >= 0 else { throw ioError(from) }
+        defer { close(source) }
+        let destination = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard destination >= 0 else { throw ioError(target) }
+        defer { close(destination) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = read(source, &buffer, buffer.count)
+            if count == 0 { return }
+            guard count > 0 else { throw ioError(from) }
+            var written = 0
+            while written < count {
+                let step = buffer.withUnsafeBytes {
+                    write(destination, $0.baseAddress.map { $0 + written }, count - written)
+                }
+                guard step > 0 else { throw ioError(target) }
+                written += step
+            }
+        }
+    }
+
+    private func ioError(_ name: String) -> DatabaseError {
+        // SQLITE_IOERR, the code that SQLite itself would use.
+        DatabaseError(code: 10, message: "cannot copy `\(name)`: \(SystemError().reason)")
+    }
+}
