@@ -38,11 +38,10 @@ public struct BackendCheck: Sendable {
                         + (pins > 0 ? ", its key is one of \(pins) pins" : ""))
             }
             let isOther = ![dialect, "auto"].contains(options.dialect)
-            findings.append(
-                BackendResult.Finding(
-                    subject: "dialect",
-                    text: dialect + (isOther ? ", and the job file says \(options.dialect)" : ""),
-                    isGood: !isOther))
+            add(
+                "dialect",
+                dialect + (isOther ? ", and the job file says \(options.dialect)" : ""),
+                isGood: !isOther)
             add("uploads", BackendCheck.words(try await client.endpoint()))
             for fault in Dialect.named(dialect)?.knownFaults ?? [] {
                 add(fault.subject, fault.sentence)
@@ -56,9 +55,7 @@ public struct BackendCheck: Sendable {
         if let session {
             add("session", "logged in until \(session.expiresAt)")
         } else {
-            findings.append(
-                BackendResult.Finding(
-                    subject: "session", text: "nobody is logged in", isGood: false))
+            add("session", "nobody is logged in", isGood: false)
         }
         await add("service") { () async throws(APIError) in try await client.serviceHealth() }
         // The other two want a session.
@@ -67,14 +64,13 @@ public struct BackendCheck: Sendable {
         await add("analyses") { () async throws(APIError) in try await client.actigraphyHealth() }
     }
 
-    private mutating func add(_ subject: String, _ text: String) {
-        findings.append(BackendResult.Finding(subject: subject, text: text))
+    private mutating func add(_ subject: String, _ text: String, isGood: Bool = true) {
+        findings.append(BackendResult.Finding(subject: subject, text: text, isGood: isGood))
     }
 
     private mutating func add(_ subject: String, _ error: APIError) {
         let classification = error.classification
-        findings.append(
-            BackendResult.Finding(subject: subject, text: classification.sentence, isGood: false))
+        add(subject, classification.sentence, isGood: false)
         failure = failure ?? Failure(classification.category, classification.sentence)
     }
 
@@ -86,12 +82,8 @@ public struct BackendCheck: Sendable {
         do throws(APIError) {
             let health = try await ask()
             let version = health.version.map { ", version \($0)" } ?? ""
-            findings.append(
-                BackendResult.Finding(
-                    subject: subject,
-                    text: (health.isHealthy ? "says it is healthy" : "says it is not healthy")
-                        + version,
-                    isGood: health.isHealthy))
+            let answer = health.isHealthy ? "says it is healthy" : "says it is not healthy"
+            add(subject, answer + version, isGood: health.isHealthy)
         } catch .notOffered {
             add(subject, "this backend does not say")
         } catch .knownFault(let fault, _) {
@@ -99,9 +91,7 @@ public struct BackendCheck: Sendable {
         } catch .cancelled {
             add(subject, "the session must be renewed first; the next job does that")
         } catch {
-            findings.append(
-                BackendResult.Finding(
-                    subject: subject, text: error.classification.sentence, isGood: false))
+            add(subject, error.classification.sentence, isGood: false)
         }
     }
 
@@ -115,9 +105,7 @@ public struct BackendCheck: Sendable {
             size < .seconds(2)
             ? "agrees with the backend's to the second"
             : "this machine is \(size.text) \(skew < .zero ? "behind" : "ahead of") the backend"
-        findings.append(
-            BackendResult.Finding(
-                subject: "clock", text: text, isGood: size < BackendCheck.largestSkew))
+        add("clock", text, isGood: size < BackendCheck.largestSkew)
     }
 
     private static func words(_ rules: UploadEndpoint) -> String {

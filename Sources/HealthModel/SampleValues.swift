@@ -111,9 +111,7 @@ extension SampleKind {
     public var measures: [Measure] { facts.measures }
     /// The name of the text; `nil` if a sample of this kind has none.
     public var textName: String? { facts.textName }
-}
 
-extension SampleKind {
     /// Returns the name of a measure in a sample of this kind, in a spool file and at the backend:
     /// the contract's own, or in a workout one that states the unit.
     public func fieldName(of measure: Measure) -> String {

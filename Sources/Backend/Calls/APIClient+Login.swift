@@ -121,11 +121,9 @@ extension APIClient {
             }
         }
     }
-}
 
-// MARK: - Login answers
+    // MARK: - Login answers
 
-extension APIClient {
     private func session(
         from response: HTTPResponse, email: String
     ) async throws(APIError) -> Session {

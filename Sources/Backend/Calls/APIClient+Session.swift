@@ -150,11 +150,9 @@ extension APIClient {
             await clock.sleep(for: APIClient.lockWait)
         }
     }
-}
 
-// MARK: - The stored session
+    // MARK: - The stored session
 
-extension APIClient {
     private func isFresh(_ session: Session) -> Bool {
         session.expiresAt - clock.now > APIClient.renewalMargin
     }

@@ -101,11 +101,9 @@ extension APIRequests {
 
     /// `GET` of the account that the token belongs to.
     func me(token: Secret?) throws(APIError) -> HTTPRequest { try request(.me, token: token) }
-}
 
-// MARK: - Health data and insights
+    // MARK: - Health data and insights
 
-extension APIRequests {
     /// `POST` of a batch of samples by its route.
     ///
     /// - Throws: `APIError.validation` with the indices of metrics that cannot be written;

@@ -231,9 +231,7 @@ extension APIError {
         default: "\(indices.count) of the metrics"
         }
     }
-}
 
-extension APIError {
     /// The status of the backend's answer; `nil` if no answer came, or if the error does not keep
     /// it.
     package var answeredStatus: Int? {
@@ -261,12 +259,10 @@ extension APIError {
         case .unreachable, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
             .forbidden, .notFound, .conflict, .validation, .clockRefused, .requestTooLarge,
             .rateLimited, .limitReached, .rejected, .redirected, .refused, .store, .notOffered,
-            .noSuchCall,
-            .dialectUnknown,
-            .dialectChanged, .gone, .blocked, .accountLocked, .loginUnclear,
-            .emailNotVerified, .signupClosed, .accountExists, .noSuchUser, .passwordTooWeak,
-            .passwordRefused, .codeRefused, .tokenUnclear, .renewalRefused, .loginsUsedUp,
-            .withoutSession:
+            .noSuchCall, .dialectUnknown, .dialectChanged, .gone, .blocked, .accountLocked,
+            .loginUnclear, .emailNotVerified, .signupClosed, .accountExists, .noSuchUser,
+            .passwordTooWeak, .passwordRefused, .codeRefused, .tokenUnclear, .renewalRefused,
+            .loginsUsedUp, .withoutSession:
             false
         }
     }

@@ -123,9 +123,7 @@ extension FileConnection {
             """
         ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
     }
-}
 
-extension FileConnection {
     /// Checks that the file is as long as its pages.
     ///
     /// SQLite rounds the length of a file up to a whole page and reads the missing bytes as zeros.
@@ -166,11 +164,9 @@ extension FileConnection {
         else { return nil }
         return length
     }
-}
 
-// The write-ahead log and its checkpoints.
+    // The write-ahead log and its checkpoints.
 
-extension FileConnection {
     /// Switches the file to a write-ahead log, for every connection to it.
     ///
     /// A temporary database has none and stays as it is.

@@ -140,11 +140,9 @@ extension Analyses {
     private static func identity(_ request: Int64, _ analysis: Int64) -> RowIdentity {
         RowIdentity("insight_requests", number: request, analysis)
     }
-}
 
-// Insights with their full text beside those of the history, which have only a preview.
+    // Insights with their full text beside those of the history, which have only a preview.
 
-extension Analyses {
     /// The number of failed requests for a full text after which it is not requested again.
     static var textAsks: Int64 { 5 }
 

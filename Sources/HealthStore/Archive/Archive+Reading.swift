@@ -7,6 +7,7 @@ public struct ArchivedType: Hashable, Sendable {
     public let name: String
     /// The months, counted from January 1970, ascending.
     public let months: [Int]
+    var typeMonths: [TypeMonth] { months.map { TypeMonth(type: name, month: $0) } }
 
     /// Whether a person means this type by a name: its own, or its short one. `HeartRate` means the
     /// `heart_rate` of other sources too.
@@ -85,8 +86,7 @@ extension Archive {
         var records: Int64 = 0
         var damaged: [String] = []
         for type in try types() {
-            for number in type.months {
-                let month = TypeMonth(type: type.name, month: number)
+            for month in type.typeMonths {
                 try store.snapshot { connection in
                     let found = try self.records(of: month, decompressor, connection)
                     records += Int64(found.sound.records.count)
@@ -258,8 +258,7 @@ extension Archive {
         }
         var repair = Repair()
         for type in try types() {
-            for number in type.months {
-                let month = TypeMonth(type: type.name, month: number)
+            for month in type.typeMonths {
                 // In one transaction, so that an import meanwhile is not left out of the sums.
                 try store.change { connection in
                     let found = try records(of: month, tools.1, connection)

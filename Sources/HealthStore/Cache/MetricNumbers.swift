@@ -132,11 +132,9 @@ extension MetricNumbers {
         let end = head + Int(form[1]) + Int(form[2]) << 8
         return end <= form.count ? Array(form[end...]) : form
     }
-}
 
-// Extracts the numbers from one of the backend's rows.
+    // Extracts the numbers from one of the backend's rows.
 
-extension MetricNumbers {
     /// The maximum size of a row that is parsed, in bytes: 1 MiB. A larger row has no numbers.
     private static var rowLimit: Int { 1 << 20 }
 

@@ -1,11 +1,20 @@
 public import ClarityScheduler
 public import HealthModel
 
-// The kinds that upload samples to the backend.
-
 extension JobKind {
     public static let bulkUpload = JobKind("bulk-upload")
+    public static let exportData = JobKind("export-data")
+    public static let cleanup = JobKind("cleanup")
+    /// The kind that sends to a server other than the backend.
+    public static let auditUpload = JobKind("audit-upload")
+    public static let processingStatus = JobKind("processing-status")
+    public static let patAnalysis = JobKind("pat-analysis")
+    public static let insightGenerate = JobKind("insight-generate")
+    public static let refresh = JobKind("refresh")
+    public static let insightHistory = JobKind("insight-history")
 }
+
+// The kinds that upload samples to the backend.
 
 /// The options of the kind `bulk-upload`.
 public struct BulkUploadOptions: KindOptions {
@@ -56,10 +65,6 @@ public struct BulkUploadOptions: KindOptions {
 
 // The kind that gives the records of the archive back.
 
-extension JobKind {
-    public static let exportData = JobKind("export-data")
-}
-
 /// The options of the kind `export-data`.
 public struct ExportDataOptions: KindOptions {
     public static let declaration = JobKindDeclaration(
@@ -96,10 +101,6 @@ public struct ExportDataOptions: KindOptions {
 }
 
 // The kinds that keep the state directory small and auditable.
-
-extension JobKind {
-    public static let cleanup = JobKind("cleanup")
-}
 
 /// The options of the kind `cleanup`.
 public struct CleanupOptions: KindOptions {
@@ -173,18 +174,7 @@ public struct AuditUploadOptions: KindOptions {
     }
 }
 
-extension JobKind {
-    /// The kind that sends to a server other than the backend.
-    public static let auditUpload = JobKind("audit-upload")
-}
-
 // The kinds that concern analyses and insights by the backend.
-
-extension JobKind {
-    public static let processingStatus = JobKind("processing-status")
-    public static let patAnalysis = JobKind("pat-analysis")
-    public static let insightGenerate = JobKind("insight-generate")
-}
 
 /// The options of the kind `processing-status`.
 public struct ProcessingStatusOptions: KindOptions {
@@ -283,11 +273,6 @@ public struct InsightGenerateOptions: KindOptions {
 }
 
 // The kinds that pull from the backend.
-
-extension JobKind {
-    public static let refresh = JobKind("refresh")
-    public static let insightHistory = JobKind("insight-history")
-}
 
 /// The options of the kind `refresh`.
 public struct RefreshOptions: KindOptions {

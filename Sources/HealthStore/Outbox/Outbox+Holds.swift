@@ -190,11 +190,9 @@ extension Outbox {
             """, .integer(id))
         try finishBatch(id, as: "failed", reason: reason, at: now, connection)
     }
-}
 
-// How accepted uploads end.
+    // How accepted uploads end.
 
-extension Outbox {
     /// Returns the uploads whose processing has not ended, and those that were given up after the
     /// backend had last said `received`, oldest first.
     public func openUploads() throws(HealthStoreError) -> [OpenUpload] {

@@ -78,9 +78,7 @@ extension Outbox {
         }
         return Int64(rows.count)
     }
-}
 
-extension Outbox {
     /// Counts packed samples anew whose number is damaged; all of them count as confirmed then.
     ///
     /// - Returns: of how many kinds.

@@ -32,7 +32,7 @@ struct RotationKeys {
     func present() throws(HealthStoreError) -> (key: MasterKey, place: MasterKeySource.Place?) {
         try HealthStore.describing(file.path) {
             guard let found = try source.find() else {
-                guard newKey != .made else { throw HealthStoreError.lostKey(path: file.path) }
+                guard newKey != .made else { throw lostKey }
                 return (try given(), nil)
             }
             guard let own = try WrappedKey(at: source.ownPath) else { return found }
@@ -45,8 +45,7 @@ struct RotationKeys {
         if isWrapped { return try freshOwn() }
         if newKey == .made {
             guard case .file = place else {
-                throw HealthStoreError.rotation(
-                    .keyIsElsewhere(place?.description ?? ""), path: file.path)
+                throw fault(.keyIsElsewhere(place?.description ?? ""))
             }
             let key = try MasterKey.random()
             // An existing file was made by a call that ended before its rotation began.
@@ -54,20 +53,14 @@ struct RotationKeys {
             return try made()
         }
         let key = try given()
-        guard key.bytes != present.bytes else {
-            throw HealthStoreError.rotation(.sameKey, path: file.path)
-        }
+        guard key.bytes != present.bytes else { throw fault(.sameKey) }
         return key
     }
 
     private func freshOwn() throws -> MasterKey {
-        guard let found = try source.find() else {
-            throw HealthStoreError.lostKey(path: file.path)
-        }
+        guard let found = try source.find() else { throw lostKey }
         let wrapping = newKey == .made ? found.key : try given()
-        guard newKey == .made || wrapping.bytes != found.key.bytes else {
-            throw HealthStoreError.rotation(.sameKey, path: file.path)
-        }
+        guard newKey == .made || wrapping.bytes != found.key.bytes else { throw fault(.sameKey) }
         // A call that ended before its rotation began may have left one, for another given key.
         try KeyFile.remove(nextPath)
         let key = try MasterKey.random()
@@ -86,12 +79,11 @@ struct RotationKeys {
                 ?? (state.phase == .placing ? present : made())
         case (.made, true) where state.phase == .placing:
             key = try KeyFile.read(nextPath, as: .own) ?? present
-        case (.made, false):
-            throw HealthStoreError.rotation(.newKeyNeeded, path: file.path)
+        case (.made, false): throw fault(.newKeyNeeded)
         default: key = try given()
         }
         guard try Cipher(key).opened(state.proof, for: RotationState.proofRow) != nil else {
-            throw HealthStoreError.rotation(.otherNewKey, path: file.path)
+            throw fault(.otherNewKey)
         }
         return key
     }
@@ -107,13 +99,13 @@ struct RotationKeys {
                 // The last key decides.
             }
         }
-        guard let last = wrapping.last else { throw HealthStoreError.lostKey(path: file.path) }
+        guard let last = wrapping.last else { throw lostKey }
         return try own.opened(by: last, at: path)
     }
 
     private func made() throws -> MasterKey {
         guard !isWrapped, let key = try KeyFile.read(nextPath, as: .own) else {
-            throw HealthStoreError.rotation(.newKeyLost(nextPath), path: file.path)
+            throw fault(.newKeyLost(nextPath))
         }
         return key
     }
@@ -121,7 +113,13 @@ struct RotationKeys {
     private func given() throws -> MasterKey {
         if let key = try newKey.given(source.environment) { return key }
         guard case .file(let path) = newKey else { return try made() }
-        throw HealthStoreError.rotation(.noNewKey("`\(path)`"), path: file.path)
+        throw fault(.noNewKey("`\(path)`"))
+    }
+
+    private var lostKey: HealthStoreError { .lostKey(path: file.path) }
+
+    private func fault(_ error: KeyRotationError) -> HealthStoreError {
+        .rotation(error, path: file.path)
     }
 
     /// Moves a key that clarity-jobs made to the former key's place, or removes the former key file

@@ -80,9 +80,7 @@ extension HealthSchema {
             rows INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         """
-}
 
-extension HealthSchema {
     /// What a login stores, and what is known of the backend.
     static let sessionTables = """
         CREATE TABLE session (
@@ -127,9 +125,7 @@ extension HealthSchema {
 
     /// The rows that every user has from the beginning.
     static let firstRows = "INSERT INTO tenancy (id) VALUES (1) ON CONFLICT (id) DO NOTHING;"
-}
 
-extension HealthSchema {
     /// The notices, and whom to tell of each.
     static let noticeTables = """
         -- What a person should know. A notice is open until `resolved_at_ms`. Nothing in it is

@@ -78,9 +78,7 @@ extension HealthSchema {
             sealed BLOB
         ) STRICT;
         """
-}
 
-extension HealthSchema {
     /// The analyses of movement and the requested insights.
     ///
     /// ```

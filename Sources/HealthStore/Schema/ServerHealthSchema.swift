@@ -1,15 +1,15 @@
-import Database
+public import Database
 
 /// The schema of health data in PostgreSQL: the tables of the file by the map of types, and the
 /// triggers, which the map leaves out.
-enum ServerHealthSchema {
+public enum ServerHealthSchema {
     /// The column that has the account of a row, first in every key.
     static let ownerColumn = "account"
 
     /// The schema of PostgreSQL in which the tables are.
     static let name = "clarity_health"
 
-    static var schema: ServerSchema {
+    public static var schema: ServerSchema {
         ServerSchema(name, version: firstVersion + upgrades(users: "").count, of: "health data")
     }
 
@@ -18,7 +18,7 @@ enum ServerHealthSchema {
 
     /// The statements that made each version of the one before. A step of the file's schema has one
     /// here that does the same.
-    static func upgrades(users: String) -> [String] {
+    public static func upgrades(users: String) -> [String] {
         let accounts = ServerSchema.quoted(accountsRole(of: users))
         return [
             """
@@ -51,7 +51,7 @@ enum ServerHealthSchema {
     ///
     /// - Parameter users: the role of the schedulers. The role of an account has its name before a
     ///   `/`, and sees the rows of that account alone.
-    static func statements(users: String) -> String {
+    public static func statements(users: String) -> String {
         let scheduler = ServerSchema.quoted(users)
         return schema.statements(
             tables: """
@@ -131,7 +131,7 @@ enum ServerHealthSchema {
     // MARK: Roles and triggers
 
     /// The role of which those of all accounts are members.
-    static func accountsRole(of users: String) -> String { "\(users)_accounts" }
+    public static func accountsRole(of users: String) -> String { "\(users)_accounts" }
 
     /// Each account's own key, wrapped; a file has it beside it.
     private static let keys = """

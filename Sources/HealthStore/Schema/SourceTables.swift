@@ -96,9 +96,7 @@ extension HealthSchema {
         CREATE UNIQUE INDEX contributions_key ON contributions (kind, period, tag);
         CREATE INDEX contributions_changed ON contributions (period) WHERE folded < revision;
         """
-}
 
-extension HealthSchema {
     /// The records of the archive.
     static let segmentTables = """
         -- Records of a type and month, compressed, padded and sealed. `month` counts from January

@@ -30,10 +30,9 @@ extension HealthStore {
         ("minutes", nil), ("contributions", nil), ("day_zone", nil), ("readings", nil),
         ("server_words", nil), ("segments", "segments of records"), ("segment_marks", nil),
         ("segment_days", nil), ("pruned_months", nil), ("packed_samples", nil),
-        ("packed_totals", nil),
-        ("pulls", nil),
-        ("insight_requests", nil), ("analyses", "analyses"), ("missing_texts", nil),
-        ("restorations", nil), ("notice_deliveries", nil), ("notices", nil), ("counts", nil),
+        ("packed_totals", nil), ("pulls", nil), ("insight_requests", nil), ("analyses", "analyses"),
+        ("missing_texts", nil), ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),
+        ("counts", nil),
     ]
 
     /// The tables that a wipe keeps: apart from the encrypted audit log, they contain nothing of a

@@ -165,12 +165,10 @@ extension HealthServerPlace {
             try ownKey(given, connect()) ?? given
         }
     }
-}
 
-// The account's own key, which the server has wrapped: all machines need it, and it has to go with
-// the account's rows.
+    // The account's own key, which the server has wrapped: all machines need it, and it has to go with
+    // the account's rows.
 
-extension HealthServerPlace {
     /// Returns the account's own key, and draws it for data that begins now.
     ///
     /// Data of before has none, and neither has that of a job file without accounts.
@@ -242,28 +240,8 @@ extension HealthServerPlace {
     }
 }
 
-/// The health data on a server as a whole: the statements that make it, and who has a place in it.
+/// The health data on a server as a whole: who has a place in it. `ServerHealthSchema` makes it.
 public enum HealthServer {
-    /// The schema that has its tables.
-    public static var schema: ServerSchema { ServerHealthSchema.schema }
-
-    /// The statements that make the schema, for a role that owns the database.
-    ///
-    /// - Parameter users: the role of the schedulers.
-    public static func statements(users: String) -> String {
-        ServerHealthSchema.statements(users: users)
-    }
-
-    /// The statements that made each version of the schema of the one before.
-    public static func upgrades(users: String) -> [String] {
-        ServerHealthSchema.upgrades(users: users)
-    }
-
-    /// The role of which those of all accounts are members.
-    public static func accountsRole(of users: String) -> String {
-        ServerHealthSchema.accountsRole(of: users)
-    }
-
     /// Returns the name of an account's role; `nil` stands for the account of a job file without
     /// accounts.
     public static func role(of account: AccountID?, users: String) -> String {

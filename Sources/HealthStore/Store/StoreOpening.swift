@@ -247,9 +247,7 @@ extension HealthStore {
             return (try files(), server)
         }
     }
-}
 
-extension HealthStore {
     /// Copies everything into the store of another place, and moves the login there: each renewal
     /// makes a login of before worthless, so that two places cannot have the same.
     ///

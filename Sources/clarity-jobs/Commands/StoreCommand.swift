@@ -16,11 +16,11 @@ struct StoreCommand {
         let users = server.user
         let groups = [
             StoreCommand.role(users, "LOGIN"),
-            StoreCommand.role(HealthServer.accountsRole(of: users), "NOLOGIN"),
+            StoreCommand.role(ServerHealthSchema.accountsRole(of: users), "NOLOGIN"),
         ]
         return try carryOut(
             groups + [
-                ServerHistory.statements(users: users), HealthServer.statements(users: users),
+                ServerHistory.statements(users: users), ServerHealthSchema.statements(users: users),
             ] + accountRoles(file, users), server)
     }
 
@@ -31,7 +31,8 @@ struct StoreCommand {
             [
                 ServerHistory.schema.upgrade(
                     by: ServerHistory.upgrades(users: users), users: users),
-                HealthServer.schema.upgrade(by: HealthServer.upgrades(users: users), users: users),
+                ServerHealthSchema.schema.upgrade(
+                    by: ServerHealthSchema.upgrades(users: users), users: users),
             ] + accountRoles(file, users), server)
     }
 
@@ -74,7 +75,7 @@ struct StoreCommand {
                     stateDirectory: folder, environment: environment)
             }
             let role = HealthServer.role(of: view.account?.id, users: users)
-            let members = ServerSchema.quoted(HealthServer.accountsRole(of: users))
+            let members = ServerSchema.quoted(ServerHealthSchema.accountsRole(of: users))
             return StoreCommand.role(role, "LOGIN") + "\n"
                 + "ALTER ROLE \(ServerSchema.quoted(role)) PASSWORD \(ServerSchema.literal(verifier));\n"
                 + "GRANT \(members) TO \(ServerSchema.quoted(role));"
@@ -152,8 +153,8 @@ struct ServerStatus {
                 ServerHistory.schema.version
             ),
             (
-                "health data", try HealthServer.schema.version(of: connection),
-                HealthServer.schema.version
+                "health data", try ServerHealthSchema.schema.version(of: connection),
+                ServerHealthSchema.schema.version
             ),
         ]
         loops =
