@@ -24,7 +24,7 @@ public enum WholeFile {
     }
 
     /// Returns the bytes that are left at a descriptor.
-    static func bytes(from descriptor: Int32, atMost limit: Int) throws(Fault) -> [UInt8] {
+    package static func bytes(from descriptor: Int32, atMost limit: Int) throws(Fault) -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
             var code: Int32 = 0
@@ -60,6 +60,19 @@ public enum WholeFile {
         }
         return names.sorted()
     }
+
+    /// Returns the names in a folder, sorted; `nil` if it cannot be read.
+    public static func readableNames(in folder: String) -> [String]? {
+        do throws(Fault) { return try names(in: folder) } catch { return nil }
+    }
+}
+
+/// Returns what a symbolic link leads to; `nil` if there is no such link.
+public func linkTarget(_ path: String) -> String? {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink(path, &buffer, buffer.count)
+    guard count > 0, count < buffer.count else { return nil }
+    return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
 /// Returns the number of seconds since the last write at a path, or `nil` if nothing is there.

@@ -116,10 +116,7 @@ public var programCommit: String? {
     guard clinux_build_id(&bytes, 24) == 24, bytes.suffix(4).elementsEqual("jobs".utf8) else {
         return nil
     }
-    return bytes.prefix(20).map { byte in
-        let text = String(byte, radix: 16)
-        return text.count == 1 ? "0\(text)" : text
-    }.joined()
+    return hexEncoded(bytes.prefix(20))
 }
 
 /// A shared library that this program has loaded, as the library itself says.

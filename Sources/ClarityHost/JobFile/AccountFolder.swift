@@ -117,16 +117,7 @@ struct AccountFolder {
     /// Returns the names of the accounts' files in ascending order; `nil`, with the reason in
     /// `errno`, if the folder cannot be read.
     static func names(in path: String) -> [String]? {
-        guard let listing = opendir(path) else { return nil }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(ending), !name.hasPrefix(".") { names.append(name) }
-        }
-        return names.sorted()
+        WholeFile.readableNames(in: path)?.filter { $0.hasSuffix(ending) && !$0.hasPrefix(".") }
     }
 }
 

@@ -43,7 +43,7 @@ struct WriterCheck: Sendable {
             case S_IFLNK:
                 try checkOwner(status, "the link \(shown(here))")
                 links += 1
-                guard links <= WriterCheck.mostLinks, let target = WriterCheck.target(of: here)
+                guard links <= WriterCheck.mostLinks, let target = linkTarget(here)
                 else { return }
                 if target.hasPrefix("/") { folder = "" }
                 rest += WriterCheck.names(target)
@@ -119,13 +119,6 @@ struct WriterCheck: Sendable {
     private static func names(_ path: String) -> [String] {
         path.split(separator: "/").filter { $0 != "." }.reversed().map(String.init)
     }
-
-    private static func target(of link: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(link, &buffer, buffer.count - 1)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
 }
 
 extension JobFileFault {
@@ -162,22 +155,12 @@ enum BoundedFile {
             }
         }
         try writers?.check(descriptor, path)
-        var bytes: [UInt8] = []
-        while true {
-            var count = 0
-            // An account's file is small, and there may be thousands.
-            let size = max(4096, bytes.count)
-            let chunk = [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
-                count = Glibc.read(descriptor, buffer.baseAddress, size)
-                initialized = max(0, count)
-            }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw trouble(errno)
-            }
-            if count == 0 { return bytes }
-            bytes += chunk
-            guard bytes.count <= YAMLParser.largestFileBytes else { throw YAMLParser.tooLarge }
+        do throws(WholeFile.Fault) {
+            return try WholeFile.bytes(from: descriptor, atMost: YAMLParser.largestFileBytes)
+        } catch .refused(let code) {
+            throw trouble(code)
+        } catch {
+            throw YAMLParser.tooLarge
         }
     }
 

@@ -84,10 +84,7 @@ struct HostTree: Sendable {
 
     /// Returns the target of a symbolic link; `nil` if there is no such link.
     func target(ofLink path: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(root + path, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        linkTarget(root + path)
     }
 
     private func bytes(_ path: String) throws(Fault) -> [UInt8] {

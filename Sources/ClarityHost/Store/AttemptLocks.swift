@@ -90,13 +90,7 @@ public struct AttemptLocks: Sendable {
         }
     }
 
-    private var names: [String] {
-        do throws(WholeFile.Fault) {
-            return try WholeFile.names(in: folder)
-        } catch {
-            return []
-        }
-    }
+    private var names: [String] { WholeFile.readableNames(in: folder) ?? [] }
 
     private func path(_ owner: String, _ run: RunID, _ number: Int) -> String {
         "\(folder)/\(owner).\(run).\(number)"

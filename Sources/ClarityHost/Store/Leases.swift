@@ -94,11 +94,7 @@ struct Leases {
 
     /// Returns the names of the files of owners; none if the folder cannot be read.
     fileprivate static func names(in folder: String) -> [String] {
-        do throws(WholeFile.Fault) {
-            return try WholeFile.names(in: folder)
-        } catch {
-            return []
-        }
+        WholeFile.readableNames(in: folder) ?? []
     }
 }
 

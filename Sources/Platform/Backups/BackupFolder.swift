@@ -228,14 +228,7 @@ public struct BackupFolder: Sendable {
     /// Returns an unused name such as `20261120T060000Z`, with a number appended if it is taken.
     private func freeName(at now: Instant) throws(BackupError) -> String {
         let second = Instant(secondsSince1970: now.secondsSince1970).description
-        let base = String(second.filter { $0 != "-" && $0 != ":" })
-        var name = base
-        var number = 1
-        while try DurableFile.status(of: "\(path)/\(name)") != nil {
-            number += 1
-            name = "\(base)-\(number)"
-        }
-        return name
+        return try DurableFile.freeName(second.filter { $0 != "-" && $0 != ":" }, in: path)
     }
 
     /// Removes the drafts of killed processes; nobody else writes one while the lock is held.

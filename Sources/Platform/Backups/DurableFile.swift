@@ -167,6 +167,17 @@ public enum DurableFile {
         return nil
     }
 
+    /// Returns an unused name in a folder: `base`, with a number appended if it is taken.
+    static func freeName(_ base: String, in folder: String) throws(BackupError) -> String {
+        var name = base
+        var number = 1
+        while try status(of: "\(folder)/\(name)") != nil {
+            number += 1
+            name = "\(base)-\(number)"
+        }
+        return name
+    }
+
     private static func opened(_ path: String, _ flags: Int32) throws(BackupError) -> Int32 {
         let descriptor = open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }

@@ -107,13 +107,7 @@ public struct Replacement {
 
     /// Returns an unused name for such a folder.
     public func freeAside(_ stamp: String) throws(BackupError) -> String {
-        var name = Replacement.asidePrefix + stamp
-        var number = 1
-        while try DurableFile.status(of: "\(directory)/\(name)") != nil {
-            number += 1
-            name = "\(Replacement.asidePrefix)\(stamp)-\(number)"
-        }
-        return name
+        try DurableFile.freeName(Replacement.asidePrefix + stamp, in: directory)
     }
 }
 

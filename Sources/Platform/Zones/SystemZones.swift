@@ -53,7 +53,7 @@ public struct SystemZones: ZoneSource {
         var names: [String] = []
         var folders = [""]
         while let folder = folders.popLast() {
-            for entry in SystemZones.entries(of: "\(directory)/\(folder)") {
+            for entry in WholeFile.readableNames(in: "\(directory)/\(folder)") ?? [] {
                 let name = folder + entry
                 var status = stat()
                 guard SystemZones.isName(name), !ignored.contains(name),
@@ -77,14 +77,6 @@ public struct SystemZones: ZoneSource {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
             let columns = line.split(separator: "\t")
             return columns.count > 2 && !line.hasPrefix("#") ? String(columns[2]) : nil
-        }
-    }
-
-    private static func entries(of folder: String) -> [String] {
-        do throws(WholeFile.Fault) {
-            return try WholeFile.names(in: folder)
-        } catch {
-            return []
         }
     }
 
@@ -172,12 +164,5 @@ public enum LocalZone {
             rest = rest.dropFirst()
         }
         return nil
-    }
-
-    private static func linkTarget(_ path: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: 4096)
-        let count = readlink(path, &buffer, buffer.count)
-        guard count > 0, count < buffer.count else { return nil }
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
