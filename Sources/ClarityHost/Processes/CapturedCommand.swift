@@ -40,7 +40,7 @@ public enum CapturedCommand {
         let end = SuspendingClock.now + limit
         let process: RunningCommand
         do throws(SystemError) {
-            process = try RunningCommand.start(words, environment)
+            process = try RunningCommand(words, environment)
         } catch {
             throw .refused("\(error)")
         }
@@ -50,39 +50,25 @@ public enum CapturedCommand {
 
 /// A program whose output arrives in two pipes.
 private struct RunningCommand: ~Copyable {
-    let group: ProcessGroup
-    let end: Descriptor
+    let process: StartedProcess
     let output: Descriptor
     let errors: Descriptor
 
-    static func start(
-        _ words: [String], _ environment: [String: String]
-    ) throws(SystemError) -> RunningCommand {
+    init(_ words: [String], _ environment: [String: String]) throws(SystemError) {
         let output = try Pipe(from: ProcessStart.firstFree)
         let errors = try Pipe(from: ProcessStart.firstFree)
-        let readOutput = try Descriptor.duplicate(
-            output.readEnd.number, from: ProcessStart.firstFree)
-        let readErrors = try Descriptor.duplicate(
-            errors.readEnd.number, from: ProcessStart.firstFree)
-        try readOutput.stopBlocking()
-        try readErrors.stopBlocking()
-        guard clinux_keep_child_status() == 0 else { throw SystemError("keep exit statuses") }
-        var start = try ProcessStart()
-        try start.open("/dev/null", O_RDONLY, as: 0)
-        try start.give(output.writeEnd.number, as: 1)
-        try start.give(errors.writeEnd.number, as: 2)
-        try start.closeAll(from: 3)
-        let group = ProcessGroup(leader: try start.run(words, environment))
-        let number = clinux_pidfd_open(group.leader)
-        guard number >= 0 else {
-            let error = SystemError("watch a process")
-            group.killAll()
-            while waitpid(group.leader, nil, 0) < 0, errno == EINTR {}
-            throw error
+        try output.readEnd.stopBlocking()
+        try errors.readEnd.stopBlocking()
+        let (writeOutput, writeErrors) = (output.writeEnd.number, errors.writeEnd.number)
+        process = try StartedProcess(words, environment) { start throws(SystemError) in
+            try start.open("/dev/null", O_RDONLY, as: 0)
+            try start.give(writeOutput, as: 1)
+            try start.give(writeErrors, as: 2)
+            try start.closeAll(from: 3)
         }
-        // The pipes close here, so that the writing ends of the program are the last ones.
-        return RunningCommand(
-            group: group, end: Descriptor(owning: number), output: readOutput, errors: readErrors)
+        // The writing ends close here, so that those of the program are the last ones.
+        self.output = output.readEnd
+        self.errors = errors.readEnd
     }
 
     consuming func finish(
@@ -91,9 +77,9 @@ private struct RunningCommand: ~Copyable {
         var result = CapturedCommand.Result(status: 0, output: [], errors: [])
         var fault: CapturedCommand.Fault?
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
-        var watched = [end.number, output.number, errors.number]
+        var watched = [process.end.number, output.number, errors.number]
         // The program's end counts, not that of its pipes, which a process that it left may hold.
-        while fault == nil, watched.contains(end.number) {
+        while fault == nil, watched.contains(process.end.number) {
             var polls = watched.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             let left = limit - SuspendingClock.now
             guard left > .zero else {
@@ -106,7 +92,7 @@ private struct RunningCommand: ~Copyable {
             }
             guard count > 0 else { continue }
             for ready in polls where ready.revents != 0 {
-                if ready.fd == end.number {
+                if ready.fd == process.end.number {
                     watched.removeAll { $0 == ready.fd }
                 } else if !take(ready.fd, &chunk, most, mostErrors, &result, &fault) {
                     watched.removeAll { $0 == ready.fd }
@@ -117,12 +103,13 @@ private struct RunningCommand: ~Copyable {
         for number in [output.number, errors.number] where fault == nil {
             while fault == nil, take(number, &chunk, most, mostErrors, &result, &fault) {}
         }
-        if fault != nil { group.killAll() }
-        var status: Int32 = 0
-        while waitpid(group.leader, &status, 0) < 0, errno == EINTR {}
+        if fault != nil { process.group.killAll() }
+        let exit = process.group.reapLeader()
         if let fault { throw fault }
-        let signal = status & 0x7F
-        result.status = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+        switch exit {
+        case .status(let status): result.status = status
+        case .signal(let signal): result.status = 128 + signal
+        }
         return result
     }
 
@@ -160,21 +147,14 @@ public enum CompanionProcess {
         _ words: [String], environment: [String: String], within limit: Duration
     ) -> String? {
         do throws(SystemError) {
-            guard clinux_keep_child_status() == 0 else { throw SystemError("keep exit statuses") }
-            var start = try ProcessStart()
-            try start.open("/dev/null", O_RDONLY, as: 0)
-            try start.open("/dev/null", O_WRONLY, as: 1)
-            try start.closeAll(from: 3)
-            let group = ProcessGroup(leader: try start.run(words, environment))
-            let number = clinux_pidfd_open(group.leader)
-            defer { while waitpid(group.leader, nil, 0) < 0, errno == EINTR {} }
-            guard number >= 0 else {
-                let error = SystemError("watch a process")
-                group.killAll()
-                throw error
+            let process = try StartedProcess(words, environment) { start throws(SystemError) in
+                try start.open("/dev/null", O_RDONLY, as: 0)
+                try start.open("/dev/null", O_WRONLY, as: 1)
+                try start.closeAll(from: 3)
             }
-            let end = Descriptor(owning: number)
-            if end.isReadable(before: SuspendingClock.now + limit) { return nil }
+            let group = process.group
+            defer { _ = group.reapLeader() }
+            if process.end.isReadable(before: SuspendingClock.now + limit) { return nil }
             group.killAll()
             return "killed after \(limit.text)"
         } catch {

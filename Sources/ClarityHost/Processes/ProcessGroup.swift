@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Platform
 
 /// A worker process and the processes that it started, as `/proc` shows them.
 struct ProcessGroup {
@@ -80,6 +81,13 @@ struct ProcessGroup {
         kill(leader, SIGKILL)
     }
 
+    /// Waits until the leader has ended and returns how.
+    func reapLeader() -> ProcessEnd.Exit {
+        var status: Int32 = 0
+        while waitpid(leader, &status, 0) < 0, errno == EINTR {}
+        return ProcessEnd.Exit(waitStatus: status)
+    }
+
     /// Returns the leader and its descendants, and looks for no more once it has found 1,000.
     private func family() -> [pid_t] {
         var family = [leader]
@@ -96,16 +104,7 @@ struct ProcessGroup {
     }
 
     private static func numbers(in path: String) -> [pid_t]? {
-        guard let folder = opendir(path) else { return nil }
-        defer { closedir(folder) }
-        var numbers: [pid_t] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
-                field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if let number = pid_t(name) { numbers.append(number) }
-        }
-        return numbers
+        WholeFile.readableNames(in: path)?.compactMap { pid_t($0) }
     }
 
     /// Returns the text of a file in `/proc`; empty if the process is gone or hidden from us.
@@ -116,5 +115,37 @@ struct ProcessGroup {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(file, &bytes, bytes.count)
         return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : ""
+    }
+}
+
+/// A child process that leads a group of its own.
+struct StartedProcess: ~Copyable {
+    /// The process and the processes that it started.
+    let group: ProcessGroup
+    /// A pidfd, which is readable when the process has ended.
+    let end: Descriptor
+
+    /// Starts the process.
+    ///
+    /// - Parameter prepare: Says what the process inherits.
+    /// - Throws: `SystemError` if the process cannot be started or watched. No process is left
+    ///   then.
+    init(
+        _ words: [String], _ environment: [String: String],
+        prepare: (inout ProcessStart) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        guard clinux_keep_child_status() == 0 else { throw SystemError("keep exit statuses") }
+        var start = try ProcessStart()
+        try prepare(&start)
+        let group = ProcessGroup(leader: try start.run(words, environment))
+        let number = clinux_pidfd_open(group.leader)
+        guard number >= 0 else {
+            let error = SystemError("watch a process")
+            group.killAll()
+            _ = group.reapLeader()
+            throw error
+        }
+        self.group = group
+        end = Descriptor(owning: number)
     }
 }
