@@ -131,18 +131,18 @@ extension ValueSchema where Value == InterfaceRules {
 extension ValueSchema where Value == String {
     /// Reads an interface's name, or a pattern with `*` and `?`.
     static var interfacePattern: ValueSchema {
-        .scalar(.interfacePattern) { text, node, _, decoding in
+        .name(
+            .interfacePattern, "interface",
+            rule: "write a name such as `wlan0`, or `wwan*`: `*` stands for any characters, `?` "
+                + "for one"
+        ) { text in
             // The names that Linux accepts (dev_valid_name in net/core/dev.c), with room for stars.
             let isPattern =
                 (1...32).contains(text.utf8.count) && text != "." && text != ".."
                 && text.utf8.allSatisfy {
                     (0x21...0x7E).contains($0) && !"/:[]\\".utf8.contains($0)
                 }
-            if isPattern { return text }
-            return decoding.fault(
-                node.position, "interface \(shown(text)) is not allowed",
-                help: "write a name such as `wlan0`, or `wwan*`: `*` stands for any characters, "
-                    + "`?` for one")
+            return isPattern ? text : nil
         }
     }
 }

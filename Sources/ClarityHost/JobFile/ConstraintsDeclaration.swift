@@ -235,10 +235,13 @@ extension JobAssembly {
     /// Whether the job's kind connects to an address that is not on this machine.
     private func needsNetwork(_ declaration: JobDeclaration) -> Bool {
         guard let key = declaration.kind?.value.flatMap({ kinds[$0]?.addressKey }),
-            let address = declaration.options[key] ?? sections[key],
-            case .success(let parsed) = WebAddress.parse(address)
+            let address = declaration.options[key] ?? sections[key]
         else { return false }
-        return !parsed.isLoopback
+        do throws(TextFault) {
+            return try !WebAddress.parse(address).isLoopback
+        } catch {
+            return false
+        }
     }
 
     /// Returns the windows in the zone of the job's schedule, of the file, or else of the machine.

@@ -127,12 +127,7 @@ extension ValueSchema where Value == YAMLNode {
 extension ValueSchema where Value == AccountID {
     /// Reads an account's id.
     static var accountID: ValueSchema {
-        .scalar(.accountID) { text, node, _, decoding in
-            if let id = AccountID(text) { return id }
-            return decoding.fault(
-                node.position, "account id \(shown(text)) is not allowed",
-                help: AccountID.rule)
-        }
+        .name(.accountID, "account id", rule: AccountID.rule) { AccountID($0) }
     }
 }
 

@@ -207,12 +207,24 @@ extension ValueSchema where Value == Rate {
 extension ValueSchema where Value == JobID {
     /// Reads a job's id.
     static var jobID: ValueSchema {
-        .scalar(.jobID) { text, node, _, decoding in
-            if let id = JobID(declared: text) { return id }
-            return decoding.fault(
-                node.position, "job id \(shown(text)) is not allowed",
-                help: "an id is 1 to 100 letters, digits, `.`, `-` or `_` and starts with a "
-                    + "letter or digit")
+        .name(
+            .jobID, "job id",
+            rule: "an id is 1 to 100 letters, digits, `.`, `-` or `_` and starts with a letter or "
+                + "digit"
+        ) { JobID(declared: $0) }
+    }
+}
+
+extension ValueSchema {
+    /// Reads a name for which there is a rule; `make` returns `nil` for one that breaks it.
+    static func name(
+        _ description: ValueDescription, _ noun: String, rule: String,
+        make: @escaping @Sendable (String) -> Value?
+    ) -> ValueSchema {
+        .scalar(description) { text, node, _, decoding in
+            make(text)
+                ?? decoding.fault(
+                    node.position, "\(noun) \(shown(text)) is not allowed", help: rule)
         }
     }
 }

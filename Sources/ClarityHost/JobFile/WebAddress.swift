@@ -25,39 +25,42 @@ extension ValueSchema where Value == String {
 
     /// Reads an https address, or an http address on this machine.
     static var url: ValueSchema {
-        .scalar(.url) { text, node, path, decoding in
-            switch WebAddress.parse(text) {
-            case .success(let address):
-                guard address.isSecure || address.isLoopback else {
-                    return decoding.fault(
-                        node.position,
-                        "\(path.key) leads to \(shown(address.host)) over http, where anybody on "
-                            + "the way can read it",
-                        help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
-                }
-                return text
-            case .failure(let fault):
-                // Do not show the address itself: it may contain a password.
-                return decoding.fault(
-                    node.position, "\(path.key) \(fault.message)", help: fault.help)
+        .secret(.url) { text throws(TextFault) in
+            let address = try WebAddress.parse(text)
+            guard address.isSecure || address.isLoopback else {
+                throw TextFault(
+                    "leads to \(shown(address.host)) over http, where anybody on the way can read "
+                        + "it",
+                    help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
             }
+            return text
         }
     }
 
     /// Reads an http or https URL to any host: it receives no secrets.
     static var webAddress: ValueSchema {
-        .scalar(.webAddress) { text, node, path, decoding in
+        .secret(.webAddress) { text throws(TextFault) in
             guard text.utf8.count <= 2000 else {
-                return decoding.fault(
-                    node.position, "\(path.key) has more than 2000 characters, the most of a url")
+                throw TextFault("has more than 2000 characters, the most of a url")
             }
-            switch WebAddress.parse(text, allowsQuery: true) {
-            case .success:
-                return text
-            case .failure(let fault):
-                // Do not show the address itself: it may contain a password.
+            _ = try WebAddress.parse(text, allowsQuery: true)
+            return text
+        }
+    }
+}
+
+extension ValueSchema {
+    /// Reads a scalar whose text no message shows: it may contain a password.
+    fileprivate static func secret(
+        _ description: ValueDescription,
+        read: @escaping @Sendable (String) throws(TextFault) -> Value
+    ) -> ValueSchema {
+        .scalar(description) { text, node, path, decoding in
+            do throws(TextFault) {
+                return try read(text)
+            } catch {
                 return decoding.fault(
-                    node.position, "\(path.key) \(fault.message)", help: fault.help)
+                    node.position, "\(path.key) \(error.reason)", help: error.help)
             }
         }
     }
@@ -66,22 +69,21 @@ extension ValueSchema where Value == String {
 extension ValueSchema where Value == ServerAddress {
     /// Reads the URI of a PostgreSQL server.
     static var serverAddress: ValueSchema {
-        .scalar(.serverAddress) { text, node, path, decoding in
+        .secret(.serverAddress) { text throws(TextFault) in
+            let server: ServerAddress
             do throws(ServerAddressFault) {
-                let server = try ServerAddress(parsing: text)
-                let (bytes, most) = (server.user.utf8.count, ServerAddress.longestUser)
-                guard bytes <= most else {
-                    throw ServerAddressFault(
-                        message: "names a user of \(bytes) bytes, wanted at most \(most)",
-                        help: "the roles of accounts have its name and more; PostgreSQL cuts names "
-                            + "after \(ServerAddress.longestName) bytes")
-                }
-                return server
+                server = try ServerAddress(parsing: text)
             } catch {
-                // Do not show the address itself: it may contain a password.
-                return decoding.fault(
-                    node.position, "\(path.key) \(error.message)", help: error.help)
+                throw TextFault(error.message, help: error.help)
             }
+            let (bytes, most) = (server.user.utf8.count, ServerAddress.longestUser)
+            guard bytes <= most else {
+                throw TextFault(
+                    "names a user of \(bytes) bytes, wanted at most \(most)",
+                    help: "the roles of accounts have its name and more; PostgreSQL cuts names "
+                        + "after \(ServerAddress.longestName) bytes")
+            }
+            return server
         }
     }
 }
@@ -109,13 +111,6 @@ func join(_ folder: String, _ path: Substring) -> String {
 
 /// The parts of an http address that decide whether it may be used.
 struct WebAddress: Hashable, Sendable {
-    /// The reason that an address is refused; `message` completes "`url` ..." and shows no part of
-    /// it.
-    struct Fault: Error, Hashable, Sendable {
-        var message: String
-        var help: String?
-    }
-
     var isSecure: Bool
     /// The host in lower case; an IPv6 address in brackets.
     var host: String
@@ -137,35 +132,31 @@ struct WebAddress: Hashable, Sendable {
     /// - Parameter allowsQuery: whether it may end in a query (`?`).
     static func parse(
         _ text: String, allowsQuery: Bool = false
-    ) -> Result<WebAddress, Fault> {
+    ) throws(TextFault) -> WebAddress {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !forbidden.contains($0) })
-        else { return .failure(Fault(message: "holds a character that no url has")) }
+        else { throw TextFault("holds a character that no url has") }
         let lowered = text.lowercased()
         let isSecure = lowered.hasPrefix("https://")
         guard isSecure || lowered.hasPrefix("http://") else {
-            return .failure(Fault(message: "does not start with `https://`"))
+            throw TextFault("does not start with `https://`")
         }
         let rest = text.dropFirst(isSecure ? 8 : 7)
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         guard !authority.contains("@") else {
-            return .failure(
-                Fault(
-                    message: "holds a user name or password",
-                    help: "secrets never stand in a job file"))
+            throw TextFault(
+                "holds a user name or password", help: "secrets never stand in a job file")
         }
-        if allowsQuery {
-            guard !rest.contains("#") else {
-                return .failure(Fault(message: "has a fragment (`#`), wanted none"))
-            }
+        guard !allowsQuery || !rest.contains("#") else {
+            throw TextFault("has a fragment (`#`), wanted none")
         }
         guard allowsQuery || !rest.contains("#") && !rest.contains("?") else {
-            return .failure(Fault(message: "has a query (`?`) or fragment (`#`), wanted none"))
+            throw TextFault("has a query (`?`) or fragment (`#`), wanted none")
         }
         let port: Substring
         let host: Substring
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else {
-                return .failure(Fault(message: "has a `[` without its `]`"))
+                throw TextFault("has a `[` without its `]`")
             }
             host = authority[...end]
             port = authority[end...].dropFirst()
@@ -174,17 +165,17 @@ struct WebAddress: Hashable, Sendable {
             port = authority.dropFirst(host.count)
         }
         guard !host.isEmpty, host != "[]" else {
-            return .failure(Fault(message: "names no host"))
+            throw TextFault("names no host")
         }
         if !port.isEmpty {
             let digits = port.dropFirst()
             guard port.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
                 let number = UInt16(digits), number > 0
             else {
-                return .failure(Fault(message: "has a port that is no number from 1 to 65535"))
+                throw TextFault("has a port that is no number from 1 to 65535")
             }
         }
-        return .success(WebAddress(isSecure: isSecure, host: host.lowercased()))
+        return WebAddress(isSecure: isSecure, host: host.lowercased())
     }
 
     /// The characters that URL parsers disagree about.

@@ -17,7 +17,7 @@ import Testing
     func `this machine is known by what no name service can change`(
         text: String, isLoopback: Bool
     ) throws {
-        let address = try WebAddress.parse(text).get()
+        let address = try WebAddress.parse(text)
 
         #expect(address.isLoopback == isLoopback)
         #expect(!address.isSecure)
@@ -31,11 +31,11 @@ import Testing
         "http://localhost:+80", "http://localhost:65536", "http://localhost#@x", "",
     ])
     func `an address that programs could read in two ways is refused`(text: String) {
-        #expect(throws: WebAddress.Fault.self) { try WebAddress.parse(text).get() }
+        #expect(throws: TextFault.self) { try WebAddress.parse(text) }
     }
 
     @Test func `https may lead anywhere`() throws {
-        let address = try WebAddress.parse("HTTPS://Clarity.Example:8443/api/v1").get()
+        let address = try WebAddress.parse("HTTPS://Clarity.Example:8443/api/v1")
 
         #expect(address == WebAddress(isSecure: true, host: "clarity.example"))
     }
