@@ -55,7 +55,7 @@ extension RunHistory {
             guard account != nil || name.isEmpty else { return }
             accounts.change(account) { history in
                 history.facts.append((row.text(1), row.optionalInteger(2)))
-                history.factsAt = Instant(millisecondsSince1970: row.integer(3))
+                history.factsAt = row.instant(3)
             }
         }
     }
@@ -72,17 +72,12 @@ extension RunHistory {
         ) { row in
             guard let job = JobID(row.text(0)) else { return }
             accounts.change(job.account) { history in
-                if let anchor = row.optionalInteger(1) {
-                    let clock = JobClock(
-                        anchor: Instant(millisecondsSince1970: anchor),
-                        considered: Instant(millisecondsSince1970: row.integer(2)))
-                    history.clocks.append((job, clock))
+                if let anchor = row.optionalInstant(1) {
+                    history.clocks.append(
+                        (job, JobClock(anchor: anchor, considered: row.instant(2))))
                 }
-                guard let since = row.optionalInteger(3) else { return }
-                let pause = Pause(
-                    since: Instant(millisecondsSince1970: since),
-                    until: row.optionalInteger(4).map { Instant(millisecondsSince1970: $0) },
-                    reason: row.text(5))
+                guard let since = row.optionalInstant(3) else { return }
+                let pause = Pause(since: since, until: row.optionalInstant(4), reason: row.text(5))
                 if pause.holds(at: now) { history.obstacles.append((job, .paused(pause))) }
             }
         }
@@ -109,9 +104,8 @@ extension RunHistory {
             guard let job = JobID(row.text(0)) else { return }
             let reason = row.text(1)
             accounts.change(job.account) { history in
-                let end = Instant(millisecondsSince1970: row.integer(2))
-                history.obstacles.append(
-                    (job, .failed(reason: hidesOutput ? reason.withoutOutput : reason, at: end)))
+                let shown = hidesOutput ? reason.withoutOutput : reason
+                history.obstacles.append((job, .failed(reason: shown, at: row.instant(2))))
             }
         }
     }
@@ -186,9 +180,7 @@ public struct AccountErasure {
             try demandUsable(path)
             guard access(path, F_OK) == 0 else { return nil }
             let connection = try FileConnection(path: path, access: .readWrite)
-            try historyMigrations.migrate(connection) { _ in
-                try backUpHistory(path)
-            }
+            try migrateHistory(connection, at: path)
             return (connection, path)
         }
     }

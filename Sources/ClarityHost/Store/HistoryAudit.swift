@@ -312,9 +312,8 @@ struct OccurrenceAudit {
             ORDER BY scheduled_for_ms, id
             """, .text(job.rawValue), .integer(era), .instant(start)
         ) { row in
-            let instant = Instant(millisecondsSince1970: row.integer(1))
-            return Outcome(
-                due: DueOccurrences(first: instant, latest: instant, count: 1),
+            Outcome(
+                due: DueOccurrences(first: row.instant(1), latest: row.instant(1), count: 1),
                 name: "run \(row.integer(0))")
         }
         let counted = try connection.all(
@@ -325,9 +324,8 @@ struct OccurrenceAudit {
         ) { row in
             Outcome(
                 due: DueOccurrences(
-                    first: Instant(millisecondsSince1970: row.integer(0)),
-                    latest: Instant(millisecondsSince1970: row.integer(1)),
-                    count: Int(row.integer(2))), name: "what is \(row.text(3))")
+                    first: row.instant(0), latest: row.instant(1), count: Int(row.integer(2))),
+                name: "what is \(row.text(3))")
         }
         return (runs + counted).sorted {
             ($0.due.first, $0.due.latest) < ($1.due.first, $1.due.latest)

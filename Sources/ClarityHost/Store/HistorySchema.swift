@@ -13,11 +13,13 @@ let historyMigrations = Migrations(
     oldest: 11,
     steps: [factTables, machineTables])
 
-/// Backs a history up before its schema changes.
-func backUpHistory(_ path: String) throws {
-    let source = try FileConnection(path: path, access: .readOnly)
-    try BackupFolder.makeBeforeMigration(of: path, sizeBytes: source.sizeBytes()) {
-        try source.writeCopy(to: $0, form: nil)
+/// Gives a history the current schema, and backs it up before that changes.
+func migrateHistory(_ connection: FileConnection, at path: String) throws {
+    try historyMigrations.migrate(connection) { _ in
+        let source = try FileConnection(path: path, access: .readOnly)
+        try BackupFolder.makeBeforeMigration(of: path, sizeBytes: source.sizeBytes()) {
+            try source.writeCopy(to: $0, form: nil)
+        }
     }
 }
 

@@ -79,8 +79,7 @@ enum LedgerRows {
     /// Reads how far the history has been pruned.
     static func pruned(_ connection: Connection) throws(DatabaseError) -> PruneMark? {
         try connection.first("SELECT at_ms, through_run FROM prune_mark") { row in
-            PruneMark(
-                at: Instant(millisecondsSince1970: row.integer(0)), through: RunID(row.integer(1)))
+            PruneMark(at: row.instant(0), through: RunID(row.integer(1)))
         }
     }
 }

@@ -86,9 +86,7 @@ extension MissedOccurrences {
         self.init(
             job: job,
             due: DueOccurrences(
-                first: Instant(millisecondsSince1970: row.integer(1)),
-                latest: Instant(millisecondsSince1970: row.integer(2)),
-                count: Int(row.integer(3))),
+                first: row.instant(1), latest: row.instant(2), count: Int(row.integer(3))),
             outcome: outcome, run: row.optionalInteger(5).map { RunID($0) })
     }
 }

@@ -155,7 +155,7 @@ public struct RunHistory: ~Copyable {
                         AND (\(RunRow.ofOccurrence) OR trigger = 'backfill')) AS done
                 WHERE occurrence_ms BETWEEN ? AND ?
                 """, .text(job.rawValue), .instant(first), .instant(last)
-            ) { Instant(millisecondsSince1970: $0.integer(0)) }
+            ) { $0.instant(0) }
             return Set(done ?? [])
         }
     }

@@ -137,9 +137,9 @@ enum RunRow {
 }
 
 extension Row {
-    func instant(_ column: some RowColumn) -> Instant {
-        Instant(millisecondsSince1970: integer(column))
-    }
+    func instant(_ column: some RowColumn) -> Instant { instant(column.position) }
+
+    func instant(_ column: Int32) -> Instant { Instant(millisecondsSince1970: integer(column)) }
 
     func optionalInstant(_ column: some RowColumn) -> Instant? {
         optionalInstant(column.position)

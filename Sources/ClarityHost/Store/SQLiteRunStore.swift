@@ -55,9 +55,7 @@ public final class SQLiteRunStore: RunStore {
                 PRAGMA journal_size_limit = 16777216;
                 """)
             connection.logLimit = 4000
-            try historyMigrations.migrate(connection) { _ in
-                try backUpHistory(path)
-            }
+            try migrateHistory(connection, at: path)
             try SQLiteRunStore.giveBackPages(of: connection, path)
             // Enable this only now: a migration recreates tables that others refer to.
             try connection.execute("PRAGMA foreign_keys = ON")

@@ -78,9 +78,7 @@ public final class HistoryCopy {
             let file = try FileConnection(path: path)
             _ = try historyMigrations.version(of: file)
             try file.useWriteAheadLog()
-            try historyMigrations.migrate(file) { _ in
-                try backUpHistory(path)
-            }
+            try migrateHistory(file, at: path)
             let remote = try ServerHistory.connect(to: server)
             return try remote.transaction { try file.transaction { try body(file, remote) } }
         }

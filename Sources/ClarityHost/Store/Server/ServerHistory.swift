@@ -97,7 +97,7 @@ public enum ServerHistory {
             guard parts.count == 2, let process = Int32(parts[1]) else { return nil }
             return RunningLoop(
                 machine: String(parts[0]), process: process,
-                since: Instant(millisecondsSince1970: row.integer(1)),
+                since: row.instant(1),
                 isStandby: row.integer(2) == 0)
         }
     }
