@@ -56,13 +56,7 @@ public struct ConditionTrace: Hashable, Sendable {
 
     /// Returns the number of entries that begin at or before an instant.
     private func count(upTo instant: Instant) -> Int {
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].at <= instant { low = middle + 1 } else { high = middle }
-        }
-        return low
+        entries.endOfPrefix { $0.at <= instant }
     }
 }
 

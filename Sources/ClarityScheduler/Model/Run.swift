@@ -4,7 +4,7 @@ public struct Run: Hashable, Sendable {
     public var job: JobID
     public var kind: JobKind
     public var trigger: Trigger
-    public var state: RunState
+    public var state = RunState.enqueued
     /// The occurrence for which the run was enqueued, or the instant of the request.
     public var scheduledFor: Instant
     /// The latest of the occurrences that were coalesced into the run while it waited.
@@ -20,15 +20,15 @@ public struct Run: Hashable, Sendable {
     /// Whether a person forced the run: constraints, pauses and Retry-After do not apply.
     public var isForced: Bool
     /// The number of attempts that were started.
-    public var attempts: Int
+    public var attempts = 0
     /// The number of attempts that count against the retry policy: those that failed, and an
     /// interruption after `Planner.toleratedInterruptions` others in a row.
-    public var failures: Int
+    public var failures = 0
     /// The number of attempts in a row that vanished: killed from outside, or lost with the
     /// machine.
-    public var interruptions: Int
+    public var interruptions = 0
     /// Increases with each attempt; see `AttemptOrder.fencingToken`.
-    public var fencingToken: Int64
+    public var fencingToken: Int64 = 0
     /// The lease of the process that may record the running attempt's end; `nil` unless running.
     public var lease: Lease?
     public var startedAt: Instant?
@@ -43,8 +43,8 @@ public struct Run: Hashable, Sendable {
     /// Why another process asked the lease holder to stop the run for good; `nil` if none did.
     public var stopRequest: StopReason?
     /// The counts of all attempts together; see `Tally.add(_:)`.
-    public var tally: Tally
-    public var notes: [String]
+    public var tally = Tally()
+    public var notes: [String] = []
 
     /// The instant from which the run's lateness counts: its occurrence, or the request for a
     /// backfill, whose occurrence is in the past from the start.
@@ -66,18 +66,11 @@ public struct Run: Hashable, Sendable {
         self.job = job
         self.kind = kind
         self.trigger = trigger
-        self.state = .enqueued
         self.scheduledFor = scheduledFor
         self.enqueuedAt = enqueuedAt
         self.isExpedited = isExpedited
         self.isForced = isForced
         self.causedBy = causedBy
-        attempts = 0
-        failures = 0
-        interruptions = 0
-        fencingToken = 0
-        tally = Tally()
-        notes = []
     }
 }
 

@@ -72,10 +72,18 @@ struct SecondSet: Hashable, Sendable {
 
     /// Returns the index of the first time not before `instant`; `count` if there is none.
     private func index(of instant: Int) -> Int {
+        milliseconds.endOfPrefix { $0 < instant }
+    }
+}
+
+extension Array {
+    /// Returns the number of elements at the front that satisfy `isBefore`, by a binary search: none
+    /// after them satisfies it.
+    @inlinable package func endOfPrefix(_ isBefore: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
-            if milliseconds[middle] < instant { low = middle + 1 } else { high = middle }
+            if isBefore(self[middle]) { low = middle + 1 } else { high = middle }
         }
         return low
     }

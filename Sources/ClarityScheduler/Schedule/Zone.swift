@@ -105,17 +105,11 @@ public struct Zone: Sendable {
             if let last = transitions.last { span.start = max(span.start, last) }
             return span.clamped
         }
-        // The index of the first transition after the instant.
-        var low = 0
-        var high = transitions.count
-        while low < high {
-            let middle = (low + high) / 2
-            if transitions[middle] <= seconds { low = middle + 1 } else { high = middle }
-        }
+        let next = transitions.endOfPrefix { $0 <= seconds }
         return Span(
-            start: low == 0 ? Zone.earliest : transitions[low - 1],
-            end: low == transitions.count ? Zone.latest : transitions[low],
-            offset: low == 0 ? earliestOffset : offsets[low - 1]
+            start: next == 0 ? Zone.earliest : transitions[next - 1],
+            end: next == transitions.count ? Zone.latest : transitions[next],
+            offset: next == 0 ? earliestOffset : offsets[next - 1]
         ).clamped
     }
 

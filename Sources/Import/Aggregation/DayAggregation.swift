@@ -1,5 +1,6 @@
 import HealthStore
 import HealthModel
+import ClarityScheduler
 
 /// Makes days from records, whatever sources they come from.
 ///
@@ -209,17 +210,8 @@ extension DayAggregation {
         /// Returns the time as of which the records in a stretch are known; `nil` if there are
         /// none.
         func asOf(overlapping start: Int64, _ end: Int64) -> Int64? {
-            var (low, high) = (0, stretches.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if stretches[middle].end <= start { low = middle + 1 } else { high = middle }
-            }
-            var asOf: Int64?
-            while low < stretches.count, stretches[low].start < max(end, start + 1) {
-                asOf = max(asOf ?? .min, stretches[low].asOf)
-                low += 1
-            }
-            return asOf
+            let first = stretches.endOfPrefix { $0.end <= start }
+            return stretches[first...].prefix { $0.start < max(end, start + 1) }.map(\.asOf).max()
         }
     }
 }

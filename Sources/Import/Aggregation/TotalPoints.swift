@@ -1,4 +1,5 @@
 import HealthStore
+import ClarityScheduler
 
 /// A total that an app has made of records: a point of Health Auto Export.
 struct TotalPoint: Hashable {
@@ -124,15 +125,8 @@ struct TotalPoints {
 
     /// Returns the indices in `kept` of the totals that start in a range of time.
     private func places(from start: Int64, to end: Int64) -> Range<Int> {
-        func place(of time: Int64) -> Int {
-            var (low, high) = (0, kept.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if kept[middle].start < time { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-        return place(of: start)..<max(place(of: start), place(of: end))
+        let first = kept.endOfPrefix { $0.start < start }
+        return first..<max(first, kept.endOfPrefix { $0.start < end })
     }
 }
 
