@@ -266,19 +266,8 @@ struct RouteSource: Sendable {
     /// This machine, or the network namespace of the calling thread. The kernel answers at once.
     static let live = RouteSource(table: RouteQuestion.table)
 
-    /// A captured machine, from the kernel's answers to RTM_GETLINK and RTM_GETROUTE.
-    static func captured(links: [UInt8], routes: [UInt8]) -> RouteSource {
-        RouteSource { () throws(Fault) in try decoded(links, routes) }
-    }
-
-    /// A machine whose links and routes cannot be read, with the reason.
-    static func none(_ reason: String) -> RouteSource {
-        RouteSource { () throws(Fault) in throw Fault(reason: reason) }
-    }
-
-    fileprivate static func decoded(
-        _ links: [UInt8], _ routes: [UInt8]
-    ) throws(Fault) -> RouteTable {
+    /// Returns what the kernel's answers to RTM_GETLINK and RTM_GETROUTE say.
+    static func decoded(_ links: [UInt8], _ routes: [UInt8]) throws(Fault) -> RouteTable {
         do throws(NetlinkMessage.Fault) {
             return try RouteTable(links: links, routes: routes)
         } catch {

@@ -111,7 +111,7 @@ struct SampleFile {
         _ each: SampleHandler
     ) throws {
         var text = line[...]
-        if number == 1, text.starts(with: SampleFile.byteOrderMark) { text = text.dropFirst(3) }
+        if number == 1, text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
         if text.last == 0x0D { text = text.dropLast() }
         guard isTooLong || text.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { return }
         outcome.report.recordsRead += 1
@@ -135,10 +135,6 @@ struct SampleFile {
         _ bytes: [UInt8], _ each: SampleHandler
     ) throws {
         outcome.report.bytesRead = Int64(bytes.count)
-        var bytes = bytes
-        if bytes.starts(with: SampleFile.byteOrderMark) {
-            bytes.replaceSubrange(..<3, with: [0x20, 0x20, 0x20])
-        }
         var lines = LineCount(bytes: bytes)
         var cursor = JSONParser(bytes)
         do {
@@ -214,8 +210,6 @@ struct SampleFile {
                 bytesRead: bytesRead ?? outcome.report.bytesRead, bytesTotal: total,
                 recordsRead: outcome.report.recordsRead))
     }
-
-    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 }
 
 /// Counts the lines before positions that only move forward.

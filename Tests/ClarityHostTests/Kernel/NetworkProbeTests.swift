@@ -44,7 +44,11 @@ import Testing
     @Test func `garbage from the kernel leaves all of it unknown`() throws {
         let captured = try CapturedTree([:])
 
-        let probe = NetworkProbe(captured.tree, routes: .captured(links: [1, 2], routes: []))
+        let probe = NetworkProbe(
+            captured.tree,
+            routes: RouteSource { () throws(RouteSource.Fault) in
+                try RouteSource.decoded([1, 2], [])
+            })
 
         #expect(
             probe.connected
@@ -210,5 +214,12 @@ import Testing
 
         #expect(probe.metered == row.metered)
         #expect(probe.roaming == row.roaming)
+    }
+}
+
+extension RouteSource {
+    /// A machine whose links and routes cannot be read, with the reason.
+    static func none(_ reason: String) -> RouteSource {
+        RouteSource { () throws(Fault) in throw Fault(reason: reason) }
     }
 }
