@@ -15,12 +15,8 @@ final class ChangeEvents: Sendable {
     /// Shows both sides that the other one is there.
     private static let beat = Array(": still here\n\n".utf8)
 
-    private struct State {
-        /// In the order in which they came.
-        var clients: [Client] = []
-    }
-
-    private let state = Mutex(State())
+    /// In the order in which they came.
+    private let clients = Mutex<[Client]>([])
     /// Where the history is, and where the sessions are.
     private let folder, pages: String
 
@@ -41,18 +37,18 @@ final class ChangeEvents: Sendable {
         of person: String, until isOver: @escaping @Sendable () -> Bool
     ) -> (any AnswerStream)? {
         let client = Client(self, person, until: isOver)
-        let (isTaken, victim) = state.withLock { state -> (Bool, Client?) in
+        let (isTaken, victim) = clients.withLock { clients -> (Bool, Client?) in
             var victim: Client?
-            if state.clients.count >= ChangeEvents.most {
+            if clients.count >= ChangeEvents.most {
                 var counts: [String: Int] = [:]
-                for client in state.clients { counts[client.person, default: 0] += 1 }
+                for client in clients { counts[client.person, default: 0] += 1 }
                 guard let most = counts.max(by: { $0.value < $1.value }),
                     most.value > counts[person, default: 0] + 1,
-                    let place = state.clients.firstIndex(where: { $0.person == most.key })
+                    let place = clients.firstIndex(where: { $0.person == most.key })
                 else { return (false, nil) }
-                victim = state.clients.remove(at: place)
+                victim = clients.remove(at: place)
             }
-            state.clients.append(client)
+            clients.append(client)
             return (true, victim)
         }
         victim?.end()
@@ -73,7 +69,7 @@ final class ChangeEvents: Sendable {
             if changes.history { plan.noteChange(at: now) }
             let due = plan.take(at: now)
             guard due.isChanged || due.isBeat || changes.sessions else { continue }
-            for client in state.withLock({ $0.clients }) {
+            for client in clients.withLock(\.self) {
                 if due.isChanged { client.send(ChangeEvents.changed) }
                 if due.isBeat { client.send(ChangeEvents.beat) }
                 client.endIfOver()
@@ -130,7 +126,7 @@ final class ChangeEvents: Sendable {
         }
 
         func abandon() {
-            events.state.withLock { $0.clients.removeAll { $0 === self } }
+            events.clients.withLock { $0.removeAll { $0 === self } }
         }
 
         func send(_ event: [UInt8]) {

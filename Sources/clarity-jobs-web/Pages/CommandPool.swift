@@ -82,14 +82,12 @@ enum CommandAnswer {
         case .success(let result):
             guard result.status != 0 else {
                 if isWhole(result) { return Answer(200, json: result.output) }
-                let object: JSON = ["status": 0, "message": .string(line(of: result))]
-                return Answer(200, json: Array(object.page.utf8))
+                return Answer(200, ["status": 0, "message": .string(line(of: result))])
             }
-            let object: JSON = [
-                "error": .string(line(of: result)), "status": .integer(Int64(result.status)),
-                "message": .string(line(of: result)),
-            ]
-            return Answer(409, json: Array(object.page.utf8))
+            let line = JSON.string(line(of: result))
+            return Answer(
+                409,
+                ["error": line, "status": .integer(Int64(result.status)), "message": line])
         }
     }
 

@@ -1,6 +1,7 @@
 import HTTPServing
 import HealthStore
-import Platform
+import ClarityHost
+import JSON
 @preconcurrency import Glibc
 
 /// What the pages' server takes from the head of a request.
@@ -78,10 +79,15 @@ final class BodyExchange: Exchange {
 }
 
 extension Answer {
-    /// Creates an answer with a JSON object.
+    /// Creates an answer with a JSON document.
     init(_ status: UInt32, json: [UInt8], headers: Answer.Headers = [:]) {
         self.init(
             status: status, type: "application/json", content: .bytes(json), headers: headers)
+    }
+
+    /// Creates an answer with a JSON object.
+    init(_ status: UInt32, _ object: JSON, headers: Answer.Headers = [:]) {
+        self.init(status, json: Array(object.page.utf8), headers: headers)
     }
 
     /// The headers that no page of the server is without.
@@ -124,14 +130,8 @@ struct PageHosts {
         scheme = isEncrypted ? "https" : "http"
         var bare = ["localhost", "127.0.0.1", "[::1]"]
         if !address.isLoopback {
-            var name = [CChar](repeating: 0, count: 256)
-            if gethostname(&name, name.count - 1) == 0 {
-                let own = String(
-                    decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
-                    as: UTF8.self
-                ).lowercased()
-                bare += [own, "\(own).local"]
-            }
+            let own = HostIdentity.name.lowercased()
+            bare += [own, "\(own).local"]
         }
         var names = Set(bare.map { "\($0):\(address.port)" })
         if address.port == usual { names.formUnion(bare) }

@@ -154,7 +154,7 @@ final class PageServer: Sendable {
                 "zone": .text(zone), "version": .string(programVersion),
                 "viewer": .string(session.viewer.name), "account": .text(session.viewer.account),
             ]
-            return Answer(200, json: Array(object.page.utf8))
+            return Answer(200, object)
         }
         // The accounts may have days in several zones.
         guard session.viewer != .caretaker else { return reply(answer(zone: nil)) }
@@ -174,9 +174,7 @@ final class PageServer: Sendable {
     private func answer(toLeaving token: String) -> Answer {
         do throws(BackupError) {
             try sessions.end(token)
-            let object: JSON = ["message": "logged out"]
-            return Answer(
-                200, json: Array(object.page.utf8), headers: ["Set-Cookie": cookie(nil)])
+            return Answer(200, ["message": "logged out"], headers: ["Set-Cookie": cookie(nil)])
         } catch {
             complain("\(error)".forReport)
             return PageServer.fault(503, "the session cannot be ended; the log says why")
@@ -221,7 +219,7 @@ final class PageServer: Sendable {
             } catch {
                 return .answer(PageServer.fault(400, error.text).secured)
             }
-            return work(words, session, CommandAnswer.toAction)
+            return .work(work(words, session, CommandAnswer.toAction))
         }
     }
 
@@ -231,29 +229,21 @@ final class PageServer: Sendable {
         _ words: [String], _ session: OpenSessions.Session,
         _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
     ) -> Exchange {
-        let commands = commands
-        return Exchange(working: { later in
-            PageServer.run(words, session, commands, later, answer)
-        })
+        Exchange(working: work(words, session, answer))
     }
 
     private func work(
         _ words: [String], _ session: OpenSessions.Session,
         _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
-    ) -> Exchange.Outcome {
-        let commands = commands
-        return .work { later in PageServer.run(words, session, commands, later, answer) }
-    }
-
-    private static func run(
-        _ words: [String], _ session: OpenSessions.Session, _ commands: CommandPool,
-        _ later: LaterAnswer, _ answer: @escaping @Sendable (CommandAnswer.End) -> Answer
-    ) {
-        let viewer = session.viewer
-        let isTaken = commands.run(
-            viewer.words + words, for: .person(session.person), in: session.name, viewer: viewer
-        ) { later.give(answer($0).secured) }
-        if !isTaken { later.give(busy.secured) }
+    ) -> (LaterAnswer) -> Void {
+        let (commands, viewer) = (commands, session.viewer)
+        return { later in
+            let isTaken = commands.run(
+                viewer.words + words, for: .person(session.person), in: session.name,
+                viewer: viewer
+            ) { later.give(answer($0).secured) }
+            if !isTaken { later.give(PageServer.busy.secured) }
+        }
     }
 
     /// Returns an exchange that something answers which blocks, when it is its turn.
@@ -307,8 +297,7 @@ final class PageServer: Sendable {
     static func fault(
         _ status: UInt32, _ text: String, headers: Answer.Headers = [:]
     ) -> Answer {
-        let object: JSON = ["error": .string(text)]
-        return Answer(status, json: Array(object.page.utf8), headers: headers)
+        Answer(status, ["error": .string(text)], headers: headers)
     }
 }
 
