@@ -63,7 +63,7 @@ let package = Package(
         .target(name: "CSystemd"),
         .target(name: "CPostgreSQL"),
 
-        // Libraries; each sees only what stands to its right.
+        // Libraries; each uses only what it names.
         library("JSON"),
         library("Database", ["CSQLite", "CPostgreSQL"]),
         library("WebAPI"),
@@ -110,7 +110,7 @@ let package = Package(
                 "CLinux",
             ]),
 
-        // Programs: composition only.
+        // Programs.
         program(
             "clarity-jobs",
             [

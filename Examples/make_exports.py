@@ -93,7 +93,7 @@ class Truth:
     def __init__(self):
         self.records_read = self.nested_skipped = self.nested_taken = self.paired_partners = 0
         self.samples, self.unmapped, self.refused, self.malformations = {}, {}, {}, {}
-        self.folded = self.repeated = self.workouts = 0
+        self.aggregated = self.repeated = self.workouts = 0
         self.broke_at = None
 
     def note(self, table, name, count=1):
@@ -103,7 +103,7 @@ class Truth:
         return json.dumps({
             "recordsRead": self.records_read, "nestedSkipped": self.nested_skipped,
             "nestedTaken": self.nested_taken, "pairedPartners": self.paired_partners,
-            "folded": self.folded, "repeated": self.repeated, "samples": self.samples, "unmapped": self.unmapped, "refused": self.refused,
+            "aggregated": self.aggregated, "repeated": self.repeated, "samples": self.samples, "unmapped": self.unmapped, "refused": self.refused,
             "workouts": self.workouts,
             "malformations": self.malformations, "brokeAt": self.broke_at,
         }, indent=2, sort_keys=True) + "\n"
@@ -160,7 +160,7 @@ class Export:
             self.write(f" <{tag}>\n{inside} </Record>\n" if inside else f" <{tag}/>\n")
             self.truth.records_read += 1
             if sample in FOLDED or kind == "HKCategoryTypeIdentifierSleepAnalysis":
-                self.truth.folded += 1 - copy
+                self.truth.aggregated += 1 - copy
                 self.truth.repeated += copy
             elif sample or kind.endswith("BloodGlucose"):
                 self.truth.note(self.truth.samples, sample or "blood_glucose")
@@ -314,7 +314,7 @@ def weeks():
     for day in days[::4]:
         # A workout is a record of its own, into which an app has put all that it knows.
         export.truth.records_read += 1
-        export.truth.folded += 1
+        export.truth.aggregated += 1
         export.truth.workouts += 1
         start, seconds = at(day, 17), chance.randrange(1200, 3000)
         span = f'startDate="{when(start)}" endDate="{when(start + timedelta(seconds=seconds))}"'

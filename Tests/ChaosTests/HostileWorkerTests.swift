@@ -109,7 +109,8 @@ struct HostileWorkerTests {
 
         #expect(result.status == 124)
         #expect(
-            result.output == "hostile: failed: did not end within its time of 1s (run 1)\n")
+            result.output
+                == "hostile: failed: asked to stop 200ms before its limit of 1s (run 1)\n")
     }
 
     @Test func `a worker that broke is a fault of this program in the exit status`() async throws {

@@ -68,7 +68,7 @@ struct SandboxFaultTests {
         let words = ["run", "upload"] + (isHeldBack ? ["--force"] : [])
         let after = try await playground.start(words).finish()
 
-        #expect(early.map { $0.status == 75 && $0.errors.contains("retry_after") } ?? true)
+        #expect(early.map { $0.status == 75 && $0.errors.contains("as the backend asked") } ?? true)
         #expect(during.status == outage.status, "\(during.errors)")
         #expect(told.state == (outage.status == 75 ? "enqueued" : "failed"))
         #expect(told.failure == outage.reason)

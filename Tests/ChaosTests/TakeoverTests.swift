@@ -101,7 +101,7 @@ struct TakeoverTests {
         #expect(other.status == 0, "\(other.errors)")
         #expect(told.map(\.attempts) == [1])
         #expect(named.status == 75)
-        #expect(named.errors.contains("overlap: wanted no other run of the job"), "\(named.errors)")
+        #expect(named.errors.contains("waits until run 1 has ended"), "\(named.errors)")
         scheduler.signal(SIGKILL)
         _ = await scheduler.finish()
         let rescue = try await playground.run("run", "--due")

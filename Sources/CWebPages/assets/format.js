@@ -118,6 +118,10 @@ const units = {
     Cal: "kcal",
     "Cal/day": "kcal",
     share: "",
+    degC: "°C",
+    "mL/(kg*min)": "ml/kg/min",
+    "1..5": "of 5",
+    "1..10": "of 10",
 };
 
 /** A unit as people write it. */

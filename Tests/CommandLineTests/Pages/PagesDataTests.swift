@@ -201,6 +201,6 @@ struct PagesDataTests {
         let answer = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
 
         #expect(answer.status == 503)
-        #expect(try answer.error?.contains("jobs.yaml:1:1:") == true)
+        #expect(try answer.error?.contains("jobs.yaml:2:8:") == true)
     }
 }

@@ -185,7 +185,7 @@ struct SourceProgramTests {
         #expect(counts["samples_kept_here"] == .number(total(truth["unmapped"])))
         #expect(counts["samples_refused"] == .number(total(truth["refused"])))
         #expect(counts["samples_paired"] == truth["pairedPartners"])
-        #expect(counts["samples_folded"] == truth["folded"])
+        #expect(counts["samples_folded"] == truth["aggregated"])
         #expect(counts["samples_repeated"] == truth["repeated"])
         #expect(counts["samples_nested"] == truth["nestedSkipped"])
     }

@@ -30,7 +30,8 @@ struct CompletionTests {
 
     @Test(arguments: [
         (["run", ""], ["JOB"]), (["run", "a", ""], ["JOB"]), (["cancel", ""], ["RUN", "JOB"]),
-        (["import", "ex"], ["FILE"]), (["history", "show", ""], ["RUN"]), (["-c", ""], ["FILE"]),
+        (["import", "ex"], ["FILE"]), (["history", "show", ""], ["RUN", "JOB"]),
+        (["-c", ""], ["FILE"]),
         (["--state="], ["DIR"]), (["status", ""], []), (["run", "--due", "--f"], []),
         (["history", "-n", ""], ["N"]),
     ])
