@@ -350,14 +350,31 @@ struct PresentTime {
 extension Composition {
     /// Returns the time that an option names; `nil` if the option is not given.
     ///
+    /// It may be a span before now (`1d`), `now`, `today` or `yesterday` with a time of day or without,
+    /// a time of day (`03:30`, the last one), or as `PresentTime.instant`; by the machine's clock.
+    ///
     /// - Throws: as `PresentTime.instant`.
     func time(_ option: String) throws(CommandFailure) -> Instant? {
         guard let text = arguments[option] else { return nil }
-        let environment = environment
-        return try PresentTime(text: text, option: "--\(option)").instant {
-            () throws(CommandFailure) in
-            try Composition.localZone(environment)
+        let now = clock.now
+        if text == "now" { return now }
+        if let span = Duration(text: text) { return now - span }
+        let zone = try Composition.localZone(environment)
+        func instant(_ text: String) throws(CommandFailure) -> Instant {
+            try PresentTime(text: text, option: "--\(option)").instant { zone }
         }
+        let days = ["today", "yesterday"].map { word in
+            let ago = word == "today" ? Duration.zero : .seconds(86_400)
+            return (word: word, date: String(zone.text(now - ago).prefix(10)))
+        }
+        if text.wholeMatch(of: /\d\d:\d\d(:\d\d)?/) != nil {
+            let today = try instant("\(days[0].date) \(text)")
+            return today <= now ? today : try instant("\(days[1].date) \(text)")
+        }
+        for day in days where text == day.word || text.hasPrefix("\(day.word) ") {
+            return try instant(day.date + text.dropFirst(day.word.count))
+        }
+        return try instant(text)
     }
 
     /// Returns this machine's local time zone.

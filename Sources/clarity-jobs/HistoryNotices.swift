@@ -44,10 +44,13 @@ struct HistoryNotices {
         let name = job.id.declared.rawValue
         let last = job.runs.first { [.succeeded, .failed].contains($0.state) }
         if let last, last.state == .failed {
+            // What a program printed, and what the fault of a health job names, stays on this machine.
+            let reason = last.kind == .command ? last.failure?.reason.withoutOutput : nil
             notices.append(
                 Notice(
                     .jobFailed, about: name,
-                    "job `\(name)` failed; see `clarity-jobs history show \(last.id)`"))
+                    "job `\(name)` failed\(reason.map { ": \($0)" } ?? ""); see "
+                        + "`clarity-jobs history show \(last.id)`"))
         }
         guard let status = job.status else { return notices }
         guard let open = status.open, open.state == .enqueued else { return notices }

@@ -58,7 +58,8 @@ struct HostileWorkerTests {
         Misbehaviour(
             name: "leaves a grandchild with its descriptors",
             script: "(wait_for_end) & report outcome success; exit 0",
-            reason: "its worker ended and left processes running"),
+            reason:
+                "its worker ended and left processes running in the background, which were killed"),
         Misbehaviour(
             name: "eats memory",
             script: "hoard=$(head -c 67108864 /dev/zero | tr '\\0' a); wait_for_end",

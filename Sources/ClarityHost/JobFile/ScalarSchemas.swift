@@ -295,11 +295,12 @@ package func sizeText(_ bytes: Int64) -> String {
 }
 
 extension ValueSchema where Value == String {
-    /// Reads a list of `NAME=VALUE` with unique names; the value joins the entries with U+0000.
+    /// Reads a list of `NAME=VALUE` with unique names, or a mapping of names to values; the value joins
+    /// the entries with U+0000.
     static var variables: ValueSchema {
         let entries = ValueSchema<[Field<String>]>.list(of: .variable)
         return ValueSchema(entries.description) { node, path, decoding in
-            guard let fields = entries.decode(node, path, &decoding) else { return nil }
+            guard let fields = entries.decode(node.asVariables, path, &decoding) else { return nil }
             var seen: Set<Substring> = []
             for field in fields {
                 guard let name = field.value?.prefix(while: { $0 != "=" }) else { continue }
@@ -332,6 +333,22 @@ extension ValueSchema where Value == String {
     }
 }
 
+extension YAMLNode {
+    /// A mapping of names to texts as the list `NAME=VALUE` that stands for it; any other node as it is.
+    fileprivate var asVariables: YAMLNode {
+        guard case .mapping(let entries) = content else { return self }
+        var list = self
+        list.content = .sequence(
+            entries.map { entry in
+                guard let value = entry.value.text else { return entry.value }
+                return YAMLNode(
+                    position: entry.keyPosition,
+                    content: .scalar("\(entry.key)=\(value)", isPlain: false))
+            })
+        return list
+    }
+}
+
 extension ValueSchema where Value == [String] {
     /// Reads a program with its arguments; a relative program path becomes absolute.
     static var command: ValueSchema {
@@ -354,6 +371,10 @@ extension ValueSchema where Value == [String] {
             guard command.count == nodes.count else { return nil }
             guard let program = decoding.program(nodes[0], command[0], path) else { return nil }
             command[0] = program
+            // No shell expands it, and a program that gets `~` as it is looks for a folder of that name.
+            for index in command.indices.dropFirst() where command[index].hasPrefix("~/") {
+                command[index] = "\(decoding.context.home)/\(command[index].dropFirst(2))"
+            }
             return command
         }
     }

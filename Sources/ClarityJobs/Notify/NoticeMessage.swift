@@ -52,7 +52,9 @@ struct NoticeMessage: Sendable {
 
     private static func line(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
-        return (delivery.event == .resolved ? "over: " : "") + notice.text
+        guard delivery.event == .resolved else { return notice.text }
+        return notice.kind == .jobFailed
+            ? "job `\(notice.subject)` works again" : "over: " + notice.text
     }
 
     /// The message for programs, in at most `limit` bytes: whole notices, and how many are left out.

@@ -70,7 +70,7 @@ extension Duration {
 
 /// Returns a size in the largest binary unit of which it has at least one, rounded down to a tenth:
 /// `1.5 GiB`.
-func byteText(_ bytes: Int64) -> String {
+package func byteText(_ bytes: Int64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"]
     guard bytes >= 1024 else { return "\(bytes) bytes" }
     var size: Int64 = 1024

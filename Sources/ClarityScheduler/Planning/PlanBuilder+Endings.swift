@@ -319,7 +319,10 @@ extension AttemptFault {
                 "\(name) took \(byteText(measured)) of memory, over its limit of "
                     + byteText(limit))
         case .leftProcessesBehind:
-            Failure(.internalFault, "\(name) ended and left processes running")
+            // A program that goes on in the background is the job's fault, and not ours.
+            Failure(
+                kind == .command ? .work : .internalFault,
+                "\(name) ended and left processes running in the background, which were killed")
         }
     }
     /// Returns the name of an attempt of a kind in the history.

@@ -100,17 +100,22 @@ enum AsOf {
         }
     }
 
-    /// Returns `synced 3 h ago`, with `, stale` from an age of a day; `never synced` for `nil`.
+    /// Returns `synced 3 h ago`, with `, stale` from an age of a day; for `nil` that nothing was.
     static func text(_ word: String, _ instant: Instant?, at now: Instant) -> String {
-        guard let instant else { return "never \(word)" }
+        guard let instant else { return never(word) }
         return "\(word) \(age(of: instant, at: now))" + (isStale(instant, at: now) ? ", stale" : "")
     }
 
     /// Returns `synced 3 h ago (2026-11-21T06:00:00Z)`.
     static func fullText(_ word: String, _ instant: Instant?, at now: Instant) -> String {
-        guard let instant else { return "never \(word)" }
+        guard let instant else { return never(word) }
         let text = text(word, instant, at: now)
         return text.hasSuffix(instant.description) ? text : "\(text) (\(instant))"
+    }
+
+    /// What was never synced may have been uploaded all the same.
+    private static func never(_ word: String) -> String {
+        word == "synced" ? "not fetched back yet" : "never \(word)"
     }
 
     static func isStale(_ instant: Instant?, at now: Instant) -> Bool {

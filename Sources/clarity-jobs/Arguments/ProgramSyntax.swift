@@ -101,6 +101,10 @@ extension CommandSyntax {
             .simulate,
             CommandSyntax(
                 name: "history", summary: "List runs, newest first.",
+                details: [
+                    "TIME is `2026-11-20 06:00`, a date, a time of day such as `03:30`, `today` or `yesterday` with",
+                    "one or without, or a span before now such as `1d`; by the clock of this machine.",
+                ],
                 operands: "[JOB]",
                 options: [
                     OptionSyntax("limit", "n", value: "N", summary: "number of runs; default 20"),
@@ -116,7 +120,7 @@ extension CommandSyntax {
                 ],
                 examples: [
                     "clarity-jobs history com.clarity.refresh -n 5",
-                    "clarity-jobs history --failed --since 2026-11-20",
+                    "clarity-jobs history --failed --since yesterday",
                     "clarity-jobs history show 42",
                     "clarity-jobs history missed --since 2026-11-20",
                 ],

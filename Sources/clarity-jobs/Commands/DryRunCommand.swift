@@ -95,11 +95,11 @@ struct CommandDryRun {
         let names = environment.keys.sorted()
         composition.console.results(
             [
-                "words: \(plan.words.map(quoted).joined(separator: " "))",
+                "would run: \(plan.words.map(quoted).joined(separator: " "))",
                 "program: \(program ?? "not found in PATH")",
                 "folder: \(plan.folder)\(plan.hasFolder ? "" : ", which is none")",
                 "environment: \(names.joined(separator: ", "))",
-                "kept of its output: \(plan.outputLimit) bytes",
+                "keeps \(byteText(plan.outputLimit)) of its output",
                 "dry run of `\(order.job)`: nothing was started, nothing was changed",
             ],
             PlannedCommand(job: order.job, plan: plan, program: program, variables: names))

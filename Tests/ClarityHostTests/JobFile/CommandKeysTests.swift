@@ -25,6 +25,15 @@ import Testing
         #expect(options["output_limit"] == "2048")
     }
 
+    @Test func `variables may be a mapping, and a word may begin in the home folder`() throws {
+        let options = try #require(
+            try read("command: [ls, ~/photos, a~/b], environment: { A: 1, B_2: \"x=y\" }")
+                .jobs.first?.options)
+
+        #expect(options["command"] == "ls\u{0}/home/ada/photos\u{0}a~/b")
+        #expect(options["environment"] == "A=1\u{0}B_2=x=y")
+    }
+
     @Test func `keys that are left out have their defaults`() throws {
         let options = try #require(try read("command: [\"true\"]").jobs.first?.options)
 

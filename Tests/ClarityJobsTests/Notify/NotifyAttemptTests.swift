@@ -33,7 +33,7 @@ struct NotifyAttemptTests {
             #expect(await attempt(bench, active).outcome == .success)
         }
 
-        #expect(bodies(bench) == ["job `upload` failed\n", "over: job `upload` failed\n"])
+        #expect(bodies(bench) == ["job `upload` failed\n", "job `upload` works again\n"])
         let request = try #require(bench.backend.requests.first)
         #expect(
             request.method == .post && request.url == "https://ntfy.example/t" && request.isOnce)
@@ -59,7 +59,7 @@ struct NotifyAttemptTests {
 
         _ = await attempt(bench, [Notice(.diskLow, about: "a", "one"), Notice(.backupOld, "two")])
 
-        #expect(bodies(bench).last == "over: job `upload` failed\none\ntwo\n")
+        #expect(bodies(bench).last == "job `upload` works again\none\ntwo\n")
         #expect(
             bench.backend.requests.last?.headers.first?.text
                 == "clarity-jobs: 2 notices, 1 resolved")

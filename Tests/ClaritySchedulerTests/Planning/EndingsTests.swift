@@ -167,7 +167,10 @@ struct EndingsTests {
             .memoryLimitExceeded(limitBytes: 64 << 20, measuredBytes: 65 << 20),
             "its worker took 65 MiB of memory, over its limit of 64 MiB"
         ),
-        (.leftProcessesBehind, "its worker ended and left processes running"),
+        (
+            .leftProcessesBehind,
+            "its worker ended and left processes running in the background, which were killed"
+        ),
         (
             .notStarted("no such file or directory"),
             "its worker could not be started: no such file or directory"

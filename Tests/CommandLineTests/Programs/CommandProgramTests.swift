@@ -150,11 +150,11 @@ struct CommandProgramTests {
         let folder = playground.folder.path
         #expect(
             dry.outputLines == [
-                "words: touch '\(folder)/it'\\''s here'", "program: /usr/bin/touch",
+                "would run: touch '\(folder)/it'\\''s here'", "program: /usr/bin/touch",
                 "folder: \(folder)",
                 "environment: CLARITY_ATTEMPT, CLARITY_DEADLINE, CLARITY_GENERATION, CLARITY_JOB, "
                     + "CLARITY_RUN, CLARITY_SCHEDULED_FOR, HOME, PATH, SECRET",
-                "kept of its output: 65536 bytes",
+                "keeps 64 KiB of its output",
                 "dry run of `nightly`: nothing was started, nothing was changed",
             ])
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])

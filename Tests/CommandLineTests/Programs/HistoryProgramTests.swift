@@ -1,6 +1,9 @@
+import ClarityScheduler
 import ClarityTestSupport
-@testable import ProgramTestSupport
+import Database
 import Testing
+
+@testable import ProgramTestSupport
 
 @Suite("list and history", .timeLimit(.minutes(5)))
 struct HistoryProgramTests {
@@ -100,6 +103,34 @@ struct HistoryProgramTests {
     private func failed(_ playground: Playground) async throws {
         let result = try await playground.run("run", "upload")
         #expect(result.status == 78)
+    }
+
+    @Test(arguments: [
+        ("1d", 1), ("yesterday", 2), ("yesterday 12:00", 2), ("today", 1), ("06:00", 1),
+        ("2026-11-19", 2), ("2026-11-19 12:00", 2), ("now", 0), ("2026-11-20T05:00:00Z", 1),
+    ])
+    func `a time may be said as people say it`(since: String, runs: Int) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        for _ in 1...2 { _ = try await playground.run("run", "cleanup", "--force") }
+        let history = try FileConnection(
+            path: "\(playground.statePath)/history.db", access: .readWrite)
+        let numbers = try await playground.json("history", "cleanup").elements
+            .compactMap { $0["run"].number }
+        let times = ["2026-11-20T10:00:00Z", "2026-11-19T20:00:00Z"]
+        try #require(numbers.count == times.count)
+        for (run, time) in zip(numbers, times) {
+            let instant = try #require(Instant(rfc3339: time)).millisecondsSince1970
+            try history.execute(
+                """
+                UPDATE runs SET enqueued_at_ms = \(instant), finished_at_ms = \(instant)
+                WHERE id = \(run)
+                """)
+        }
+
+        let found = try await playground.json(
+            "history", "cleanup", "--since", since, "--now", "2026-11-20T21:00:00Z")
+
+        #expect(found.elements.count == runs)
     }
 
     @Test func `list shows the state of each job`() async throws {

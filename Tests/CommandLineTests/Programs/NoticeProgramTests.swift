@@ -43,8 +43,8 @@ struct NoticeProgramTests {
         let requests = server.requests
         #expect(
             requests.map(\.body) == [
-                "job `nightly` failed; see `clarity-jobs history show 1`\n",
-                "over: job `nightly` failed; see `clarity-jobs history show 1`\n",
+                "job `nightly` failed: exited with status 1; see `clarity-jobs history show 1`\n",
+                "job `nightly` works again\n",
             ])
         #expect(requests.allSatisfy { $0.method == "POST" && $0.target == "/topic" })
         #expect(requests.allSatisfy { $0.headers["authorization"] == "Bearer tk_invented" })
@@ -165,7 +165,7 @@ struct NoticeProgramTests {
         let mail = try String(contentsOfFile: "\(folder)/mail", encoding: .utf8)
         #expect(mail.contains("Subject: clarity-jobs: job `nightly` failed"))
         #expect(mail.contains("Auto-Submitted: auto-generated"))
-        #expect(mail.contains("\r\n\r\njob `nightly` failed; see"))
+        #expect(mail.contains("\r\n\r\njob `nightly` failed: exited with status 1; see"))
         _ = await sink.finish()
     }
 

@@ -113,7 +113,7 @@ struct OtherAccountsProgramTests {
             contentsOfFile: "\(playground.folder.path)/told", encoding: .utf8)
 
         #expect(failed.status == 1 && told.status == 0, "\(told.errors)")
-        #expect(message.contains("job `say` failed; see `clarity-jobs history show 1`"))
+        #expect(message.contains("job `say` failed: exited with status "), "\(message)")
         #expect(!message.contains(planted), "\(message)")
     }
 }

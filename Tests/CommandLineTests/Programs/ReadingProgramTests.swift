@@ -96,7 +96,7 @@ struct ReadingProgramTests {
                 "heart_rate in 1/min, days of UTC", " █▁", "DAY         COUNT  MIN  MEAN  MAX",
                 "2026-10-01   1440   60    80   99", "2026-10-02     60   60    76   99",
             ])
-        #expect(result.outputLines[5] == "never synced")
+        #expect(result.outputLines[5] == "not fetched back yet")
         #expect(result.outputLines[6].hasPrefix("sources read "))
         #expect(result.outputLines.count == 7)
     }

@@ -84,7 +84,7 @@ import Testing
 
         #expect(text(86_399) == "synced 23 h ago")
         #expect(text(86_400) == "synced 24 h ago, stale")
-        #expect(AsOf.text("synced", nil, at: now) == "never synced")
+        #expect(AsOf.text("synced", nil, at: now) == "not fetched back yet")
         #expect(
             AsOf.fullText("read", now - .seconds(300), at: now)
                 == "read 5 min ago (2025-10-09T08:48:20Z)")
