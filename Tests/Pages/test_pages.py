@@ -178,6 +178,37 @@ class Numbers(PagesCase):
         for one in missed:
             self.assertIn(one["words"], table)
 
+    def test_a_failed_job_comes_first(self):
+        if served.folder is None:
+            self.skipTest("the server is not ours")
+
+        def change(statement):
+            with sqlite3.connect(served.folder / "state/history.db", timeout=30) as history:
+                number = history.execute(
+                    "SELECT max(id) FROM runs WHERE job_id = 'backup' AND attempts > 0"
+                ).fetchone()[0]
+                history.execute(f"UPDATE runs SET {statement} WHERE id = ?", (number,))
+            history.close()
+            return number
+
+        reason = "exited with status 1: no repository"
+        number = change(
+            f"state = 'failed', failure_category = 'work', failure_reason = '{reason}'"
+        )
+        try:
+            self.open("today")
+            notice = browser.text("section.notice")
+            self.assertIn("backup failed", notice)
+            self.assertIn(reason, notice)
+            self.open("jobs")
+            self.assertIn("failed last time", browser.text(".lead"))
+            first = browser.find_element(By.CSS_SELECTOR, "[data-job]")
+            self.assertEqual(first.get_attribute("data-job"), "backup")
+            self.assertIn(reason, first.text)
+        finally:
+            change("state = 'succeeded', failure_category = NULL, failure_reason = NULL")
+        self.assertIsNotNone(number)
+
     def test_a_run_shows_its_counts_and_output(self):
         self.open("runs/2")
         run = served.json("history", "show", "2")
