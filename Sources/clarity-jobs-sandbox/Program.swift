@@ -100,13 +100,3 @@ import Platform
         fputs("clarity-jobs-sandbox: \(text)\n", stderr)
     }
 }
-
-extension Dialect {
-    /// Creates the routes of this dialect.
-    func makeRoutes() -> any RouteSet {
-        switch name {
-        case Dialect.loop.name: LoopRoutes(self)
-        default: BlueprintRoutes()
-        }
-    }
-}
