@@ -2,7 +2,7 @@ public import HealthModel
 public import ClarityScheduler
 import Database
 
-/// The key of one piece of a source's partial aggregate to days: a quantity and a period of four
+/// The key of one partial aggregate of a source: a quantity and a period of four
 /// weeks.
 public struct PartialAggregateKey: Hashable, Sendable {
     public var kind: SampleKind

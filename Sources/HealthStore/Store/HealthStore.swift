@@ -358,8 +358,8 @@ public final class HealthStore: @unchecked Sendable {
 /// The time during which a store belongs to one user: from the first login, or from a logout that
 /// removed everything, to the next such logout.
 ///
-/// A store has at most one owner within a ownership (`Sessions.save` ensures it). A process that
-/// reads or writes rows in the ownership that it found when it opened the store therefore does so
+/// A store has at most one owner during an ownership (`Sessions.save` ensures it). A process that
+/// reads or writes rows for the ownership that it found when it opened the store therefore does so
 /// for that owner. No other user's rows can come in between, and a process that still has removed
 /// data in memory cannot write it back.
 struct Ownership: Hashable, Sendable {

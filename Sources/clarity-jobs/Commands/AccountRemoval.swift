@@ -264,6 +264,7 @@ struct AccountReceipt {
         let path = StateDirectory.receipt(ofAccount: account, in: state)
         guard let text = try usingBackups({ try DurableFile.text(of: path, atMost: 1 << 16) })
         else { return nil }
+        // What is no JSON is no receipt either.
         guard let json = try? JSONParser.parse(Array(text.utf8)),
             let at = json["removed_at"]?.text.flatMap({ Instant(rfc3339: $0) })
         else { throw CommandFailure(.disk, "`\(path)` is damaged: it is no receipt of a removal") }

@@ -14,7 +14,7 @@ extension Deferral {
         case (.constraint, "login"): "for a login: nobody is logged in"
         case (.constraint, "source"): "for its source file, which is missing"
         case (.constraint, _) where measured == "does not pass" || measured == "not asked":
-            "for check `\(subject)`, which \(measured == "not asked" ? "was not asked" : measured)"
+            "for check \(check), which \(measured == "not asked" ? "was not asked" : measured)"
         case (.overlap, _), (.constraint, _): "for \(subject): wanted \(wanted), is \(measured)"
         }
     }
@@ -22,6 +22,11 @@ extension Deferral {
     /// The same with where the measured value comes from, if that is not in the sentence.
     var waitWithSource: String {
         reason == .constraint || subject == "max_parallel" ? "\(wait) (\(source))" : wait
+    }
+
+    /// The name of the check in `wanted`, which says that it passes.
+    private var check: String {
+        wanted.hasSuffix(" passes") ? String(wanted.dropLast(" passes".count)) : wanted
     }
 
     /// The instant of `wanted`, which says `... or later`.

@@ -100,4 +100,46 @@ import Testing
         #expect(!JobStatusReport.waitsForLogin(try facts(next: true, [notDue, login])))
         #expect(!JobStatusReport.waitsForLogin(try facts(open: run(.running), [login])))
     }
+
+    @Test(arguments: [
+        (
+            Deferral(
+                .constraint, subject: "check", wanted: "`nas` passes", measured: "does not pass",
+                source: "a command"),
+            "for check `nas`, which does not pass"
+        ),
+        (
+            Deferral(
+                .constraint, subject: "check", wanted: "`nas` passes", measured: "not asked",
+                source: "s"),
+            "for check `nas`, which was not asked"
+        ),
+        (
+            Deferral(
+                .constraint, subject: "network", wanted: "unmetered", measured: "metered",
+                source: "netlink"),
+            "for network: wanted unmetered, is metered"
+        ),
+        (
+            Deferral(
+                .overlap, subject: "overlap", wanted: "no other run of the job",
+                measured: "run 3, which is running", source: "lease of a"),
+            "until run 3 has ended"
+        ),
+        (
+            Deferral(
+                .backoff, subject: "retry_after", wanted: "T or later", measured: "too early",
+                source: "s"),
+            "until T, as the backend asked"
+        ),
+        (
+            Deferral(
+                .paused, subject: "pause", wanted: "a resume", measured: "paused since T",
+                source: "a person"),
+            "until somebody resumes it: it is paused"
+        ),
+    ])
+    func `a wait is a sentence`(deferral: Deferral, words: String) {
+        #expect(deferral.wait == words)
+    }
 }
