@@ -12,13 +12,13 @@ struct HistoryCommand {
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
         let file = try composition.jobFile()
-        let job = try composition.historyJob("history", in: file)
+        let history = try composition.history(file)
+        let job = try composition.historyJob("history", in: file, history)
         let limit = try composition.limit(1...1_000_000)
         let filter = RunFilter(
             job: job, account: composition.namedAccount, isFailed: arguments.has("failed"),
             isDeferred: arguments.has("deferred"),
             since: try composition.time("since"), until: try composition.time("until"))
-        let history = try composition.history(file)
         let (runs, waits) = try askingStore {
             () throws(RunStoreError) -> ([Run], [RunID: [Deferral]]) in
             let runs = try history.runs(filter, limit: limit)
@@ -44,9 +44,10 @@ struct HistoryCommand {
 }
 
 extension Composition {
-    /// Returns the job that a command on the history names, if it names one. A job that the file no
-    /// longer has is named by its whole id.
-    func historyJob(_ command: String, in file: JobFile) throws(CommandFailure) -> JobID? {
+    /// Returns the job that a command on the history names, if it names one.
+    func historyJob(
+        _ command: String, in file: JobFile, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> JobID? {
         guard arguments.operands.count <= 1 else {
             throw CommandFailure(
                 .usage, "`\(command)` takes one job, got \(arguments.operands.count)")
@@ -55,10 +56,27 @@ extension Composition {
         guard let job = JobID(name) else {
             throw CommandFailure(.usage, "`\(name)` is no job's id")
         }
-        // With an account, its jobs may be named without it.
-        let whole = job.account == nil ? JobID(namedAccount, job) : job
+        if let known = try knownJob(job, in: file, history) { return known }
+        return try self.job(withPart: name, in: file)?.id ?? ofAccount(job)
+    }
+
+    /// With an account, its jobs may be named without it.
+    private func ofAccount(_ job: JobID) -> JobID {
+        job.account == nil ? JobID(namedAccount, job) : job
+    }
+
+    /// Returns the job with this id, if the job file has it or, after it was removed there, the history.
+    private func knownJob(
+        _ job: JobID, in file: JobFile, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> JobID? {
+        let whole = ofAccount(job)
         guard !file.jobs.contains(where: { $0.id == whole }) else { return whole }
-        return try self.job(withPart: name, in: file)?.id ?? whole
+        // The jobs of other accounts are not there.
+        guard namedAccount == nil || whole.account == namedAccount else { return nil }
+        let runs = try askingStore { () throws(RunStoreError) in
+            try history.runs(of: whole, limit: 1)
+        }
+        return runs.isEmpty ? nil : whole
     }
 
     /// Returns the run that a word names: by its number, or as the last run of a job.
@@ -66,7 +84,9 @@ extension Composition {
         named word: String, in file: JobFile, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> Run {
         if let number = Int64(word) { return try run(numbered: number, in: history) }
-        let job = try job(named: word, in: file).id
+        var known: JobID?
+        if let id = JobID(word) { known = try knownJob(id, in: file, history) }
+        let job = if let known { known } else { try job(named: word, in: file).id }
         let last = try askingStore { () throws(RunStoreError) in
             try history.runs(of: job, limit: 1).first
         }
@@ -215,10 +235,10 @@ struct MissedCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let job = try composition.historyJob("history missed", in: file)
+        let history = try composition.history(file)
+        let job = try composition.historyJob("history missed", in: file, history)
         let limit = try composition.limit(1...100_000)
         let since = try composition.time("since")
-        let history = try composition.history(file)
         let found = try askingStore { () throws(RunStoreError) in
             try history.missed(
                 of: job, account: composition.namedAccount, since: since, limit: limit,

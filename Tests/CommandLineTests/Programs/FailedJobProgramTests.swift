@@ -111,6 +111,26 @@ struct FailedJobProgramTests {
                 64, "clarity-jobs: no job `bakup` in the job file; did you mean `backup`?"))
     }
 
+    @Test func `a job that was removed from the file keeps its name in the history`() async throws {
+        let playground = try await playground()
+        #expect(try await playground.run("run", "backup").status == 1)
+        try playground.folder.write(
+            "jobs.yaml",
+            """
+            version: 1
+            jobs:
+              - { id: nightly-backup, kind: command, options: { command: ["true"] } }
+
+            """.utf8)
+        #expect(try await playground.run("run", "nightly-backup").status == 0)
+
+        let history = try await playground.json("history", "backup").elements
+        let logs = try await playground.run("logs", "backup", "-q")
+
+        #expect(history.map { $0["job"].text } == ["backup"])
+        #expect(logs.output == "no repository\n")
+    }
+
     @Test func `a run that was cancelled or skipped hides no failure`() async throws {
         let playground = try await playground()
         #expect(try await playground.run("run", "backup").status == 1)

@@ -104,6 +104,19 @@ struct OtherAccountsProgramTests {
         }
     }
 
+    @Test func `a wearer cannot name the run of another account by its job`() async throws {
+        let playground = try await playground()
+        try #require(try await run(playground, ["run", "zebra-anna/say"]).status == 1)
+
+        for command in [["logs"], ["history", "show"], ["history"], ["retry"]] {
+            let asked = try await run(
+                playground, ["--account", "ben"] + command + ["zebra-anna/say"])
+
+            #expect(asked.status == 64 && asked.output == "", "\(command): \(asked)")
+            #expect(!asked.errors.contains("a line"), "\(command): \(asked)")
+        }
+    }
+
     @Test func `a notice names the run and no account`() async throws {
         let playground = try await playground()
 
