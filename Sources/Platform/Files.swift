@@ -196,6 +196,28 @@ public enum PlainPath {
     }
 }
 
+/// The file that was at a path, whose place another one or none may take.
+public struct FilePlace: Sendable {
+    private let path: String
+    private let file: (device: UInt64, inode: UInt64)
+
+    /// Returns `nil` if there is no file.
+    public init?(_ path: String) {
+        guard let file = FilePlace.file(at: path) else { return nil }
+        self.path = path
+        self.file = file
+    }
+
+    /// Whether the same file is still at the path.
+    public var isInPlace: Bool { FilePlace.file(at: path).map { $0 == file } ?? false }
+
+    private static func file(at path: String) -> (device: UInt64, inode: UInt64)? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+}
+
 /// An inotify(7) descriptor, which reports changes in the folders and of the files that it watches.
 public struct Inotify: Sendable {
     /// A change.

@@ -199,6 +199,7 @@ final class LoopSteering: Sendable {
         var scheduler: AsyncStream<Planner.Event>.Continuation?
         var pause: Task<Void, Never>?
         var isStopping = false
+        var fault: CommandFailure?
     }
 
     private let state = Mutex(State())
@@ -216,6 +217,17 @@ final class LoopSteering: Sendable {
             state.scheduler?.yield(.drain)
             state.pause?.cancel()
         }
+    }
+
+    /// Stops as `stop` does, for a reason that the loop ends with.
+    func fail(_ fault: CommandFailure) {
+        state.withLock { $0.fault = $0.fault ?? fault }
+        stop()
+    }
+
+    /// Throws the reason of `fail`.
+    func check() throws(CommandFailure) {
+        if let fault = state.withLock(\.fault) { throw fault }
     }
 
     /// Returns the events for a new scheduler.
@@ -279,10 +291,20 @@ extension Composition {
     ) -> [Task<Void, Never>] {
         // Others announce a change by touching the lock that this process holds, or through the
         // server, and a login creates its mark.
-        let files = FileWatch(paths: [history.leaseLock.path] + paths).changes(on: events)
+        let lock = history.leaseLock.path
+        let files = FileWatch(paths: [lock] + paths).changes(on: events)
+        let place = FilePlace(lock)
         return [files, history.server?.changes].compactMap(\.self).map { changes in
             Task(executorPreference: events) {
-                for await _ in changes { steering.post(.tick) }
+                for await _ in changes {
+                    if place?.isInPlace == false {
+                        steering.fail(
+                            CommandFailure(
+                                .unreachable,
+                                "the state directory has been moved or removed: `\(lock)` is gone"))
+                    }
+                    steering.post(.tick)
+                }
             }
         }
     }

@@ -8,12 +8,15 @@ import SwiftOverlayShims
 
 extension Composition {
     /// Returns the path of the state directory, whether it exists or not.
-    func statePath(_ file: JobFile) -> String {
+    func statePath(_ file: JobFile) -> String { statePath(named: file.stateDirectory) }
+
+    /// The same for the folder that a job file names.
+    func statePath(named folder: String?) -> String {
         if let given = arguments["state"] { return absolute(given) }
         if let folder = environment["STATE_DIRECTORY"]?.split(separator: ":").first {
             return String(folder)
         }
-        if let folder = file.stateDirectory { return folder }
+        if let folder { return folder }
         let folder = environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
         let own = "\(folder ?? "\(home)/.local/state")/clarity-jobs"
         return isOfService && access(own, F_OK) != 0 ? Composition.serviceStatePath : own

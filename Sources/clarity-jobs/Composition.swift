@@ -4,6 +4,7 @@ import ClarityScheduler
 import Platform
 import Reports
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// Supplies the real components: files, clocks, the environment and the programs beside this one.
 struct Composition {
@@ -98,29 +99,81 @@ struct Composition {
     ]
 
     /// Finds, parses and checks the job file. Its accounts' jobs are those of `JobFile.groups`.
+    ///
+    /// - Parameter holdsFaulty: whether jobs and accounts with a fault are held.
     func wholeJobFile(
-        remembering memory: AccountMemory? = nil
+        remembering memory: AccountMemory? = nil, holdsFaulty: Bool = true
     ) throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         try requireReadable(path)
-        let file: JobFile
+        var file: JobFile
         do throws(JobFileFaults) {
             let runsNothing = Composition.runningNothing.contains(arguments.path)
-            let reader = runsNothing ? jobFileReader : runnersReader
+            var reader = runsNothing ? jobFileReader : runnersReader
+            reader.holdsFaulty = holdsFaulty
             file = try reader.read(fileAt: path, remembering: memory)
-        } catch  where pagesViewer == "wearer" {
-            // The fault may be in another account's file.
-            throw CommandFailure(
-                .faultyInput,
-                "the job file has an error; whoever looks after this machine sees it by "
-                    + "`clarity-jobs validate`")
         } catch {
-            throw failure(error)
+            // The fault may be in another account's file.
+            let failure =
+                pagesViewer == "wearer"
+                ? CommandFailure(
+                    .faultyInput,
+                    "the job file has an error; whoever looks after this machine sees it by "
+                        + "`clarity-jobs validate`") : failure(error)
+            guard let former = validFile(path, error) else { throw failure }
+            file = former
+            file.laterFault = failure.lines.joined(separator: "; ")
+            if arguments.path != ["status"] {
+                failure.lines.forEach(console.fault)
+                console.fault("clarity-jobs: this is by the job file as it was last valid")
+            }
         }
         // People see times in the zone of the account's days.
         console.showTimes(
             inZone: try sourceZone(file), environment: environment, clock: clock)
         return file
+    }
+
+    /// The commands that start or check something by the job file: none of them works by a former
+    /// one.
+    private static let needingValidFile: Set<[String]> = [
+        ["loop"], ["run"], ["backfill"], ["dry-run"], ["import"], ["export-data"],
+        ["auth", "login"], ["auth", "register"], ["notify", "test"], ["key", "rotate"],
+        ["accounts", "add"], ["accounts", "remove"], ["restore"],
+    ]
+
+    /// Returns the job file as it was when a scheduler last found it valid; `nil` if there is none, or
+    /// the command needs a valid one.
+    private func validFile(_ path: String, _ faults: JobFileFaults) -> JobFile? {
+        var status = stat()
+        guard faults.writer == nil, !Composition.needingValidFile.contains(arguments.path),
+            stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG
+        else { return nil }
+        let reader = jobFileReader
+        do {
+            let folder = reader.stateDirectory(in: try reader.bytes(of: path), path: path)
+            let former = ValidJobFile(inState: statePath(named: folder))
+            return try former.read(absolute(path), reader)
+        } catch {
+            // The fault of the job file is what there is to say.
+            return nil
+        }
+    }
+
+    /// Says which jobs and accounts are held, and why.
+    func reportHeld(_ file: JobFile) {
+        file.heldFaults.flatMap { $0.split(separator: "\n") }.forEach { console.fault(String($0)) }
+    }
+
+    /// Leaves the job file as it is now for when it has a fault.
+    ///
+    /// Without the copy, commands refuse a file with a fault as they refuse any: nothing else needs it.
+    func keepValid(_ file: JobFile) {
+        do throws(BackupError) {
+            try ValidJobFile(inState: statePath(file)).keep(foundJobFilePath, jobFileReader)
+        } catch {
+            console.fault("clarity-jobs: cannot copy the job file: \(error)")
+        }
     }
 
     /// Returns the account that a word on the command line names.

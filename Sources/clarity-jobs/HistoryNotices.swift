@@ -32,11 +32,27 @@ struct HistoryNotices {
     var failedServices: [FailedServices.Entry] = []
     /// Whether loops run and none of them decides.
     var isLeaderless = false
+    /// Whether the job file has a fault that concerns all of it.
+    var isJobFileFaulty = false
+    /// The jobs that are held because their declaration has a fault.
+    var heldJobs: Set<JobID> = []
     var now: Instant
 
     var active: [Notice] {
-        jobs.flatMap(ofJob) + [silence, outage, oldBackup].compactMap(\.self)
+        jobs.flatMap(ofJob) + ofJobFile + [silence, outage, oldBackup].compactMap(\.self)
             + failedServices.filter { !$0.isTold }.map(\.notice)
+    }
+
+    private var ofJobFile: [Notice] {
+        let seen = "see `clarity-jobs validate`"
+        let whole = Notice(
+            .jobFileFaulty, "the job file has a fault, and its changes do not apply; \(seen)")
+        return (isJobFileFaulty ? [whole] : [])
+            + heldJobs.map(\.declared.rawValue).sorted().map { name in
+                Notice(
+                    .jobFileFaulty, about: name,
+                    "job `\(name)` does not start: the job file has a fault; \(seen)")
+            }
     }
 
     private func ofJob(_ job: JobFacts) -> [Notice] {
@@ -155,6 +171,7 @@ extension Composition {
             isLeaderless: try askingStore { () throws(RunStoreError) in
                 try history.loops()
             }.isLeaderless,
+            isJobFileFaulty: file.laterFault != nil, heldJobs: Set(file.held.keys),
             now: moment.wall
         ).active
     }

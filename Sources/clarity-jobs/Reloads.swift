@@ -124,7 +124,12 @@ final class Reloads: Sendable {
             send(.reload(jobs, maxParallel: file.mostAttempts))
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
+            composition.reportHeld(file)
+            composition.keepValid(file)
         } catch {
+            var file = before
+            file.laterFault = error.lines.joined(separator: "; ")
+            inForce.replace(by: file)
             let isKnown = state.withLock { state in
                 defer { state.faults = error.lines }
                 return state.faults == error.lines

@@ -209,6 +209,25 @@ class Numbers(PagesCase):
             change("state = 'succeeded', failure_category = NULL, failure_reason = NULL")
         self.assertIsNotNone(number)
 
+    def test_a_faulty_job_file_comes_first(self):
+        if served.folder is None:
+            self.skipTest("the server is not ours")
+        path = served.folder / "jobs.yaml"
+        text = path.read_text()
+        try:
+            path.write_text(text.replace("id: backup", "id: backup\n    colour: red"))
+            self.open("today")
+            self.assertIn("backup is held", browser.text("section.notice"))
+            self.open("jobs")
+            first = browser.find_element(By.CSS_SELECTOR, "[data-job]")
+            self.assertEqual(first.get_attribute("data-job"), "backup")
+            self.assertIn("unknown key colour in job backup", first.text)
+            path.write_text("version: 1\njobs: [\n")
+            self.open("today")
+            self.assertIn("The job file has a fault", browser.text("section.notice"))
+        finally:
+            path.write_text(text)
+
     def test_a_run_shows_its_counts_and_output(self):
         self.open("runs/2")
         run = served.json("history", "show", "2")

@@ -30,7 +30,7 @@ async function load({query, signal}) {
         lists.map((list) => list.filter((one) => !account || one.job.startsWith(`${account}/`)));
     // With many accounts, whoever wants to know why chooses one.
     const explained = jobs.length > most ? [] : await Promise.all(
-        jobs.filter((job) => job.state !== "disabled")
+        jobs.filter((job) => !["disabled", "held"].includes(job.state))
             .map((job) => get("explain", {job: job.job}, signal)));
     return {jobs, runs, next, missed, account, explained: explained.map(steady)};
 }
@@ -79,20 +79,22 @@ function draw({jobs, runs, next, missed, account, explained}, place) {
     ];
 }
 
-/** The jobs whose last run failed, then the others, each in the order of the job file. */
-const failedFirst = (jobs) =>
-    [...jobs.filter((job) => job.last_failure), ...jobs.filter((job) => !job.last_failure)];
+/** Whether a person has to look at the job: its last run failed, or its declaration has a fault. */
+const isBroken = (job) => Boolean(job.last_failure || job.fault);
+
+/** The broken jobs, then the others, each in the order of the job file. */
+const failedFirst = (jobs) => [...jobs.filter(isBroken), ...jobs.filter((job) => !isBroken(job))];
 
 /** The jobs that failed, run, wait or are late, where there are too many to show each. */
 function busyTable(jobs) {
     const busy = failedFirst(jobs).filter((job) => !["idle", "disabled"].includes(job.state)
-        || job.overdue || job.last_failure);
+        || job.overdue || isBroken(job));
     if (busy.length === 0) return h("p", {class: "muted"}, "No job runs or waits.");
     return table("Jobs that run or wait", ["Job", "State", "Waits for"],
         busy.slice(0, 500).map((job) => [
             h("a", {href: `/jobs?account=${encodeURIComponent(job.job.split("/")[0])}`}, job.job),
             stateMark(job.state),
-            job.last_failure ? h("span", {class: "warn"}, failure(job))
+            isBroken(job) ? h("span", {class: "warn"}, failure(job))
                 : job.overdue ? h("span", {class: "warn"}, commandText(job.overdue))
                 : job.waiting_on.map(waitText).join("; "),
         ]));
@@ -103,8 +105,10 @@ function headline(jobs, runs) {
     const broken = jobs.filter((job) => job.last_failure).length;
     const failed = runs.filter((run) => run.state === "failed").length;
     const overdue = jobs.filter((job) => job.overdue).length;
+    const held = jobs.filter((job) => job.fault).length;
     const parts = [
         broken ? `${broken} of ${jobs.length} jobs failed last time` : `${jobs.length} jobs`,
+        held ? `${held} held, because the job file has a fault` : null,
         running ? `${running} running now` : null,
         `${runs.length} runs in ${hours} hours`, failed ? `${failed} failed` : "none failed",
         overdue ? `${overdue} overdue, because no scheduler runs` : null
@@ -134,14 +138,15 @@ function jobItem(job, explanation, runs, place) {
         h("div", {class: "section-head"},
             h("h3", null, job.job, " ", h("span", {class: "muted small"}, job.kind)),
             place.readOnly || !explanation ? null : buttons(job, explanation, place)),
-        job.last_failure && job.state !== "disabled"
+        isBroken(job) && job.state !== "disabled"
             ? h("p", {class: "job-line warn"}, failure(job)) : null,
-        h("p", {class: "job-line"}, sentence(state, job, explanation)),
+        job.fault ? null : h("p", {class: "job-line"}, sentence(state, job, explanation)),
         latest && !job.last_failure ? lastRun(latest) : null,
         explanation ? conditions(explanation) : null);
 }
 
-const failure = (job) => ["Failed ", age(job.last_at), ": ", commandText(job.last_failure)];
+const failure = (job) => job.fault ? ["Held: ", commandText(job.fault)]
+    : ["Failed ", age(job.last_at), ": ", commandText(job.last_failure)];
 
 function lastRun(run) {
     const words = run.failure ?? run.summary;

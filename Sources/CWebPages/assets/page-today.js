@@ -111,23 +111,32 @@ function freshness(status) {
 /** The failed jobs, what is not fresh, and the jobs that are late or wait for a login, if any. */
 function troubles(status) {
     const missed = status.goals.filter((goal) => !goal.holds);
-    const failed = status.jobs.filter((job) => job.failure);
-    const held =
-        status.jobs.filter((job) => !job.failure && (job.overdue || job.waits_for_login));
-    if (missed.length + failed.length + held.length === 0) return null;
+    const faults = [
+        ...status.job_file_fault
+            ? [{name: "The job file has a fault", text: status.job_file_fault}] : [],
+        ...status.jobs.filter((job) => job.fault)
+            .map((job) => ({name: `${job.job} is held`, text: job.fault})),
+    ];
+    const failed = status.jobs.filter((job) => job.failure && !job.fault);
+    const waiting = status.jobs.filter(
+        (job) => !job.failure && !job.fault && (job.overdue || job.waits_for_login));
+    if (faults.length + missed.length + failed.length + waiting.length === 0) return null;
     const length = (seconds) => span(seconds * 1000);
     const how = (goal) => goal.age_seconds === null ? "nothing has arrived"
         : `${length(goal.age_seconds)} old, and should be at most ${length(goal.within_seconds)}`;
     return h("section", {class: "notice", "aria-labelledby": "stale"},
-        h("h2", {id: "stale"}, failed.length > 0 ? "Failed" : "Not up to date"),
+        h("h2", {id: "stale"},
+            failed.length + faults.length > 0 ? "Failed" : "Not up to date"),
         h("ul", null,
+            faults.map((fault) => h("li", null,
+                h("strong", null, fault.name), ": ", commandText(fault.text))),
             failed.map((job) => h("li", null,
                 h("a", {href: `/runs/${job.failed_run}`}, h("strong", null, job.job)),
                 " failed ", age(job.failed_at), ": ", commandText(job.failure))),
             missed.map((goal) => h("li", null,
                 h("strong", null, words(goal.goal)), ": ", how(goal),
                 goal.why ? [h("br"), h("span", {class: "muted"}, commandText(goal.why))] : null)),
-            held.map((job) => h("li", null,
+            waiting.map((job) => h("li", null,
                 h("a", {href: "/jobs"}, h("strong", null, job.job)), ": ",
                 commandText(job.words)))));
 }

@@ -146,6 +146,9 @@ public struct AccountDeclaration: Hashable, Sendable {
     public var jobs: [Job]
     /// The declared ids of the account's jobs with `enabled: false`.
     public var disabled: Set<JobID>
+    /// The fault of the account's own declaration for which it is held, as people read it; it is then
+    /// not enabled.
+    public internal(set) var fault: String?
 
     /// The name for the account's id in paths of the job file.
     static let placeholder = "{account}"

@@ -9,8 +9,16 @@ public struct JobFile: Hashable, Sendable {
     /// `then` and `thenFailed` belongs to another job here, and no chain of them leads back to its
     /// own job.
     public var jobs: [Job]
-    /// The jobs with `enabled: false`: listed but never planned.
+    /// The jobs with `enabled: false` and those that are held: listed but never planned.
     public var disabled: Set<JobID>
+    /// The jobs that are held because their own declaration has a fault, with the first fault as
+    /// people read it; empty unless the reader holds faulty jobs.
+    public internal(set) var held: [JobID: String] = [:]
+    /// Every fault for which a job or an account is held, as people read it.
+    public internal(set) var heldFaults: [String] = []
+    /// The first fault that the job file has had since it was as it is here, as people read it, if
+    /// that fault concerns all of it.
+    public var laterFault: String?
     /// The catalogue's sections. The options of each job also contain them.
     public var sections: SectionValues
     /// The state directory; `nil` if the file does not set it.
@@ -128,6 +136,9 @@ extension JobFile {
         file.disabled = Set(
             account.isEnabled
                 ? account.disabled.map { JobID(account.id, $0) } : file.jobs.map(\.id))
+        let held =
+            account.fault.map { fault in account.jobs.map { ($0.id, fault) } } ?? Array(self.held)
+        file.held = Dictionary(held.map { (JobID(account.id, $0.0), $0.1) }) { first, _ in first }
         return file
     }
 
@@ -135,11 +146,12 @@ extension JobFile {
     public var expanded: JobFile {
         guard let accounts else { return self }
         var file = self
-        (file.jobs, file.disabled) = ([], [])
+        (file.jobs, file.disabled, file.held) = ([], [], [:])
         for account in accounts {
             let view = view(of: account)
             file.jobs += view.jobs
             file.disabled.formUnion(view.disabled)
+            file.held.merge(view.held) { first, _ in first }
         }
         return file
     }

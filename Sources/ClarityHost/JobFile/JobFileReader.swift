@@ -15,6 +15,9 @@ public struct JobFileReader: Sendable {
     private let kinds: [JobKind: JobKindDeclaration]
     /// Whether to read the job file alone, as if a folder of accounts had no files.
     public var skipsAccountFiles = false
+    /// Whether a job or an account with a fault of its own is held (`JobFile.held`), and the rest of
+    /// the file read; else any fault makes the whole file faulty.
+    public var holdsFaulty = false
     /// The user who is to run programs of the files: nobody else but root may write them
     /// (`WriterCheck`). Without it, everybody may.
     public var runner: UInt32?
@@ -106,11 +109,14 @@ public struct JobFileReader: Sendable {
         if now != nil, decoding.faults.isEmpty { decoding.warnOfLocalZone(at: root.position) }
         let warnings = decoding.warnings.inOrder.placed(in: root)
         file?.warnings = warnings
-        guard let file, decoding.faults.isEmpty else {
-            throw JobFileFaults(
-                path: path, faults: decoding.faults.placed(in: root), warnings: warnings)
+        let faults = decoding.faults.placed(in: root)
+        if let file, faults.isEmpty { return file }
+        if holdsFaulty, let held = file?.holding(faults, of: root, path) {
+            // It would be remembered as if it had no fault.
+            memory?.forget()
+            return held
         }
-        return file
+        throw JobFileFaults(path: path, faults: faults, warnings: warnings)
     }
 
     /// Whether any job needs the required sections. A job of an unknown kind does not: its kind is
@@ -250,15 +256,45 @@ extension JobFileReader {
         fileAt path: String, warningAt now: Instant? = nil,
         remembering memory: AccountMemory? = nil
     ) throws(JobFileFaults) -> JobFile {
+        try read(bytes(of: path), path: path, warningAt: now, remembering: memory)
+    }
+
+    /// Returns the contents of the file at a path, which may be a pipe.
+    ///
+    /// - Throws: `JobFileFaults` if it cannot be read, is too large, or somebody else may write it.
+    public func bytes(of path: String) throws(JobFileFaults) -> [UInt8] {
         let location = path.hasPrefix("/") ? path : join(environment.folder, path[...])
-        let bytes: [UInt8]
         do throws(JobFileFault) {
             try writers?.checkWay(to: location)
-            bytes = try BoundedFile.read(location, writers)
+            return try BoundedFile.read(location, writers)
         } catch {
             throw JobFileFaults(path: path, faults: [error])
         }
-        return try read(bytes, path: path, warningAt: now, remembering: memory)
+    }
+
+    /// Returns the state directory that a file names, also if the YAML below it cannot be parsed;
+    /// `nil` if it names none.
+    public func stateDirectory(in bytes: [UInt8], path: String) -> String? {
+        // Up to the top-level key in which the parser gave up.
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        while !lines.isEmpty {
+            let text = Array(lines.joined(separator: [UInt8(ascii: "\n")]))
+            do throws(JobFileFault) {
+                let root = try YAMLParser.parse(text).root
+                var context = environment
+                context.folder = folder(of: path)
+                var decoding = Decoding(context)
+                let schema = FileDeclaration.schema(catalogue, needsSections: false)
+                return schema.decode(root, in: .file, &decoding)?.store.directory
+            } catch {
+                let isKey = { (line: ArraySlice<UInt8>) in
+                    line.first.map { ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7A } ?? false
+                }
+                guard let last = lines.lastIndex(where: isKey) else { return nil }
+                lines.removeSubrange(last...)
+            }
+        }
+        return nil
     }
 }
 

@@ -11,7 +11,7 @@ import Synchronization
 /// For a named file, watches its folder: an export arrives as a new file under the old name. A file
 /// counts as changed when its writer closes it or when it is moved into place, so that nobody reads
 /// a half-written file. A symbolic link counts as soon as it is there. If the folder of a file does
-/// not exist, the file is not watched.
+/// not exist, the file is not watched. That the folder itself is moved or removed counts too.
 ///
 /// A named file is also watched itself, because its folder does not hear of a writer that knows it by
 /// another path: one that is mounted over its place, as in a container. If such a mount's original is
@@ -97,7 +97,9 @@ public struct FileWatch: Sendable {
             // `IN_MASK_ADD` keeps the events for which this folder is already watched, as a folder
             // of its own.
             let watch = inotify.watch(
-                folder, IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MASK_ADD)
+                folder,
+                IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MOVE_SELF | IN_DELETE_SELF
+                    | IN_MASK_ADD)
             return watch < 0 ? nil : (watch, String(path[path.index(after: slash)...]))
         }
 
@@ -131,6 +133,10 @@ public struct FileWatch: Sendable {
             let (watch, name) = (event.watch, event.name)
             // The kernel dropped events, and any of them may have been about a watched name.
             if event.isAny(IN_Q_OVERFLOW) { return true }
+            // The folder is no longer where it was, and with it the files.
+            if event.isAny(IN_MOVE_SELF, IN_DELETE_SELF) {
+                return names.files[watch]?.isEmpty == false
+            }
             // The folder is gone, and its watch number may be reused for another one.
             if event.isAny(IN_IGNORED) {
                 names.whole.remove(watch)

@@ -259,6 +259,8 @@ public struct BringingJob: Hashable, Sendable {
     public var failure: JobFailure?
     /// Whether a run of it waits until somebody logs in.
     public var waitsForLogin: Bool
+    /// The fault of its declaration for which it is held.
+    public var fault: String?
     /// The longest time between two of its coming occurrences; `nil` without a schedule.
     public var gap: Duration?
 
@@ -266,7 +268,7 @@ public struct BringingJob: Hashable, Sendable {
     public init(
         id: String, kind: JobKind, status: String, isHeldBack: Bool, isOverdue: Bool = false,
         lastSuccess: Instant?, failure: JobFailure? = nil, waitsForLogin: Bool = false,
-        gap: Duration? = nil
+        fault: String? = nil, gap: Duration? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -276,11 +278,12 @@ public struct BringingJob: Hashable, Sendable {
         self.lastSuccess = lastSuccess
         self.failure = failure
         self.waitsForLogin = waitsForLogin
+        self.fault = fault
         self.gap = gap
     }
 
     /// Whether somebody has to do something about it.
-    public var isTrouble: Bool { failure != nil || isOverdue || waitsForLogin }
+    public var isTrouble: Bool { fault != nil || failure != nil || isOverdue || waitsForLogin }
 }
 
 /// The run with which a job failed for good.

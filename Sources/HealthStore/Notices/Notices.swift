@@ -234,6 +234,8 @@ public struct Notice: Hashable, Sendable {
         case backendUnreachable = "backend-unreachable-for"
         /// A service that starts the jobs failed, and the service manager does not restart it.
         case serviceFailed = "service-failed"
+        /// The job file, or a job in it, has a fault.
+        case jobFileFaulty = "job-file-faulty"
     }
 
     /// The age at which the newest backup counts as old: 8 days.

@@ -20,7 +20,7 @@ public struct StatusReport: Sendable {
     /// run one decides.
     public var holds: Bool {
         verdicts.allSatisfy(\.holds) && !jobs.contains(where: \.isTrouble)
-            && !installation.isLeaderless
+            && !installation.isLeaderless && installation.jobFileFault == nil
     }
 
     /// Creates a report of the goals that the job file names, and of the default goals.
@@ -57,9 +57,14 @@ extension StatusReport {
     /// Returns a line for each job that failed, then one for each goal, the outbox, the session, the
     /// other jobs and the installation; with `missedOnly` only what somebody has to look at.
     public func lines(missedOnly: Bool) -> [String] {
-        let failed = jobs.filter { $0.failure != nil }.map(line)
+        let isFailed = { (job: BringingJob) in job.fault != nil || job.failure != nil }
+        let failed =
+            [installation.jobFileFault].compactMap {
+                $0.map { "job file: FAULTY: \($0); the jobs are as they were before" }
+            }
+            + jobs.filter(isFailed).map(line)
         let goals = verdicts.filter { !missedOnly || !$0.holds }.map(line)
-        let others = jobs.filter { $0.failure == nil && (!missedOnly || $0.isTrouble) }.map(line)
+        let others = jobs.filter { !isFailed($0) && (!missedOnly || $0.isTrouble) }.map(line)
         guard !missedOnly else {
             let leader = installation.isLeaderless ? [Installation.leaderless] : []
             return (failed + goals + others + leader).map(\.forReport)
@@ -120,6 +125,7 @@ extension StatusReport {
     }
 
     private func line(_ job: BringingJob) -> String {
+        if let fault = job.fault { return "\(job.id): HELD: \(fault)" }
         guard let failure = job.failure else {
             let success = job.lastSuccess.map { "succeeded \(AsOf.age(of: $0, at: now))" }
             return "\(job.id): \(success ?? "no success yet"); \(job.status)"
@@ -143,7 +149,7 @@ extension StatusReport {
     /// - Parameter missedOnly: whether it has only `holds`, the missed goals and the jobs in trouble.
     public func result(missedOnly: Bool) -> StatusResult {
         StatusResult(
-            holds: holds,
+            holds: holds, jobFileFault: installation.jobFileFault?.forReport,
             goals: verdicts.filter { !missedOnly || !$0.holds }.map { verdict in
                 StatusResult.Goal(verdict: verdict, why: verdict.blame.map(words)?.forReport)
             },
@@ -159,6 +165,7 @@ extension StatusReport {
 /// The result of `status`.
 public struct StatusResult: Reported {
     let holds: Bool
+    let jobFileFault: String?
     let goals: [Goal]
     let outbox: Outbox?
     let session: SessionState?
@@ -171,6 +178,9 @@ public struct StatusResult: Reported {
                 "holds",
                 "whether every goal is met, and no job failed, is overdue or waits for a login"
             ) { $0.holds },
+            Column("job_file_fault", "the fault for which the job file is not followed") {
+                $0.jobFileFault
+            },
             Column("goals", "the goals; with --quiet the missed ones") { $0.goals },
             Column("outbox", "the outbox; not with --quiet") { $0.outbox },
             Column("session", "the login; not with --quiet") { $0.session },
@@ -277,6 +287,7 @@ extension BringingJob: Reported {
         Column("failed_at", "end of its last run, if that failed") { $0.failure?.at },
         Column("failed_run", "number of that run") { $0.failure?.run },
         Column("failure", "why it failed") { $0.failure?.reason.forReport },
+        Column("fault", "the fault in the job file for which it is held") { $0.fault?.forReport },
         Column("words", "the state of the job in words") { $0.status.forReport },
         Column(
             "overdue", "whether its run should have started, and no scheduler ran"
@@ -313,10 +324,12 @@ public struct Installation: Sendable {
     private let lastLook: Instant?
     /// Whether the job file names a backend, to which somebody has to log in.
     let hasBackend: Bool
+    /// The fault that the job file has had since it was last valid, if that concerns all of it.
+    let jobFileFault: String?
 
     public init(
         stateDirectory: String, jobFile: String, timeZone: String,
-        loops: [RunningLoop], lastLook: Instant?, hasBackend: Bool
+        loops: [RunningLoop], lastLook: Instant?, hasBackend: Bool, jobFileFault: String?
     ) {
         self.stateDirectory = stateDirectory
         self.jobFile = jobFile
@@ -324,6 +337,7 @@ public struct Installation: Sendable {
         self.loops = loops
         self.lastLook = lastLook
         self.hasBackend = hasBackend
+        self.jobFileFault = jobFileFault
     }
 
     /// Whether loops run and none of them decides.

@@ -42,9 +42,20 @@ struct MetricsCollector: Sendable {
     /// Reads the job file.
     func jobFile() throws(Fault) -> JobFile {
         do throws(JobFileFaults) {
+            var reader = reader
+            reader.holdsFaulty = true
             return try reader.read(fileAt: path)
         } catch {
-            throw Fault(reason: "the job file has an error; see `clarity-jobs validate`")
+            let fault = Fault(reason: "the job file has an error; see `clarity-jobs validate`")
+            let former: JobFile?
+            do throws(BackupError) {
+                former = try ValidJobFile(inState: state).read(path, reader)
+            } catch {
+                throw fault
+            }
+            guard var file = former else { throw fault }
+            file.laterFault = fault.reason
+            return file
         }
     }
 
@@ -55,6 +66,8 @@ struct MetricsCollector: Sendable {
     func report() throws(Fault) -> MetricsReport {
         let file = try jobFile()
         var report = MetricsReport()
+        report.isJobFileFaulty = file.laterFault != nil
+        report.heldJobs = Set(file.held.keys).count
         do throws(RunStoreError) {
             let history = try RunHistory(of: file, inDirectory: state, environment: environment)
             report.totals = try history.totals()

@@ -37,6 +37,10 @@ struct MetricsReport: Sendable {
     var totals: [JobID: JobTotals] = [:]
     /// The number of jobs that wait, by the first reason.
     var waiting: [WaitReason: Int] = [:]
+    /// Whether the job file has a fault that concerns all of it, and what is here follows a former one.
+    var isJobFileFaulty = false
+    /// The number of jobs that are held because their declaration has a fault.
+    var heldJobs = 0
     /// The loops that run.
     var loops: [RunningLoop] = []
     /// `nil` if there is none, or it cannot be read.
@@ -45,7 +49,7 @@ struct MetricsReport: Sendable {
     var healthFault: String?
 
     /// The metrics, in an order that never changes.
-    var families: [MetricFamily] { [build, ofLoops] + ofTotals + ofJobs + ofHealth }
+    var families: [MetricFamily] { [build, ofLoops] + ofJobFile + ofTotals + ofJobs + ofHealth }
 
     private var ofLoops: MetricFamily {
         var family = MetricFamily(
@@ -56,6 +60,16 @@ struct MetricsReport: Sendable {
                 [.init(name: "role", value: role)])
         }
         return family
+    }
+
+    private var ofJobFile: [MetricFamily] {
+        var isFaulty = MetricFamily(
+            "job_file_faulty", .gauge, "Whether the job file has a fault, and is not followed.")
+        isFaulty.add(.count(isJobFileFaulty ? 1 : 0))
+        var held = MetricFamily(
+            "held_jobs", .gauge, "Jobs that are held because their declaration has a fault.")
+        held.add(.count(Int64(heldJobs)))
+        return [isFaulty, held]
     }
 
     private var build: MetricFamily {

@@ -118,6 +118,7 @@ final class PageEntrances: Sendable {
         var reader = JobFileReader(
             catalogue: catalogue, environment: environment, workingDirectory: "/")
         reader.skipsAccountFiles = true
+        reader.holdsFaulty = true
         self.reader = reader
     }
 

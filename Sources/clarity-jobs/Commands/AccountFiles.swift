@@ -88,7 +88,7 @@ struct AccountFiles {
                 try JobFileDraft(row.yaml).publish(as: "\(folder)/\(row.id).yaml", like: jobFile)
                 written.append(row)
             }
-            _ = try composition.wholeJobFile()
+            _ = try composition.wholeJobFile(holdsFaulty: false)
         } catch {
             for row in written { try AccountFiles.remove(row.id.rawValue, from: folder) }
             throw error

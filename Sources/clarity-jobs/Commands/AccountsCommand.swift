@@ -23,7 +23,7 @@ struct AccountsCommand {
             ListedAccount(id: id, state: state, account: account, hasData: kept.contains(id))
         }
         var rows = try composition.accounts(of: file).map {
-            row($0.id.rawValue, $0.isEnabled ? .enabled : .disabled, $0)
+            row($0.id.rawValue, $0.fault != nil ? .held : $0.isEnabled ? .enabled : .disabled, $0)
         }
         let known = Set(rows.map(\.id))
         rows += kept.subtracting(known).subtracting(removed).sorted().map {
@@ -52,7 +52,9 @@ struct AccountsCommand {
         let sources = try AccountsCommand.sources(account)
         let zone = try composition.sourceZone(file.view(of: account))
         let lines = [
-            "account \(name)\(account.isEnabled ? "" : ", disabled")",
+            "account \(name)"
+                + (account.fault.map { ", held: \($0)" }
+                    ?? (account.isEnabled ? "" : ", disabled")),
             "login: \(account.login ?? "none named")",
             "time zone: \(zone ?? "this machine's")",
             "sources: \(sources.isEmpty ? "none" : sources.joined(separator: ", "))",
@@ -93,6 +95,8 @@ struct ListedAccount: Reported {
     enum State: String {
         case enabled
         case disabled
+        /// The account's declaration has a fault.
+        case held
         /// There is data, and no such account in the job file.
         case undeclared = "not declared"
         case removed
@@ -108,11 +112,12 @@ struct ListedAccount: Reported {
     static let report = Report<ListedAccount>(
         [
             Column("account", "id of the account") { $0.id }.shown("ACCOUNT"),
-            Column("state", "`enabled`, `disabled`, `not declared` or `removed`") {
+            Column("state", "`enabled`, `disabled`, `held`, `not declared` or `removed`") {
                 $0.state.rawValue
             }.shown("STATE"),
             Column("login", "email address with which it logs in") { $0.account?.login }
                 .shown("LOGIN"),
+            Column("fault", "the fault for which it is held") { $0.account?.fault },
             Column("jobs", "number of its jobs") { $0.jobCount ?? 0 }
                 .shown("JOBS") { $0.jobCount.shown },
             Column("has_data", "whether it has a folder with data") { $0.hasData }

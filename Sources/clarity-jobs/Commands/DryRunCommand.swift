@@ -17,9 +17,9 @@ struct DryRunCommand {
         }
         let file = try composition.jobFile()
         let declared = try composition.job(named: operands[0], in: file)
+        try file.requireEnabled(declared.id)
         guard let job = composition.jobs(file).first(where: { $0.id == declared.id }) else {
-            throw CommandFailure(
-                .usage, "job `\(operands[0])` has `enabled: false` in the job file")
+            throw CommandFailure(.usage, "job `\(declared.id)` is not planned")
         }
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }

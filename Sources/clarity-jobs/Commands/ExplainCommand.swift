@@ -20,6 +20,7 @@ struct ExplainCommand {
         if let instant = try composition.time("at") {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
+        try file.requireEnabled(job.id)
         // Conditions come before `moment`. A condition measured after it would look as if the clock
         // had been set back since the measurement.
         let monitor = composition.conditions(file)
@@ -33,7 +34,7 @@ struct ExplainCommand {
             of: job.id, at: moment,
             conditions: conditions, ledger: ledger, past: past)
         guard let explanation else {
-            throw CommandFailure(.usage, "job `\(job.id)` has `enabled: false` in the job file")
+            throw CommandFailure(.usage, "job `\(job.id)` is not planned")
         }
         // The diagnosis tests which kernel notifications work, which takes 50 ms. It is worth that
         // only if a value is unknown.

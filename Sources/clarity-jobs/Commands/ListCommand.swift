@@ -26,7 +26,7 @@ struct ListCommand {
         composition.console.results(
             file.jobs.map { job in
                 ListedJob(
-                    job: job, status: known[job.id], last: ends[job.id],
+                    job: job, fault: file.held[job.id], status: known[job.id], last: ends[job.id],
                     overdue: JobStatusReport.overdue(
                         known[job.id], now: moment.wall, lastLook: lastLook))
             })
@@ -37,7 +37,9 @@ struct ListCommand {
 /// A job, when it runs next and what it waits for.
 struct ListedJob: Reported {
     let job: Job
-    /// `nil` for a disabled job.
+    /// The fault of its declaration for which it is held.
+    let fault: String?
+    /// `nil` for a disabled or held job.
     let status: JobStatus?
     /// How its last run ended; `nil` if none succeeded or failed yet.
     let last: JobEnd?
@@ -56,16 +58,17 @@ struct ListedJob: Reported {
         Column(
             "set_back_until", "when the schedule goes on, because the clock was set back"
         ) { $0.status?.setBackUntil },
-        Column("state", "`disabled`, `idle`, `enqueued` or `running`") { $0.state }
+        Column("state", "`disabled`, `held`, `idle`, `enqueued` or `running`") { $0.state }
             .shown("STATE", isState: true),
+        Column("fault", "the fault in the job file for which the job is held") { $0.fault },
         Column("overdue", "since when no scheduler has run, in words") { $0.overdue },
         Column("waiting_on", "what holds the job back now") { $0.waitingOn }
-            .shown("WAITING ON") { $0.overdue ?? $0.waits },
+            .shown("WAITING ON") { $0.fault ?? $0.overdue ?? $0.waits },
     ])
 
-    /// `disabled`, the state of the unfinished run, or `idle`.
+    /// `disabled`, `held`, the state of the unfinished run, or `idle`.
     private var state: String {
-        guard let status else { return "disabled" }
+        guard let status else { return fault == nil ? "disabled" : "held" }
         return status.open?.state.rawValue ?? "idle"
     }
 

@@ -42,6 +42,8 @@ struct LoopCommand {
         // Opened before anything is said, so that a history that cannot be used is all that is
         // said.
         var first = try election.open()
+        composition.reportHeld(file)
+        composition.keepValid(file)
         console.note(LoopCommand.greeting("loop over", file))
         let reloads = Reloads(
             composition, inForce, memory, monitor, reports, edits: edits, on: events
@@ -75,6 +77,7 @@ struct LoopCommand {
         }
         // The election owns it from here on.
         try await election.run(first.take())
+        try steering.check()
         signals.sayInterrupted(inForce.file.distinctJobs, console)
         return signals.received ?? .done
     }

@@ -24,7 +24,7 @@ struct NextCommand {
         var withOccurrences: [JobOccurrences] = []
         for job in jobs {
             if file.disabled.contains(job.id) {
-                note("\(job.id): `enabled: false` in the job file")
+                note("\(job.id): \(file.held[job.id] ?? "`enabled: false` in the job file")")
             } else if let schedule = job.schedule {
                 let setBackUntil = ledger.jobs[job.id]?.clock.flatMap {
                     schedule.setBackUntil($0, at: now)

@@ -33,6 +33,18 @@ struct RunCommand {
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
         if arguments.has("ask") { return try ask(for: jobs, of: file) }
+        defer { composition.keepValid(file) }
+        guard isDue else { return try carryOut(jobs, of: file, nil) }
+        composition.reportHeld(file)
+        let status = try carryOut(nil, of: file, file.heldFaults.isEmpty ? spell : nil)
+        return file.heldFaults.isEmpty ? status : status.joined(with: .faultyInput)
+    }
+
+    /// Runs `jobs`, or everything that is due if it is `nil`.
+    private func carryOut(
+        _ jobs: [JobID]?, of file: JobFile, _ spell: QuietSpell?
+    ) throws(CommandFailure) -> ExitStatus {
+        let isDue = jobs == nil
         let reporter = RunReporter(
             console: composition.console,
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
@@ -52,7 +64,7 @@ struct RunCommand {
         asking = monitor
         let status = try runBlocking { events throws(CommandFailure) in
             try await composition.console.writingAside { () async throws(CommandFailure) in
-                try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
+                try await run(jobs, of: file, monitor, on: events, reporter: reporter)
             }
         }
         if isDue { endServiceNotices(file) }
@@ -189,10 +201,19 @@ struct RunCommand {
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
         let ids = try composition.jobs(named: composition.arguments.operands, in: file)
-        if let disabled = ids.first(where: { file.disabled.contains($0) }) {
-            throw CommandFailure(.usage, "job `\(disabled)` has `enabled: false` in the job file")
-        }
+        for id in ids { try file.requireEnabled(id) }
         return ids
+    }
+}
+
+extension JobFile {
+    /// Checks that a job is planned.
+    ///
+    /// - Throws: `CommandFailure` if it is disabled (usage), or held for its fault (faulty input).
+    func requireEnabled(_ job: JobID) throws(CommandFailure) {
+        guard disabled.contains(job) else { return }
+        if let fault = held[job] { throw CommandFailure(.faultyInput, text: fault) }
+        throw CommandFailure(.usage, "job `\(job)` has `enabled: false` in the job file")
     }
 }
 

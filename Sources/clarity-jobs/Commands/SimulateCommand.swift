@@ -49,9 +49,7 @@ struct SimulateCommand {
     private func jobs(_ file: JobFile) throws(CommandFailure) -> [Job] {
         let names = composition.arguments.operands
         let wanted = Set(try composition.jobs(named: names, in: file))
-        if let job = wanted.first(where: { file.disabled.contains($0) }) {
-            throw CommandFailure(.usage, "job `\(job)` has `enabled: false` in the job file")
-        }
+        for job in wanted { try file.requireEnabled(job) }
         let jobs = composition.jobs(file)
         return names.isEmpty ? jobs : jobs.filter { wanted.contains($0.id) }
     }

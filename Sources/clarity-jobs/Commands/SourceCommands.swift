@@ -102,10 +102,7 @@ struct BackfillCommand {
         }
         let file = try composition.jobFile()
         let job = try composition.job(named: arguments.operands[0], in: file)
-        guard !file.disabled.contains(job.id) else {
-            throw CommandFailure(
-                .usage, "job `\(job.id)` has `enabled: false` in the job file")
-        }
+        try file.requireEnabled(job.id)
         let now = composition.clock.now
         let to = try composition.time("to") ?? now
         guard to <= now else {

@@ -36,7 +36,8 @@ struct StatusCommand {
             loops: try askingStore { () throws(RunStoreError) in try history.loops() },
             lastLook: ledger.lastLook(before: moment.wall),
             hasBackend: try readingSections { () throws(Failure) in try file.sections.backend }
-                != nil)
+                != nil,
+            jobFileFault: file.laterFault?.printable)
         let report = try usingHealthData { () throws(HealthStoreError) in
             try StatusReport(
                 goals: goals, jobs: jobs, store: store, installation: installation,
@@ -61,7 +62,7 @@ struct StatusCommand {
     /// Returns a line, which may be wrapped, with its first state in colour.
     private static func painted(_ line: String, _ style: PageStyle) -> String {
         line.replacing(
-            /(: |:\n +)(FAILED|missed|holds)|(; |;\n +)(is overdue)/, maxReplacements: 1
+            /(: |:\n +)(FAILED|HELD|FAULTY|missed|holds)|(; |;\n +)(is overdue)/, maxReplacements: 1
         ) {
             let (_, mark, state, otherMark, otherState) = $0.output
             let shown = style.painted(String(state ?? otherState ?? ""))
@@ -102,6 +103,7 @@ struct StatusCommand {
                 isOverdue: facts.status?.overdueSince != nil,
                 lastSuccess: facts.lastEnd?.lastSuccess, failure: JobStatusReport.failure(facts),
                 waitsForLogin: JobStatusReport.waitsForLogin(facts),
+                fault: file.held[job.id]?.printable,
                 gap: StatusCommand.gap(of: job, after: moment.wall))
         }
     }
@@ -138,10 +140,20 @@ struct StatusAllCommand {
         let known = try askingStore { () throws(RunStoreError) in
             try history.accounts(at: now)
         }
+        let heldAccounts = (file.accounts ?? []).compactMap { account in
+            account.fault.map { fault in
+                var jobs = AccountStatus.Jobs()
+                jobs.troubles = ["held: \(fault)"]
+                return AccountStatus(account.id.rawValue, goals: [], nil, jobs, now: now)
+            }
+        }
         let report = AccountsReport(
-            try accountsToShow(file).map { account in
-                status(of: account, known[account.jobs.account] ?? AccountHistory(), at: now)
-            })
+            heldAccounts
+                + (try accountsToShow(file).map { account in
+                    status(
+                        of: account, known[account.jobs.account] ?? AccountHistory(), at: now,
+                        held: file.held)
+                }))
         show(report)
         return report.holds ? .done : .failed
     }
@@ -186,7 +198,8 @@ struct StatusAllCommand {
     }
 
     private func status(
-        of account: Account, _ history: AccountHistory, at now: Instant
+        of account: Account, _ history: AccountHistory, at now: Instant,
+        held: [JobID: String] = [:]
     ) -> AccountStatus {
         let facts = history.factsAt.map { at in
             var facts = AccountFacts(at: at)
@@ -194,6 +207,7 @@ struct StatusAllCommand {
             return facts
         }
         var jobs = AccountStatus.Jobs()
+        jobs.troubles = held.sorted { $0.key < $1.key }.map { "\($0.key) is held: \($0.value)" }
         for (job, clock) in history.clocks {
             if let due = account.jobs.schedule(of: job)?.overdue(after: clock, at: now) {
                 jobs.overdue.append((job.declared.rawValue, due))

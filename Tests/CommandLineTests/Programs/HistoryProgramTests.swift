@@ -149,7 +149,7 @@ struct HistoryProgramTests {
             #expect(
                 job.keys == [
                     "job", "kind", "class", "last_at", "last_failure", "next", "set_back_until",
-                    "state", "overdue", "waiting_on",
+                    "state", "fault", "overdue", "waiting_on",
                 ])
         }
         #expect(
