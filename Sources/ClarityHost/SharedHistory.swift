@@ -29,6 +29,7 @@ extension RunHistory {
     ) throws(RunStoreError) {
         if let server = file.server(environment) {
             try self.init(at: server)
+            live = LiveAttempts(inDirectory: directory)
         } else {
             try self.init(inDirectory: directory)
         }
@@ -62,6 +63,8 @@ public struct SharedHistory {
     public let leaseLock: LeaseLock
     /// What the processes of its attempts hold.
     public let proof: AttemptProof
+    /// Where its attempts leave what they have written so far.
+    public let live: LiveAttempts
     /// The server, where one loop is the leader; `nil` for a file, which all processes decide on.
     public let server: PostgresRunStore?
     /// Prevents a restore of the state directory while the history is open.
@@ -87,7 +90,7 @@ public struct SharedHistory {
             let store = try SQLiteRunStore(in: directory, uniqueNumber: uniqueNumber)
             (self.store, owner, leaseLock) = (store, store.leaseLock.owner, store.leaseLock)
             (server, share) = (nil, nil)
-            proof = store.attemptLocks.proof
+            (proof, live) = (store.attemptLocks.proof, store.attemptLocks.live)
             return
         }
         let locks: AttemptLocks
@@ -106,7 +109,7 @@ public struct SharedHistory {
         (self.store, owner, server) = (store, store.owner, store)
         var proof = locks.proof
         proof.session = store.proof
-        self.proof = proof
+        (self.proof, live) = (proof, locks.live)
     }
 }
 

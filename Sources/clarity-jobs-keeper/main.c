@@ -1,4 +1,4 @@
-/* clarity-jobs-keeper GRACE_MS LIMIT_MS PROGRAM WORD...
+/* clarity-jobs-keeper GRACE_MS LIMIT_MS UMASK PROGRAM WORD...
 
    Runs the command of an attempt and ends it when its scheduler is gone, whatever ended that: a
    command outlives a killed scheduler otherwise, and runs twice as soon as another one takes over.
@@ -125,13 +125,14 @@ static int is_from_outside(const struct signalfd_siginfo *from) {
 }
 
 int main(int count, char **arguments) {
-    if (count < 4) {
+    if (count < 5) {
         dprintf(2, "clarity-jobs-keeper: only clarity-jobs starts this program\n");
         return 64;
     }
     int64_t grace = strtoll(arguments[1], NULL, 10) * 1000000;
     int64_t limit = clock_ns(CLOCK_MONOTONIC) + strtoll(arguments[2], NULL, 10) * 1000000;
-    char **words = arguments + 3;
+    umask((mode_t)strtol(arguments[3], NULL, 8));
+    char **words = arguments + 4;
 
     /* What the command sends to its group must not end its keeper. */
     sigset_t all, taken;

@@ -55,33 +55,37 @@ extension Composition {
         on history: SharedHistory, _ monitor: HostConditions, _ steering: LoopSteering,
         besides paths: [String] = [], on events: EventThread,
         observer: @escaping Scheduler.Observer,
-        progress: @escaping Scheduler.ProgressObserver = { _, _, _ in }
+        progress: @escaping Scheduler.ProgressObserver = { _, _, _ in },
+        output: CommandWorker.OutputHandler? = nil
     ) throws(CommandFailure) -> SteeredScheduler {
-        let worker = try worker(inForce, history, monitor, EventClock(events))
+        let clock = EventClock(events)
+        let worker = ProgressKeepingWorker(
+            try worker(inForce, history, monitor, clock, output), history.live, clock: clock)
         let happenings = steering.events()
         let feeders = heed(history, besides: paths, steering, on: events)
         monitor.listen(on: events)
         let planner = planner(inForce(), owner: history.owner, scope: scope)
         let scheduler = Scheduler(
             planner, on: history.store, worker: worker, monitor: monitor,
-            clock: EventClock(events), observer: observer, progress: progress)
+            clock: clock, observer: observer, progress: progress)
         return SteeredScheduler(scheduler, planner.jobs, happenings, feeders)
     }
 
     private func worker(
         _ inForce: @escaping @Sendable () -> JobFile, _ history: SharedHistory,
-        _ monitor: HostConditions, _ clock: EventClock
+        _ monitor: HostConditions, _ clock: EventClock, _ output: CommandWorker.OutputHandler?
     ) throws(CommandFailure) -> WorkerByKind {
         let process = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
             environment: workerEnvironment(inForce), proof: history.proof)
-        let keeper = CommandKeeper(try companion("clarity-jobs-keeper"), history.proof)
+        let keeper = CommandKeeper(
+            try companion("clarity-jobs-keeper"), history.proof, history.live)
         return WorkerByKind(
             [
                 .command: CommandWorker(
                     environment: { commandEnvironment(inForce()) }, keeper: keeper,
                     finished: { run throws(Failure) in try self.run(run, inForce()) },
-                    clock: clock),
+                    clock: clock, output: output),
                 .notify: NoticeWorker(worker: process) { account throws(CommandFailure) in
                     var file = inForce()
                     if let account {

@@ -157,14 +157,19 @@ struct OptionsDeclaration: Sendable {
 
     /// Returns the schema for a catalogue's declarations; the declaration starts with their default
     /// values.
-    static func schema(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDeclaration> {
+    ///
+    /// - Parameter allowsPlainHTTP: whether addresses may be http on any machine.
+    static func schema(
+        _ options: [OptionDeclaration], allowsPlainHTTP: Bool = false
+    ) -> MappingSchema<OptionsDeclaration> {
         var defaults = OptionsDeclaration()
         for option in options { defaults.values[option.key] = option.defaultValue }
         return MappingSchema(
             defaults,
             options.map { option in
                 Key(
-                    option.key, set: { $0.values[option.key] = $1 }, .option(option.type),
+                    option.key, set: { $0.values[option.key] = $1 },
+                    option.type == .url && allowsPlainHTTP ? .webAddress : .option(option.type),
                     isRequired: option.isRequired,
                     default: option.defaultValue, option.summary)
             })
@@ -231,7 +236,12 @@ extension ValueSchema where Value == [Field<OptionsDeclaration>] {
         let description = ValueDescription.variants(
             by: "kind", schemas.mapValues(\.descriptions))
         let entry = ValueSchema<OptionsDeclaration>(description) { node, path, decoding in
-            if let schema = node["kind"]?.text.flatMap({ schemas[$0] }) {
+            if let kind = node["kind"]?.text, let schema = schemas[kind] {
+                if node[OptionDeclaration.plainHTTP]?.text == "true" {
+                    return OptionsDeclaration.schema(
+                        [kindKey] + (kinds[kind] ?? []), allowsPlainHTTP: true
+                    ).decode(node, in: path, &decoding)
+                }
                 return schema.decode(node, in: path, &decoding)
             }
             // Without a known kind, only the kind itself can be checked.

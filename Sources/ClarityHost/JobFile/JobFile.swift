@@ -178,6 +178,11 @@ public struct JobFileFault: Error, Hashable, Sendable {
     /// Who else may write the file, if that is the fault.
     var writer: Writer?
 
+    /// Returns a fault or warning that has no place in the file.
+    public static func general(_ message: String, help: String? = nil) -> JobFileFault {
+        JobFileFault(line: 0, column: 0, message: message, help: help)
+    }
+
     /// Somebody who may write a file, and must not.
     public enum Writer: Hashable, Sendable {
         /// The owner of the file, of a folder above it or of a link to it.

@@ -1,5 +1,6 @@
 public import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// The job file as it was when a scheduler last found it valid, in the state directory.
 ///

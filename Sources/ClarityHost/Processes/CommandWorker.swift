@@ -18,6 +18,8 @@ import Glibc
 /// | `CLARITY_SCHEDULED_FOR` | the occurrence, in UTC by RFC 3339 |
 /// | `CLARITY_DEADLINE` | the end of its `timeout`, in UTC by RFC 3339 |
 ///
+/// Into the file of `CLARITY_REPORT` the program may write what it has done (`CommandReport`).
+///
 /// A job that another one started through `then` also gets `CLARITY_AFTER_JOB`, `CLARITY_AFTER_RUN`,
 /// `CLARITY_AFTER_STATE` (`succeeded` or `failed`) and, after a failure, `CLARITY_AFTER_REASON`.
 ///
@@ -32,6 +34,10 @@ public struct CommandWorker: Worker {
     private let keeper: CommandKeeper?
     private let finished: @Sendable (RunID) throws(Failure) -> Run?
     private let clock: any WallClock
+    private let output: OutputHandler?
+
+    /// Hears what the program of an attempt writes, as it arrives and split anywhere.
+    public typealias OutputHandler = @Sendable (_ order: AttemptOrder, ArraySlice<UInt8>) -> Void
 
     /// Creates a worker with one environment for all commands.
     public init(environment: [String: String], keeper: CommandKeeper?, clock: any WallClock) {
@@ -47,15 +53,17 @@ public struct CommandWorker: Worker {
     ///   - keeper: starts the programs; `nil` to start them directly.
     ///   - finished: looks up the run whose end started a job through `then`.
     ///   - clock: the clock for the start of each attempt.
+    ///   - output: hears the output of each.
     public init(
         environment: @escaping @Sendable () -> [String: String], keeper: CommandKeeper?,
         finished: @escaping @Sendable (RunID) throws(Failure) -> Run? = { _ in nil },
-        clock: any WallClock
+        clock: any WallClock, output: OutputHandler? = nil
     ) {
         self.environment = environment
         self.keeper = keeper
         self.finished = finished
         self.clock = clock
+        self.output = output
     }
 
     public func run(
@@ -73,9 +81,12 @@ public struct CommandWorker: Worker {
         _ plan: CommandPlan, _ order: AttemptOrder, _ signals: AsyncStream<AttemptSignal>,
         _ progress: @escaping ProgressHandler
     ) async throws(Failure) -> AttemptEnd {
-        let all = plan.environment(
+        let report = keeper?.live.report(of: order)
+        let variables = plan.environment(
             over: environment(), order, after: try order.after.flatMap(finished),
             startedAt: clock.now)
+        let all =
+            report.map { variables.merging([CommandReport.variable: $0.path]) { $1 } } ?? variables
         guard let program = plan.program(in: all) else {
             throw Failure(.configuration, "the program is not found in PATH")
         }
@@ -83,18 +94,27 @@ public struct CommandWorker: Worker {
             throw Failure(.configuration, "its `folder` is none, or may not be looked at")
         }
         let keeper = keeper
+        let limit = Int(plan.outputLimit)
+        var heard: (@Sendable (ArraySlice<UInt8>) -> Void)?
+        if let output { heard = { output(order, $0) } }
+        let captured = CapturedOutput(
+            limit: limit, live: keeper?.live.output(of: order, limit: limit), heard: heard,
+            report: report.map { [clock] in CommandReport($0) { clock.now } })
         let words = [program] + plan.words.dropFirst()
         do throws(SystemError) {
             return try await ProcessAttempt.run(
                 keeper == nil ? [] : CommandKeeper.go, memoryLimitBytes: order.memoryLimitBytes,
-                CapturedOutput(limit: Int(plan.outputLimit)), signals, progress
+                captured, signals, progress
             ) { reads, writes throws(SystemError) in
                 var start = try ProcessStart()
                 try start.enter(plan.folder)
                 try start.open("/dev/null", O_RDONLY, as: 0)
                 try start.give(writes.number, as: 1)
                 try start.give(writes.number, as: 2)
-                if let keeper { return try keeper.start(words, all, order, reads: reads, start) }
+                if let keeper {
+                    return try keeper.start(
+                        words, umask: plan.umask.rawValue, all, order, reads: reads, start)
+                }
                 try start.closeAll(from: 3)
                 return try start.run(words, all)
             }
@@ -133,8 +153,20 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     public private(set) var folder = "/"
     /// The variables that it gets in addition to those of this program.
     public private(set) var variables: [String: String]?
+    /// The umask with which it starts under a keeper; else it inherits that of this program.
+    public private(set) var umask = Umask.none
     /// The maximum number of bytes of its output to keep.
     public private(set) var outputLimit: Int64 = 64 << 10
+
+    /// A umask, in octal.
+    public enum Umask: String, CaseIterable, Sendable {
+        /// Nobody but the user sees new files.
+        case none = "077"
+        case groupReads = "027"
+        case groupWrites = "007"
+        case allRead = "022"
+        case groupWritesAllRead = "002"
+    }
 
     public init() {}
 
@@ -149,6 +181,9 @@ public struct CommandPlan: DeclaredOptions, Hashable {
             "environment", .variables, &variables,
             "more environment variables; no secrets")
         fields.add(
+            "umask", &umask,
+            "which rights new files of the program lack, as umask(2) counts them")
+        fields.add(
             "output_limit", .size((1 << 10)...(16 << 20)), &outputLimit,
             "how much of the output is kept, one half from the beginning and one from "
                 + "the end")
@@ -159,6 +194,28 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     /// - Parameter environment: the program's whole environment.
     public func program(in environment: [String: String]) -> String? {
         words.first.flatMap { ProgramSearch.path(of: $0, in: environment["PATH"]) }
+    }
+
+    /// Returns what of the program and its folder is missing now, as messages and remedies; `base` has
+    /// the variables that it gets from this program's environment.
+    public func missing(over base: [String: String]) -> [(message: String, help: String?)] {
+        var found: [(message: String, help: String?)] = []
+        let environment = base.merging(variables ?? [:]) { _, own in own }
+        let name = words.first ?? ""
+        if let program = program(in: environment) {
+            if access(program, X_OK) != 0 {
+                found.append(("program `\(program)` cannot be run: \(SystemError().reason)", nil))
+            }
+        } else {
+            let path = environment["PATH"] ?? ProgramSearch.standardFolders
+            found.append(
+                (
+                    "program `\(name)` is not found in PATH `\(path)`",
+                    "a service may have another PATH; write the program's absolute path"
+                ))
+        }
+        if !hasFolder { found.append(("there is no folder `\(folder)`", nil)) }
+        return found
     }
 
     /// Whether the folder exists and is a folder.
@@ -241,14 +298,16 @@ enum ProgramSearch {
 public struct CommandKeeper: Sendable {
     private let program: String
     private let proof: AttemptProof
+    fileprivate let live: LiveAttempts
 
     /// Creates a keeper.
     ///
     /// - Parameters:
     ///   - program: the path of `clarity-jobs-keeper`.
     ///   - proof: what a keeper holds until its command has ended.
-    public init(_ program: String, _ proof: AttemptProof) {
-        (self.program, self.proof) = (program, proof)
+    ///   - live: where the output of a command goes until then.
+    public init(_ program: String, _ proof: AttemptProof, _ live: LiveAttempts) {
+        (self.program, self.proof, self.live) = (program, proof, live)
     }
 
     /// What to send to the keeper so that it starts the command, once its limits are set.
@@ -261,11 +320,12 @@ public struct CommandKeeper: Sendable {
     ///
     /// - Parameter reads: a pipe whose end tells the keeper that this process is gone.
     func start(
-        _ words: [String], _ environment: [String: String], _ order: AttemptOrder,
+        _ words: [String], umask: String, _ environment: [String: String], _ order: AttemptOrder,
         reads: borrowing Descriptor, _ start: consuming ProcessStart
     ) throws(SystemError) -> pid_t {
         let limit = order.timeout + order.warning + CommandKeeper.margin
-        let words = [program, "\(order.warning.milliseconds)", "\(limit.milliseconds)"] + words
+        let words =
+            [program, "\(order.warning.milliseconds)", "\(limit.milliseconds)", umask] + words
         let lock = try proof.take(order).raised(to: ProcessStart.firstFree)
         try start.give(lock.number, as: 3)
         try start.give(reads.number, as: 4)

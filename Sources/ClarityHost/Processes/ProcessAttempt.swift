@@ -90,7 +90,10 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
             if set[1].revents & ready != 0 { obey(requests.take()) }
             if set[2].revents & ready != 0 { listen(progress) }
             if set[3].revents != 0 { sendOrder() }
-            if ContinuousClock.now >= nextSample { sampleMemory() }
+            if ContinuousClock.now >= nextSample {
+                sampleMemory()
+                listener.look(progress: progress)
+            }
         }
     }
 
@@ -183,6 +186,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
             listener.finish()
             if let text = listener.fault, fault == nil { fault = .malformedReport(text) }
         }
+        listener.look(progress: progress)
         end.fault = fault
         var result = listener.end(of: end)
         result.peakMemoryBytes = peak(usage)
@@ -241,6 +245,9 @@ protocol AttemptListener: Sendable {
     /// Takes bytes as they arrive, split anywhere.
     mutating func read(
         _ bytes: ArraySlice<UInt8>, progress: (_ done: Int64, _ total: Int64) -> Void)
+
+    /// Looks for what the process says elsewhere; called a few times a second, and once after its end.
+    mutating func look(progress: (_ done: Int64, _ total: Int64) -> Void)
 
     /// Marks the end of the output after the process has exited by itself.
     mutating func finish()

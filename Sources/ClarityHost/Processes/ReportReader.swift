@@ -60,6 +60,8 @@ struct ReportReader: AttemptListener {
     /// Marks that the worker ended by itself.
     ///
     /// An unfinished line is not a report: it may be any part of the intended line.
+    mutating func look(progress: (_ done: Int64, _ total: Int64) -> Void) {}
+
     mutating func finish() {
         if fault == nil, !line.isEmpty { refuse("a newline at the end") }
     }
@@ -132,13 +134,24 @@ struct CapturedOutput: AttemptListener {
     /// The last bytes; may grow beyond its limit, so that not every read moves it.
     private var tail: [UInt8] = []
     private var total: Int64 = 0
+    private let live: LiveOutput?
+    private let heard: (@Sendable (ArraySlice<UInt8>) -> Void)?
+    private var report: CommandReport?
 
     /// Creates an empty capture.
     ///
-    /// - Parameter limit: the maximum number of bytes to keep.
-    init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: the maximum number of bytes to keep.
+    ///   - live: gets the output as it arrives, for others.
+    ///   - heard: the same for this process.
+    ///   - report: what the program says of its work.
+    init(
+        limit: Int, live: LiveOutput? = nil,
+        heard: (@Sendable (ArraySlice<UInt8>) -> Void)? = nil, report: CommandReport? = nil
+    ) {
         headLimit = limit / 2
         tailLimit = limit - limit / 2
+        (self.live, self.heard, self.report) = (live, heard, report)
     }
 
     var fault: String? { nil }
@@ -152,10 +165,16 @@ struct CapturedOutput: AttemptListener {
         tail += bytes.dropFirst(first.count)
         if tail.count > 2 * tailLimit { tail.removeFirst(tail.count - tailLimit) }
         total += Int64(bytes.count)
+        live?.append(bytes, total: total, last: tail.isEmpty ? head : tail)
+        heard?(bytes)
         progress(total, 0)
     }
 
-    mutating func finish() {}
+    mutating func look(progress: (_ done: Int64, _ total: Int64) -> Void) {
+        report?.read(progress: progress)
+    }
+
+    mutating func finish() { report?.finish { _, _ in } }
 
     /// The captured output; `nil` if the program wrote nothing.
     var output: AttemptOutput? {
@@ -167,7 +186,9 @@ struct CapturedOutput: AttemptListener {
     }
 
     func end(of process: ProcessEnd) -> AttemptEnd {
-        AttemptEnd(CommandExit(process).result(lastLine: output?.lastLine), output: output)
+        let end = AttemptEnd(
+            CommandExit(process).result(lastLine: output?.lastLine), output: output)
+        return report?.applied(to: end, asksForLater: process.exit == .status(75)) ?? end
     }
 }
 

@@ -23,6 +23,9 @@ public struct AttemptLocks: Sendable {
         self.owner = owner
     }
 
+    /// What the attempts of this scheduler have written and how far they are.
+    public var live: LiveAttempts { LiveAttempts(folder: folder, owner: owner) }
+
     /// The locks of a state directory, for looking at them.
     init(folder: String) { (self.folder, owner) = (folder, "") }
 
@@ -56,11 +59,15 @@ public struct AttemptLocks: Sendable {
     /// Removes the files of attempts whose end has been recorded, whoever started them.
     func remove(ended changes: [LedgerChange]) {
         for case .putAttempt(let attempt) in changes where attempt.result != .running {
-            guard unlink(path(owner, attempt.run, attempt.number)) != 0, errno == ENOENT else {
-                continue
-            }
+            let own = path(owner, attempt.run, attempt.number)
+            let endings = LiveAttempts.endings
+            for ending in endings { unlink(own + ending) }
+            guard unlink(own) != 0, errno == ENOENT else { continue }
             let end = ".\(attempt.run).\(attempt.number)"
-            for name in names where name.hasSuffix(end) { unlink("\(folder)/\(name)") }
+            let ends = [end] + endings.map { end + $0 }
+            for name in names where ends.contains(where: name.hasSuffix) {
+                unlink("\(folder)/\(name)")
+            }
         }
     }
 

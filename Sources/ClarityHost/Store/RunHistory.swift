@@ -12,6 +12,8 @@ public struct RunHistory: ~Copyable {
     /// Whether what the programs of jobs wrote is left out: outputs, notes, and the line of output at
     /// the end of a reason.
     public var hidesOutput = false
+    /// What the attempts that run on this machine have written so far; `nil` if nobody is to look.
+    var live: LiveAttempts?
     /// Prevents a restore of the state directory while the history is open.
     private let share: FileLock?
 
@@ -31,6 +33,7 @@ public struct RunHistory: ~Copyable {
         self.path = path
         self.share = share
         self.connection = connection
+        live = LiveAttempts(inDirectory: directory)
         let leases = Leases(inDirectory: directory, ownOwner: nil)
         listLoops = { _ in leases.loops() }
         peers = FilePeers(leases)
@@ -123,6 +126,12 @@ public struct RunHistory: ~Copyable {
                     attempt.reason = attempt.reason?.withoutOutput
                 } else {
                     attempt.output = outputs[attempt.number]
+                    if attempt.result == .running {
+                        attempt.output = live?.output(of: run, attempt.number)
+                    }
+                }
+                if attempt.result == .running {
+                    attempt.progress = live?.progress(of: run, attempt.number)
                 }
                 attempt.machine = machines[attempt.number]
                 return attempt

@@ -87,7 +87,9 @@ public final class SQLiteRunStore: RunStore {
     }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-        let written = try rethrowing(path) { try shared.decide(decide) }
+        let written = try rethrowing(path) {
+            try shared.decide { attemptLocks.live.completing(decide($0)) }
+        }
         loggedChanges += written.changes.count
         attemptLocks.remove(ended: written.changes)
         if written.isNews { signals.send() }

@@ -26,6 +26,8 @@ public struct Attempt: Hashable, Sendable {
     public var peakMemoryBytes: Int64
     /// The output of the attempt's program; `nil` if it was not kept.
     public var output: AttemptOutput?
+    /// How far it is, while it runs and has said so.
+    public var progress: AttemptProgress?
     /// The machine on which it ran, where the history is that of several; otherwise `nil`.
     public var machine: String?
 
@@ -45,6 +47,40 @@ public struct Attempt: Hashable, Sendable {
         self.tally = tally
         self.peakMemoryBytes = peakMemoryBytes
         self.output = output
+    }
+}
+
+/// A pause that an attempt asks for its own job.
+public struct PauseRequest: Hashable, Sendable {
+    /// `nil` until somebody resumes the job.
+    public var until: Instant?
+    public var reason: String
+
+    /// Creates a request.
+    public init(until: Instant?, reason: String) { (self.until, self.reason) = (until, reason) }
+}
+
+/// How far a running attempt is.
+public struct AttemptProgress: Hashable, Sendable {
+    public var done: Int64
+    /// More than 0.
+    public var total: Int64
+    /// When this part of the work began, such as the reading of a file.
+    public var since: Instant
+    /// When `done` was reached.
+    public var at: Instant
+
+    /// Creates a progress.
+    public init(done: Int64, total: Int64, since: Instant, at: Instant) {
+        (self.done, self.total, self.since, self.at) = (done, total, since, at)
+    }
+
+    /// The time that the rest takes at the rate until now; `nil` if nothing is done yet.
+    public var timeLeft: Duration? {
+        let spent = at - since
+        guard done > 0, spent > .zero, done <= total else { return nil }
+        return .milliseconds(
+            Int64(Double(spent.milliseconds) * Double(total - done) / Double(done)))
     }
 }
 
@@ -172,6 +208,8 @@ public struct AttemptEnd: Hashable, Sendable {
     public var peakMemoryBytes: Int64
     /// The output of the attempt's program; `nil` if it was not kept.
     public var output: AttemptOutput?
+    /// The pause of its job that the attempt asks for.
+    public var pause: PauseRequest?
 
     /// Creates an end.
     public init(

@@ -48,6 +48,8 @@ public struct OptionDeclaration: Hashable, Sendable {
     /// it: the folder above the account's own part of the path, and the time zone of its days.
     public static let sourceRoot = "beneath"
     public static let sourceZone = "time_zone"
+    /// The key of an entry whose addresses may be http on another machine, if it is true.
+    public static let plainHTTP = "allow_http"
 
     public var key: String
     public var type: ValueType

@@ -21,6 +21,7 @@ extension PlanBuilder {
         if case .reported = end.result, !end.facts.isEmpty {
             add(.putFacts(end.facts, of: run.job.account, at: moment.wall))
         }
+        if let asked = end.pause { pause([run.job], until: asked.until, reason: asked.reason) }
         run.tally.add(end.tally)
         if !end.notes.isEmpty { run.notes = end.notes }
         run.checkpoint = end.checkpoint ?? run.checkpoint

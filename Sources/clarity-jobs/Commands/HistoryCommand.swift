@@ -182,48 +182,11 @@ struct HistoryShowCommand {
             words += ", took \((finished - attempt.startedAt).text)"
         }
         if let reason = attempt.reason { words += ": \(reason)" }
+        if let progress = attempt.progress { words += ": \(progress.words)" }
         composition.console.show(words)
         for line in attempt.output?.lines ?? [] {
             composition.console.show("  | \(line)")
         }
-    }
-}
-
-/// `logs JOB`: shows what the program of a job's last run wrote.
-struct LogsCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
-
-    func run() throws(CommandFailure) -> ExitStatus {
-        let arguments = composition.arguments
-        guard arguments.operands.count == 1 else {
-            throw CommandFailure(.usage, "`logs` wants a job or a run's number")
-        }
-        let file = try composition.jobFile()
-        let history = try composition.history(file)
-        let run = try composition.run(named: arguments.operands[0], in: file, history)
-        let attempts = try askingStore { () throws(RunStoreError) in
-            try history.attempts(of: run.id)
-        }
-        let console = composition.console
-        guard console.form == .table else {
-            console.results(attempts)
-            return .done
-        }
-        let part = arguments["grep"]
-        for attempt in attempts {
-            if attempts.count > 1 {
-                console.note("attempt \(attempt.number): \(attempt.result.rawValue)")
-            }
-            let lines = attempt.output?.lines ?? []
-            for line in lines where part.map({ line.contains($0) }) ?? true { console.show(line) }
-        }
-        console.note("\(run.job), run \(run.id): \(RunReport.state(run))")
-        if run.state == .running {
-            console.note("what the running attempt writes is kept when it ends")
-        }
-        return .done
     }
 }
 

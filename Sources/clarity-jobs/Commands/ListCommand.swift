@@ -24,11 +24,18 @@ struct ListCommand {
             statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
         let ends = try askingStore { () throws(RunStoreError) in try history.lastEnds() }
         composition.console.results(
-            file.jobs.map { job in
-                ListedJob(
+            try file.jobs.map { job throws(CommandFailure) in
+                let open = known[job.id]?.open
+                let progress = try askingStore { () throws(RunStoreError) in
+                    open?.state == .running
+                        ? try open.flatMap { run throws(RunStoreError) in
+                            try history.attempts(of: run.id).last?.progress
+                        } : nil
+                }
+                return ListedJob(
                     job: job, fault: file.held[job.id], status: known[job.id], last: ends[job.id],
                     overdue: JobStatusReport.overdue(
-                        known[job.id], now: moment.wall, lastLook: lastLook))
+                        known[job.id], now: moment.wall, lastLook: lastLook), progress: progress)
             })
         return .done
     }
@@ -44,6 +51,8 @@ struct ListedJob: Reported {
     /// How its last run ended; `nil` if none succeeded or failed yet.
     let last: JobEnd?
     let overdue: String?
+    /// How far the running attempt is, if it has said so.
+    let progress: AttemptProgress?
 
     static let report = Report<ListedJob>([
         Column("job", "id of the job") { $0.job.id.rawValue }.shown("JOB"),
@@ -62,8 +71,9 @@ struct ListedJob: Reported {
             .shown("STATE", isState: true),
         Column("fault", "the fault in the job file for which the job is held") { $0.fault },
         Column("overdue", "since when no scheduler has run, in words") { $0.overdue },
+        Column("progress", "how far the running attempt is, if it has said so") { $0.progress },
         Column("waiting_on", "what holds the job back now") { $0.waitingOn }
-            .shown("WAITING ON") { $0.fault ?? $0.overdue ?? $0.waits },
+            .shown("WAITING ON") { $0.fault ?? $0.overdue ?? $0.progress?.words ?? $0.waits },
     ])
 
     /// `disabled`, `held`, the state of the unfinished run, or `idle`.

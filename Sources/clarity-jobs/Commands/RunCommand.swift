@@ -161,7 +161,8 @@ struct RunCommand {
         let steering = LoopSteering()
         var scheduler = try composition.scheduler(
             { file }, scope: isDue ? .due : .requested, on: store, monitor, steering, on: events,
-            observer: reporter.observe, progress: reporter.display.show)
+            observer: reporter.observe, progress: reporter.display.show,
+            output: reporter.showsOutput ? reporter.hear : nil)
         let stopping = Task(executorPreference: events) {
             for await event in signals.events { steering.post(event) }
         }

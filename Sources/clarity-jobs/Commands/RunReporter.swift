@@ -2,6 +2,7 @@ import ClarityScheduler
 import Platform
 import Reports
 import Synchronization
+@preconcurrency import Glibc
 
 /// Reports the progress of runs to the user.
 final class RunReporter: Sendable {
@@ -22,10 +23,17 @@ final class RunReporter: Sendable {
     /// Whether the user was told that a login is missing. Once is enough: all jobs share the
     /// session.
     private let isLoginTold = Atomic(false)
+    /// The beginning of the line that the program of a run is writing.
+    private let lines = Mutex<[RunID: [UInt8]]>([:])
+    /// Whether a person at a terminal sees what the programs of jobs write, as they write it.
+    let showsOutput: Bool
 
     init(console: Console, detail: Detail) {
         self.console = console
         self.detail = detail
+        showsOutput =
+            detail == .everything && console.form == .table && !console.isQuiet
+            && isatty(STDOUT_FILENO) == 1
         display = RunDisplay(
             isShown: detail == .everything && !console.isQuiet, clock: SystemClock())
     }
@@ -42,7 +50,30 @@ final class RunReporter: Sendable {
             runs.removeAll { $0.id == run.id }
             runs.append(run)
         }
+        if run.state != .running, let rest = lines.withLock({ $0.removeValue(forKey: run.id) }) {
+            write(rest, of: run.job)
+        }
         display.writing { if console.form == .table { say(run) } }
+    }
+
+    /// Writes the whole lines of a program's output.
+    func hear(_ order: AttemptOrder, _ bytes: ArraySlice<UInt8>) {
+        let whole = lines.withLock { lines -> [UInt8] in
+            let text = lines[order.run, default: []] + bytes
+            // A line without an end is not kept for ever.
+            let end = text.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }
+            let count = end ?? (text.count > 64 << 10 ? text.count : 0)
+            lines[order.run] = Array(text[count...])
+            return Array(text[..<count])
+        }
+        write(whole, of: order.job)
+    }
+
+    private func write(_ output: [UInt8], of job: JobID) {
+        guard !output.isEmpty else { return }
+        display.writing {
+            AttemptOutput.lines(output).forEach { console.show("\(job) | \($0)") }
+        }
     }
 
     /// Writes the runs as JSON if requested; for table output they were written line by line.

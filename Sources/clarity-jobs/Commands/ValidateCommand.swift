@@ -3,6 +3,8 @@ import ClarityScheduler
 import Platform
 import Reports
 import JSON
+import HealthStore
+@preconcurrency import Glibc
 
 /// `validate`: checks the job file, reports every fault in it, and warns of settings that can never
 /// take effect.
@@ -17,7 +19,7 @@ struct ValidateCommand {
         do throws(JobFileFaults) {
             let file = try composition.jobFileReader.read(
                 fileAt: path, warningAt: composition.clock.now)
-            show(file, path)
+            show(file, file.warnings + missingPlaces(file), path)
             return .done
         } catch {
             guard console.form != .table else {
@@ -28,10 +30,38 @@ struct ValidateCommand {
         }
     }
 
-    private func show(_ file: JobFile, _ path: String) {
-        guard console.form == .table else { return show(faults: [], warnings: file.warnings) }
+    /// Returns a warning for each program, folder and source that is not there now.
+    private func missingPlaces(_ file: JobFile) -> [JobFileFault] {
+        let environment = composition.commandEnvironment(file)
+        var warnings: [JobFileFault] = []
+        for job in file.distinctJobs where job.kind == .command {
+            do throws(Failure) {
+                let plan = try CommandPlan(job.options)
+                warnings += plan.missing(over: environment).map {
+                    .general("job `\(job.id)`: \($0.message)", help: $0.help)
+                }
+            } catch {
+                // The reader has checked the options.
+                warnings.append(.general("job `\(job.id)`: \(error.reason)"))
+            }
+        }
+        // With accounts, each has sources of its own, which come and go with it.
+        guard file.accounts == nil else { return warnings }
+        do throws(Failure) {
+            for source in try file.sections.sources where access(source.path, F_OK) != 0 {
+                warnings.append(
+                    .general("source `\(source.path)` is not there: \(SystemError().reason)"))
+            }
+        } catch {
+            warnings.append(.general(error.reason))
+        }
+        return warnings
+    }
+
+    private func show(_ file: JobFile, _ warnings: [JobFileFault], _ path: String) {
+        guard console.form == .table else { return show(faults: [], warnings: warnings) }
         guard !console.isQuiet else { return }
-        for warning in file.warnings {
+        for warning in warnings {
             warning.text(path: path, isWarning: true).split(separator: "\n")
                 .forEach { console.note(String($0)) }
         }
@@ -39,7 +69,7 @@ struct ValidateCommand {
         if let accounts = file.accounts {
             summary += " for \(counted(accounts.count, "accounts"))"
         }
-        if !file.warnings.isEmpty { summary += ", \(counted(file.warnings.count, "warnings"))" }
+        if !warnings.isEmpty { summary += ", \(counted(warnings.count, "warnings"))" }
         console.show(summary)
         let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
         if !implied.isEmpty {

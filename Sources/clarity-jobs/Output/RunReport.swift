@@ -22,7 +22,9 @@ enum RunReport {
         let waits = deferrals.map { "waits \($0.waitWithSource)" }
         // A row of zeros beside a failure says nothing, and neither do counts that are missing.
         let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
-        return ([counts, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
+        // What a program says of its work; else notes are remarks beside the counts.
+        let said = run.kind == .command && run.failure == nil ? run.notes.first : nil
+        return ([counts, said ?? "", run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }
 
@@ -130,8 +132,35 @@ extension Attempt: Reported {
             Column("peak_memory_bytes", "largest resident memory of its process") {
                 $0.peakMemoryBytes
             },
-            Column("output", "output of a job of kind `command`") { $0.output },
+            Column("progress", "how far it is, while it runs and says so") { $0.progress },
+            Column("output", "output of a job of kind `command`; while it runs, until now") {
+                $0.output
+            },
         ], name: "attempt")
+}
+
+extension AttemptProgress: Reported {
+    public static let report = Report<AttemptProgress>(
+        [
+            Column("done", "what is done") { $0.done },
+            Column("total", "what there is to do in this part of the work") { $0.total },
+            Column("since", "when this part began") { $0.since },
+            Column("at", "when `done` was reached") { $0.at },
+            Column("left_ms", "how long the rest takes at this rate, in milliseconds") {
+                $0.timeLeft?.milliseconds
+            },
+        ], name: "progress")
+
+    /// Text such as `45 %, 450 of 1000, 2m left`.
+    var words: String {
+        let share = Double(done) / Double(total)
+        // A total of 100 is a percentage already.
+        let count = total == 100 ? [] : ["\(done) of \(total)"]
+        let seconds = timeLeft.map { Duration.seconds($0.milliseconds / 1000) }
+        let left = seconds.map { ["\($0.text) left"] } ?? []
+        return (["\(ProgressBar.percent(min(1, max(0, share)))) %"] + count + left)
+            .joined(separator: ", ")
+    }
 }
 
 extension AttemptOutput: Reported {
@@ -155,7 +184,7 @@ extension AttemptOutput: Reported {
             + AttemptOutput.lines(tail)
     }
 
-    private static func lines(_ bytes: [UInt8]) -> [String] {
+    static func lines(_ bytes: [UInt8]) -> [String] {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }
         return lines.map { line in

@@ -52,7 +52,7 @@ struct CommandKeeperTests {
             try start.run(
                 [
                     "\(ChildProgram.folder)/clarity-jobs-keeper", "\(grace.milliseconds)",
-                    "\(limit.milliseconds)", "/bin/sh", "-c", script,
+                    "\(limit.milliseconds)", "077", "/bin/sh", "-c", script,
                 ], ["PATH": "/usr/bin:/bin"])
         }
 

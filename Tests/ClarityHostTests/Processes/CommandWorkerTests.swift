@@ -25,7 +25,8 @@ import Testing
 
     private static let keeper = CommandKeeper(
         "\(ChildProgram.folder)/clarity-jobs-keeper",
-        AttemptProof { _ in open("/dev/null", O_RDWR | O_CLOEXEC) })
+        AttemptProof { _ in open("/dev/null", O_RDWR | O_CLOEXEC) },
+        LiveAttempts(folder: "/nowhere", owner: "me"))
 
     private func text(_ end: AttemptEnd) -> String {
         String(decoding: (end.output?.head ?? []) + (end.output?.tail ?? []), as: UTF8.self)

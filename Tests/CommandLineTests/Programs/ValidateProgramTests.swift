@@ -7,6 +7,7 @@ import Testing
 struct ValidateProgramTests {
     @Test func `a job file without errors is valid`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
+        try playground.folder.write("export.xml", [])
 
         let result = try await playground.run("validate")
         let quiet = try await playground.run("validate", "--quiet")

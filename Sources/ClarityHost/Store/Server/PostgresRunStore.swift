@@ -68,7 +68,9 @@ public final class PostgresRunStore: RunStore {
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         try rethrowing(server: place) {
             try demandSession()
-            let written = try shared.decide(decide)
+            let written = try shared.decide { ledger in
+                attemptLocks?.live.completing(decide(ledger)) ?? decide(ledger)
+            }
             attemptLocks?.remove(ended: written.changes)
             guard written.isNews else { return }
             do throws(DatabaseError) {
