@@ -2,6 +2,7 @@ import ClarityHost
 import HealthStore
 import ClarityScheduler
 import Platform
+import Reports
 
 /// What a person should know that follows from the history and the state directory. It goes to other
 /// people's services, so it names no account: where there are several, `history show` of the run that
@@ -14,8 +15,20 @@ struct HistoryNotices {
         /// Whether it needs the backend.
         var usesBackend = false
         var status: JobStatus?
+        /// The last lines that the program of the last run wrote, if that failed.
+        var output: [String] = []
         /// The last runs, newest first; enough of them to reach back beyond `Notice.longOutage`.
         var runs: [Run] = []
+    }
+
+    /// The most lines of output, and the most characters of one, that a notice has.
+    static let mostOutput = (lines: 5, characters: 120)
+
+    /// What goes with the notices of an order.
+    var context: NoticeContext {
+        var failures: [String: Int] = [:]
+        for job in jobs { failures[job.id.declared.rawValue] = job.failuresBeforeSuccess }
+        return NoticeContext(host: host, failures: failures)
     }
 
     /// How long the machine was off or asleep, as far as it can tell.
@@ -25,6 +38,8 @@ struct HistoryNotices {
         var asleep = Duration.zero
     }
 
+    /// The name of this machine.
+    var host = ""
     var jobs: [JobFacts]
     var absence = Absence()
     /// When the newest backup that somebody asked for was made; `nil` if nobody ever asked.
@@ -37,6 +52,11 @@ struct HistoryNotices {
     /// The jobs that are held because their declaration has a fault.
     var heldJobs: Set<JobID> = []
     var now: Instant
+
+    /// The options that carry the notices in an order.
+    var options: [String: String] {
+        Notice.options(active).merging(context.options) { _, new in new }
+    }
 
     var active: [Notice] {
         jobs.flatMap(ofJob) + ofJobFile + [silence, outage, oldBackup].compactMap(\.self)
@@ -66,7 +86,8 @@ struct HistoryNotices {
                 Notice(
                     .jobFailed, about: name,
                     "job `\(name)` failed\(reason.map { ": \($0)" } ?? ""); see "
-                        + "`clarity-jobs history show \(last.id)`"))
+                        + "`clarity-jobs history show \(last.id)`",
+                    details: job.output.map { Notice.outputMark + $0 } + job.stretch))
         }
         guard let status = job.status else { return notices }
         guard let open = status.open, open.state == .enqueued else { return notices }
@@ -138,11 +159,33 @@ struct HistoryNotices {
     }
 }
 
+extension HistoryNotices.JobFacts {
+    private var ended: [Run] { runs.filter { [.succeeded, .failed].contains($0.state) } }
+
+    /// How often the job failed in a row before it last succeeded; 0 if it fails now.
+    fileprivate var failuresBeforeSuccess: Int {
+        guard ended.first?.state == .succeeded else { return 0 }
+        return ended.drop { $0.state == .succeeded }.prefix { $0.state == .failed }.count
+    }
+
+    /// Since when the job has failed, and when it last succeeded, on one line.
+    fileprivate var stretch: [String] {
+        let failed = ended.prefix { $0.state == .failed }
+        guard let first = failed.last?.finishedAt else { return [] }
+        let count =
+            failed.count > 1 ? ["\(failed.count) failures in a row since \(first.shown)"] : []
+        let success = ended.first { $0.state == .succeeded }?.finishedAt
+        let last = success.map { ["last success at \($0.shown)"] } ?? []
+        let words = (count + last).joined(separator: "; ")
+        return words.isEmpty ? [] : [words]
+    }
+}
+
 extension Composition {
     /// Returns what a person should know now, as far as the history and the machine tell.
     func historyNotices(
         _ file: JobFile, _ conditions: Conditions
-    ) throws(CommandFailure) -> [Notice] {
+    ) throws(CommandFailure) -> HistoryNotices {
         let history = try history(file)
         let moment = clock.moment
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
@@ -155,16 +198,16 @@ extension Composition {
             uniquingKeysWith: { first, _ in first })
         let jobs = try file.enabledJobs.filter { $0.kind != .notify }
             .map { job throws(CommandFailure) in
-                HistoryNotices.JobFacts(
+                let runs = try askingStore { () throws(RunStoreError) in
+                    try history.runs(of: job.id, limit: 100)
+                }
+                return HistoryNotices.JobFacts(
                     id: job.id, usesBackend: kinds[job.kind]?.addressKey == backendAddress,
-                    status: known[job.id],
-                    runs: try askingStore { () throws(RunStoreError) in
-                        try history.runs(of: job.id, limit: 100)
-                    })
+                    status: known[job.id], output: try lastOutput(of: runs, history), runs: runs)
             }
         let machine = SystemClock()
         return HistoryNotices(
-            jobs: jobs,
+            host: HostIdentity.name, jobs: jobs,
             absence: .init(
                 bootedAt: moment.wall - machine.elapsed, asleep: machine.elapsed - machine.awake),
             lastBackup: lastBackup(file), failedServices: failedServices(file).entries,
@@ -172,8 +215,25 @@ extension Composition {
                 try history.loops()
             }.isLeaderless,
             isJobFileFaulty: file.laterFault != nil, heldJobs: Set(file.held.keys),
-            now: moment.wall
-        ).active
+            now: moment.wall)
+    }
+
+    /// Returns the last lines that the program of a failed run wrote. Nobody but its account sees
+    /// what the program of an account wrote.
+    private func lastOutput(
+        of runs: [Run], _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> [String] {
+        let last = runs.first { [.succeeded, .failed].contains($0.state) }
+        guard let last, last.state == .failed, last.kind == .command, last.job.account == nil else {
+            return []
+        }
+        let attempts = try askingStore { () throws(RunStoreError) in
+            try history.attempts(of: last.id)
+        }
+        let most = HistoryNotices.mostOutput
+        return (attempts.last?.output?.lines ?? []).suffix(most.lines).map {
+            printable($0, atMost: most.characters)
+        }
     }
 
     /// Returns when the newest backup that somebody asked for was made. Backups that cannot be read
@@ -193,7 +253,7 @@ extension Composition {
 struct NoticeWorker: Worker {
     let worker: any Worker
     /// Returns what there is to say of the jobs of an account, or of all without accounts.
-    let notices: @Sendable (AccountID?) throws(CommandFailure) -> [Notice]
+    let notices: @Sendable (AccountID?) throws(CommandFailure) -> HistoryNotices
 
     func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
@@ -201,7 +261,8 @@ struct NoticeWorker: Worker {
     ) async -> AttemptEnd {
         var order = order
         do throws(CommandFailure) {
-            order.options.merge(Notice.options(try notices(order.job.account))) { _, new in new }
+            let found = try notices(order.job.account)
+            order.options.merge(found.options) { _, new in new }
         } catch {
             let reason = error.lines.first ?? "the history cannot be read"
             return AttemptEnd(.reported(.retry(after: nil, Failure(.disk, reason))))

@@ -32,7 +32,8 @@ final class CurlExchange {
     /// - Throws: `TransportError.refused` if the request must not be sent.
     init(_ job: CurlJob, _ easy: EasyHandle, _ setup: CurlSetup) throws(TransportError) {
         let request = job.request
-        let destination = try Destination(request.url)
+        let destination = try Destination(
+            request.url, allowsPlain: request.allowsPlainHTTP)
         self.job = job
         self.easy = easy
         stall = setup.limits.stall

@@ -54,6 +54,8 @@ public struct HTTPRequest: Hashable, Sendable {
     /// reused connection breaks, libcurl sends the request again by itself, even one that the
     /// server has read.
     public var isOnce = false
+    /// Whether it may go over http to another machine, because its user said so.
+    public var allowsPlainHTTP = false
     /// The call that is made, which decides how the answer is read; not sent.
     public var call: APICall?
 

@@ -8,6 +8,7 @@ import Platform
 /// What a target is told at one time: everything that waits for it.
 struct NoticeMessage: Sendable {
     var deliveries: [NoticeDelivery]
+    var context = NoticeContext()
 
     private var raised: [NoticeDelivery] { deliveries.filter { $0.event == .raised } }
     private var resolved: [NoticeDelivery] { deliveries.filter { $0.event == .resolved } }
@@ -15,21 +16,31 @@ struct NoticeMessage: Sendable {
     /// Whether nothing new is wrong.
     var isGood: Bool { raised.isEmpty }
 
-    /// One line: the only notice, or how many there are.
+    /// One line of at most 250 bytes: the machine, and the only notice or how many there are.
     var title: String {
-        if deliveries.count == 1, let only = deliveries.first {
-            return "clarity-jobs: " + NoticeMessage.line(only)
-        }
-        let parts = [
-            raised.isEmpty ? nil : counted(raised.count, "notices"),
-            resolved.isEmpty ? nil : "\(resolved.count) resolved",
-        ]
-        return "clarity-jobs: " + parts.compactMap(\.self).joined(separator: ", ")
+        let parts =
+            deliveries.count == 1
+            ? deliveries.map(short)
+            : [
+                raised.isEmpty ? nil : counted(raised.count, "notices"),
+                resolved.isEmpty ? nil : "\(resolved.count) resolved",
+            ].compactMap(\.self)
+        let host = context.host.isEmpty ? "clarity-jobs" : context.host
+        var title = "\(host): \(parts.joined(separator: ", "))"
+        while title.utf8.count > 250 { title.removeLast() }
+        return title
     }
 
-    /// A line for each notice, in at most `limit` bytes.
-    func text(upTo limit: Int) -> String {
-        NoticeMessage.text(of: deliveries.map(NoticeMessage.line), upTo: limit)
+    /// What a target is told, in at most its number of bytes: each notice with its details, and a link.
+    func text(for target: NoticeTarget) -> String {
+        let notices = deliveries.flatMap { delivery in
+            let notice = delivery.notice.notice
+            return [line(delivery)]
+                + (delivery.event == .raised
+                    ? notice.details(withOutput: target.rules.showsOutput) : [])
+        }
+        return NoticeMessage.text(
+            of: notices + [target.jobsPage].compactMap(\.self), upTo: target.mostBytes)
     }
 
     /// Returns whole lines in at most `limit` bytes of UTF-8. The last line says how many are left
@@ -50,37 +61,52 @@ struct NoticeMessage: Sendable {
         return kept.map { $0 + "\n" }.joined()
     }
 
-    private static func line(_ delivery: NoticeDelivery) -> String {
+    private func line(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
-        guard delivery.event == .resolved else { return notice.text }
-        return notice.kind == .jobFailed
-            ? "job `\(notice.subject)` works again" : "over: " + notice.text
+        guard delivery.event == .resolved else { return notice.headline }
+        return notice.kind == .jobFailed ? worksAgain(notice) : "over: " + notice.headline
+    }
+
+    /// The same without the reason, for a title.
+    private func short(_ delivery: NoticeDelivery) -> String {
+        let notice = delivery.notice.notice
+        return delivery.event == .raised && notice.kind == .jobFailed
+            ? "job `\(notice.subject)` failed" : line(delivery)
+    }
+
+    private func worksAgain(_ notice: Notice) -> String {
+        let failures = context.failures[notice.subject] ?? 0
+        return "job `\(notice.subject)` works again"
+            + (failures > 1 ? " after \(failures) failures" : "")
     }
 
     /// The message for programs, in at most `limit` bytes: whole notices, and how many are left out.
-    func json(upTo limit: Int) -> [UInt8] {
+    func json(for target: NoticeTarget) -> [UInt8] {
+        let limit = target.mostBytes
         var notices: [JSON] = []
-        // Beside the notices there are some 60 bytes, and a comma for each.
-        var room = limit - 100
+        // Beside the notices there are some 60 bytes and the host's name, and a comma for each.
+        var room = limit - 400
         for delivery in deliveries {
-            let notice = NoticeMessage.object(delivery)
+            let notice = object(delivery, target.rules.showsOutput)
             room -= notice.bytes.count + 1
             guard room >= 0 else { break }
             notices.append(notice)
         }
         let object: JSON = [
-            "version": 1, "notices": .array(notices),
+            "version": 1, "host": .string(context.host), "notices": .array(notices),
             "more": .integer(Int64(deliveries.count - notices.count)),
         ]
         return object.bytes
     }
 
-    private static func object(_ delivery: NoticeDelivery) -> JSON {
+    private func object(_ delivery: NoticeDelivery, _ showsOutput: Bool) -> JSON {
         let stored = delivery.notice
+        let details = stored.notice.details(withOutput: showsOutput)
         return [
             "id": .integer(stored.id), "kind": .string(stored.notice.kind.rawValue),
             "subject": .string(stored.notice.subject), "event": .string(delivery.event.rawValue),
-            "text": .string(stored.notice.text), "raised_at": .text(stored.raisedAt),
+            "text": .string(line(delivery)),
+            "details": .array(details.map { .string($0) }), "raised_at": .text(stored.raisedAt),
             "resolved_at": .text(stored.resolvedAt),
         ]
     }

@@ -33,15 +33,19 @@ struct NoticeSender: Sendable {
             var headers = [
                 HTTPHeader("Title", .plain(message.title)),
                 HTTPHeader("Tags", .plain(message.isGood ? "white_check_mark" : "warning")),
+                HTTPHeader(
+                    "Priority",
+                    .plain((message.isGood ? .default : target.priority).rawValue)),
             ]
+            if let page = target.jobsPage { headers.append(HTTPHeader("Click", .plain(page))) }
             if target.secretName != nil {
                 let token = try secret(of: target).reveal()
                 headers.append(HTTPHeader("Authorization", .secret(Secret("Bearer \(token)"))))
             }
             try await post(
-                target.url, headers, Array(message.text(upTo: target.mostBytes).utf8), target)
+                target.url, headers, Array(message.text(for: target).utf8), target)
         case .webhook:
-            let body = message.json(upTo: target.mostBytes)
+            let body = message.json(for: target)
             let time = "\(clock.now.millisecondsSince1970 / 1000)"
             let key = Array(try secret(of: target).reveal().utf8)
             let signature: String
@@ -58,9 +62,9 @@ struct NoticeSender: Sendable {
             try await post(target.url, headers, body, target)
         case .mail: try mail(message, to: target)
         case .command:
-            try pass(message.json(upTo: target.mostBytes), to: target.words, of: target)
+            try pass(message.json(for: target), to: target.words, of: target)
         case .healthchecks:
-            try await ping("/log", message.text(upTo: target.mostBytes), target)
+            try await ping("/log", message.text(for: target), target)
         }
     }
 
@@ -93,6 +97,7 @@ struct NoticeSender: Sendable {
     ) async throws(NoticeSendError) {
         var request = HTTPRequest(.post, url, headers: headers, body: body)
         request.isOnce = true
+        request.allowsPlainHTTP = target.allowsPlainHTTP
         let response: HTTPResponse
         do throws(TransportError) {
             response = try await transport.send(request)
@@ -124,7 +129,7 @@ struct NoticeSender: Sendable {
             "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit",
         ]
         if let sender = target.sender { lines.insert("From: \(sender)", at: 0) }
-        let text = lines.joined(separator: "\n") + "\n\n" + message.text(upTo: target.mostBytes)
+        let text = lines.joined(separator: "\n") + "\n\n" + message.text(for: target)
         try pass(Array(text.utf8), to: [mailProgram, "-t", "-oi"], of: target)
     }
 
@@ -144,6 +149,9 @@ struct NoticeSender: Sendable {
 typealias NoticeTarget = TargetOptions
 
 extension TargetOptions {
+    /// The address of the page with the jobs, if the target names the pages.
+    var jobsPage: String? { rules.pages.map { "\($0.withoutSlashAtEnd)/jobs" } }
+
     /// The most bytes of a message.
     ///
     /// - ntfy refuses more than 4,096, or makes an attachment of them

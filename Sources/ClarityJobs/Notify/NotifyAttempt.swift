@@ -42,7 +42,7 @@ public struct NotifyAttempt {
             }
         }
         let changes = try store.notices.update(
-            try active(), targets: targets.map { ($0.name, $0.rules.wanted) }, at: clock.now)
+            try active(), targets: targets.map(\.addressee), at: clock.now)
         report(.count(name: "notices_raised", Int64(changes.raised)))
         report(.count(name: "notices_resolved", Int64(changes.resolved)))
         var sent: Int64 = 0
@@ -51,7 +51,8 @@ public struct NotifyAttempt {
             guard !waiting.isEmpty else { continue }
             try store.notices.begin(waiting, to: target.name)
             do throws(NoticeSendError) {
-                try await sender.send(NoticeMessage(deliveries: waiting), to: target)
+                try await sender.send(
+                    NoticeMessage(deliveries: waiting, context: context), to: target)
             } catch {
                 try store.notices.postpone(
                     waiting, to: target.name, mayHaveArrived: error.mayHaveArrived)
@@ -66,8 +67,9 @@ public struct NotifyAttempt {
         report(.count(name: "messages_sent", sent))
         let open = try store.notices.open()
         for target in targets {
-            let wanted = open.filter { target.rules.wanted.contains($0.notice.kind) }
-            let text = NoticeMessage.text(of: wanted.map(\.notice.text), upTo: target.mostBytes)
+            let wanted = open.filter { target.addressee.wants($0.notice) }
+            let text = NoticeMessage.text(
+                of: wanted.map(\.notice.headline), upTo: target.mostBytes)
             await note(&failures) { () async throws(NoticeSendError) in
                 try await sender.ping(wanted.isEmpty ? "" : "/fail", text, target)
             }
@@ -78,6 +80,8 @@ public struct NotifyAttempt {
         return failures.contains { $0.category == .unreachable }
             ? .retry(after: nil, failure) : .failure(failure)
     }
+
+    private var context: NoticeContext { NoticeContext(order.options) }
 
     private func note(
         _ failures: inout [Failure], _ body: () async throws(NoticeSendError) -> Void
@@ -151,13 +155,13 @@ extension NotifyAttempt {
             order, store, NoTransport(), environment: environment, clock: clock, report: { _ in })
         let targets = try order.targets()
         _ = try store.notices.update(
-            try attempt.active(), targets: targets.map { ($0.name, $0.rules.wanted) },
-            at: clock.now)
+            try attempt.active(), targets: targets.map(\.addressee), at: clock.now)
         for target in targets {
-            let message = NoticeMessage(deliveries: try store.notices.pending(for: target.name))
+            let message = NoticeMessage(
+                deliveries: try store.notices.pending(for: target.name), context: attempt.context)
             let text =
                 message.deliveries.isEmpty
-                ? "nothing new\n" : message.text(upTo: target.mostBytes)
+                ? "nothing new\n" : message.text(for: target)
             let isHeld = try !attempt.mayTell(target)
             show("\(target.name):\(isHeld ? " later," : "") \(text)".printableLines)
         }
@@ -189,10 +193,11 @@ extension NotifyAttempt {
         let notices = Notice.active(in: order.options)
         var first: Failure?
         for target in targets {
-            let wanted = notices.filter { target.rules.wanted.contains($0.kind) }
+            let wanted = notices.filter(target.addressee.wants)
             guard notices.isEmpty || !wanted.isEmpty else { continue }
-            let message =
+            var message =
                 notices.isEmpty ? NoticeMessage.test(at: clock.now) : .of(wanted, at: clock.now)
+            message.context = NoticeContext(order.options)
             do throws(NoticeSendError) {
                 try await sender.send(message, to: target)
                 show(target.name, nil)

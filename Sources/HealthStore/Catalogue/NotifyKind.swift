@@ -34,6 +34,11 @@ public struct TargetOptions: EntryOptions {
         case healthchecks
     }
 
+    /// The priorities of ntfy.
+    public enum Priority: String, CaseIterable, Sendable {
+        case min, low, `default`, high, urgent
+    }
+
     public let kind: Kind
     /// Where ntfy and webhook post to.
     public var url = ""
@@ -45,6 +50,10 @@ public struct TargetOptions: EntryOptions {
     public var sender: String?
     /// The program and its arguments.
     public var words: [String] = []
+    /// Whether the address may be http on another machine.
+    public var allowsPlainHTTP = false
+    /// How urgent ntfy shows that something is wrong.
+    public var priority = Priority.high
     public var rules = NoticeRules()
 
     public init(_ kind: Kind) { self.kind = kind }
@@ -58,9 +67,13 @@ public struct TargetOptions: EntryOptions {
             fields.add(
                 "secret", .secretName, &secretName,
                 "name of the variable or credential with the access token")
+            declarePlainHTTP(in: &fields)
+            fields.add(
+                "priority", &priority, "how urgent it is on the phone that something is wrong")
         case .webhook:
             fields.add(required: "url", .url, &url, "address to which the JSON is posted")
             declareSecret("key that signs each message", in: &fields)
+            declarePlainHTTP(in: &fields)
         case .mail:
             fields.add(required: "to", .line, &recipient, "mail address of the recipient")
             fields.add(
@@ -74,6 +87,12 @@ public struct TargetOptions: EntryOptions {
         rules.declare(in: &fields)
     }
 
+    private mutating func declarePlainHTTP(in fields: inout OptionFields) {
+        fields.add(
+            OptionDeclaration.plainHTTP, .boolean, &allowsPlainHTTP,
+            "whether `url` may be http on another machine, where anybody on the way reads along")
+    }
+
     private mutating func declareSecret(_ content: String, in fields: inout OptionFields) {
         var name = secretName ?? ""
         fields.add(
@@ -83,6 +102,14 @@ public struct TargetOptions: EntryOptions {
     }
 
     public var name: String { rules.name ?? kind.rawValue }
+
+    /// The target, as far as it matters which notices it is told of.
+    public var addressee: NoticeAddressee {
+        NoticeAddressee(
+            name: name, kinds: rules.wanted,
+            jobs: rules.jobs.map { Set($0.split(separator: "\n").map(String.init)) },
+            repeatsAfter: rules.repeatsAfter)
+    }
 }
 
 /// What every target of notices has.
@@ -94,6 +121,13 @@ public struct NoticeRules: DeclaredOptions {
     public var atMost: Rate?
     /// The time of day at which nothing is sent.
     public var quiet: String?
+    /// The jobs whose notices the target gets, one on each line; `nil` for every notice.
+    public var jobs: String?
+    public var repeatsAfter: Duration?
+    /// Whether messages have the last lines that a failed program wrote.
+    public var showsOutput = true
+    /// The address of the pages, for a link.
+    public var pages: String?
 
     public init() {}
 
@@ -108,6 +142,16 @@ public struct NoticeRules: DeclaredOptions {
         fields.add(
             "quiet", .window, &quiet,
             "time of the day, on the machine's clock, at which nothing is sent")
+        fields.add(
+            "jobs", .texts, &jobs, "jobs whose notices the target gets; without it every notice")
+        fields.add(
+            "repeat", .duration(.seconds(600)...(.seconds(30 * 86_400))), &repeatsAfter,
+            "how long after a message it comes again, until the notice is over")
+        fields.add(
+            "output", .boolean, &showsOutput,
+            "whether a message has the last lines that a failed program wrote")
+        fields.add(
+            "pages", .line, &pages, "address of your pages, for a link in each message")
     }
 
     /// The kinds of notices that the target gets.

@@ -18,10 +18,9 @@ public struct Notices: Sendable {
     /// A target learns of a notice of its kinds once, and of its end if it learned of its beginning.
     /// A notice that ends before a target learned of it is not told at all.
     ///
-    /// - Parameter targets: the name of each target, and the kinds that it wants.
     /// - Returns: how many were opened and resolved.
     public func update(
-        _ active: [Notice], targets: [(name: String, kinds: Set<Notice.Kind>)], at now: Instant
+        _ active: [Notice], targets: [NoticeAddressee], at now: Instant
     ) throws(HealthStoreError) -> (raised: Int, resolved: Int) {
         try store.changeAnyway { connection in
             var ended = try open(connection)
@@ -45,7 +44,7 @@ public struct Notices: Sendable {
                 }
             }
             for notice in ended { try resolve(notice.id, at: now, connection) }
-            try tell(targets, connection)
+            try tell(targets, at: now, connection)
             try connection.run(
                 "DELETE FROM notices WHERE resolved_at_ms < ?",
                 .instant(now - Notices.kept))
@@ -68,10 +67,10 @@ public struct Notices: Sendable {
             """, .integer(id))
     }
 
-    /// Plans to tell each target of the open notices that it wants, and drops what is planned for
-    /// targets that are gone.
+    /// Plans to tell each target of the open notices that it wants, again if it is to be reminded, and
+    /// drops what is planned for targets that are gone.
     private func tell(
-        _ targets: [(name: String, kinds: Set<Notice.Kind>)], _ connection: Connection
+        _ targets: [NoticeAddressee], at now: Instant, _ connection: Connection
     ) throws {
         let planned = try connection.all(
             "SELECT DISTINCT target FROM notice_deliveries WHERE state <> 'sent'"
@@ -81,12 +80,18 @@ public struct Notices: Sendable {
                 "DELETE FROM notice_deliveries WHERE target = ? AND state <> 'sent'", .text(name))
         }
         for target in targets {
-            for notice in try open(connection) where target.kinds.contains(notice.notice.kind) {
+            for notice in try open(connection) where target.wants(notice.notice) {
                 try connection.run(
                     """
                     INSERT INTO notice_deliveries (notice, target, event, state)
                     VALUES (?, ?, 'raised', 'pending') ON CONFLICT DO NOTHING
                     """, .integer(notice.id), .text(target.name))
+                guard let span = target.repeatsAfter else { continue }
+                try connection.run(
+                    """
+                    UPDATE notice_deliveries SET state = 'pending', sends = 0, sent_at_ms = NULL
+                    WHERE notice = ? AND target = ? AND event = 'raised' AND sent_at_ms <= ?
+                    """, .integer(notice.id), .text(target.name), .instant(now - span))
             }
         }
     }
@@ -253,15 +258,86 @@ public struct Notice: Hashable, Sendable {
     /// What the notice is about: a job, a kind of data, or nothing. There is at most one open
     /// notice of a kind and subject.
     public var subject: String
-    /// One sentence for people, without a full stop.
+    /// One sentence for people, without a full stop, and the details of it on further lines.
     public var text: String
 
     /// Creates a notice.
-    public init(_ kind: Kind, about subject: String = "", _ text: String) {
+    public init(
+        _ kind: Kind, about subject: String = "", _ text: String, details: [String] = []
+    ) {
         self.kind = kind
         self.subject = subject
-        self.text = text
+        self.text = ([text] + details).joined(separator: "\n")
     }
+
+    /// What a detail begins with that a program wrote.
+    public static let outputMark = "| "
+
+    /// The sentence alone.
+    public var headline: String { String(text.prefix { $0 != "\n" }) }
+
+    /// The details.
+    ///
+    /// - Parameter withOutput: whether those that a program wrote are among them.
+    public func details(withOutput: Bool) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().map(String.init)
+            .filter { withOutput || !$0.hasPrefix(Notice.outputMark) }
+    }
+}
+
+/// A target, as far as it matters which notices it is told of.
+public struct NoticeAddressee: Sendable {
+    public var name: String
+    public var kinds: Set<Notice.Kind>
+    /// The jobs whose notices it wants; `nil` for every notice.
+    public var jobs: Set<String>?
+    /// After which time it is told again of a notice that is not over; `nil` for never.
+    public var repeatsAfter: Duration?
+
+    /// Creates a target.
+    public init(
+        name: String, kinds: Set<Notice.Kind>, jobs: Set<String>? = nil,
+        repeatsAfter: Duration? = nil
+    ) {
+        (self.name, self.kinds) = (name, kinds)
+        (self.jobs, self.repeatsAfter) = (jobs, repeatsAfter)
+    }
+
+    /// Whether it is told of a notice.
+    public func wants(_ notice: Notice) -> Bool {
+        kinds.contains(notice.kind) && (jobs?.contains(notice.subject) ?? true)
+    }
+}
+
+/// What messages say beside their notices.
+public struct NoticeContext: Hashable, Sendable {
+    /// The name of the machine; empty if nobody has said it.
+    public var host = ""
+    /// How often each job failed in a row before its last success.
+    public var failures: [String: Int] = [:]
+
+    /// Creates a context.
+    public init(host: String = "", failures: [String: Int] = [:]) {
+        (self.host, self.failures) = (host, failures)
+    }
+
+    /// Reads what an order carries.
+    public init(_ options: [String: String]) {
+        host = options[NoticeContext.hostKey] ?? ""
+        for (key, value) in options where key.hasPrefix(NoticeContext.failuresKey) {
+            failures[String(key.dropFirst(NoticeContext.failuresKey.count))] = Int(value)
+        }
+    }
+
+    /// The options that carry it in an order.
+    public var options: [String: String] {
+        let counts = failures.map { (NoticeContext.failuresKey + $0.key, "\($0.value)") }
+        return Dictionary(counts) { first, _ in first }
+            .merging([NoticeContext.hostKey: host]) { _, own in own }
+    }
+
+    private static let hostKey = "told.host"
+    private static let failuresKey = "told.failures."
 }
 
 extension Notice {

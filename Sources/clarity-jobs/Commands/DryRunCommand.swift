@@ -36,7 +36,7 @@ struct DryRunCommand {
             memoryLimitBytes: job.memoryLimitBytes, conditions: job.orderConditions(of: conditions),
             options: job.options)
         if job.kind == .notify {
-            order.options.merge(Notice.options(try composition.historyNotices(file, conditions))) {
+            order.options.merge(try composition.historyNotices(file, conditions).options) {
                 _, new in new
             }
         }

@@ -35,9 +35,12 @@ struct NoticeCommands {
             throw CommandFailure(
                 .configuration, "the job file has no `notify`", "help: man clarity-jobs.yaml")
         }
+        var order = try composition.order(.notify, file)
+        let context = NoticeContext(host: HostIdentity.name)
+        order.options.merge(context.options) { _, new in new }
         try composition.becomeWorker(
             ["notify-test"] + operands.flatMap { ["--target", $0] },
-            try composition.order(.notify, file), for: file)
+            order, for: file)
     }
 
     /// `notify failed [UNIT]`: records that a service failed, and tells the targets.
@@ -64,7 +67,10 @@ struct NoticeCommands {
         // What is broken made another service fail before, and that was told.
         guard !services.entries.contains(where: \.isTold) else { return .done }
         var order = try composition.order(.notify, file)
-        order.options.merge(Notice.options([known.notice])) { _, new in new }
+        let context = NoticeContext(host: HostIdentity.name)
+        order.options.merge(Notice.options([known.notice]).merging(context.options) { $1 }) {
+            _, new in new
+        }
         let worker = try composition.companion("clarity-jobs-worker")
         let handover = try OrderHandover(order)
         defer { handover.end() }
@@ -143,7 +149,10 @@ struct ListedNotice: Reported {
             Column("notice", "number of the notice") { $0.notice.id },
             Column("kind", "kind of the notice") { $0.notice.notice.kind.rawValue }.shown("KIND"),
             Column("subject", "what it is about, such as a job") { $0.notice.notice.subject },
-            Column("text", "the notice") { $0.notice.notice.text }.shown("NOTICE"),
+            Column("text", "the notice") { $0.notice.notice.headline }.shown("NOTICE"),
+            Column("details", "more of it, a line each") {
+                $0.notice.notice.details(withOutput: true)
+            },
             Column("raised_at", "when it began") { $0.notice.raisedAt }.shown("RAISED"),
             Column("resolved_at", "when it was over") { $0.notice.resolvedAt }
                 .shown("OVER", isState: true) { $0.notice.resolvedAt?.shown ?? "open" },

@@ -38,7 +38,9 @@ struct NotifyAttemptTests {
         #expect(
             request.method == .post && request.url == "https://ntfy.example/t" && request.isOnce)
         #expect(
-            request.headers.map(\.text) == ["clarity-jobs: job `upload` failed", "warning"])
+            request.headers.map(\.text) == [
+                "clarity-jobs: job `upload` failed", "warning", "high",
+            ])
         let list = try bench.store().notices.list(9)
         #expect(list.map(\.sent) == [2] && list.map(\.waiting) == [0] && list.map(\.twice) == [0])
     }
@@ -142,7 +144,9 @@ struct NotifyAttemptTests {
         let bench = WorkBench()
         let store = try bench.store()
         _ = try store.notices.update(
-            [Self.failed], targets: [("ntfy", Set(Notice.Kind.allCases))], at: bench.clock.now)
+            [Self.failed],
+            targets: [NoticeAddressee(name: "ntfy", kinds: Set(Notice.Kind.allCases))],
+            at: bench.clock.now)
         try store.notices.begin(try store.notices.pending(for: "ntfy"), to: "ntfy")
 
         _ = await attempt(bench, [Self.failed])

@@ -55,6 +55,17 @@ struct JobFileReferenceTests {
     /// Returns the file of the section with a title: of a mapping, or of the options of a kind.
     private static func file(of title: String) -> String? {
         let words = title.split(separator: "`").map(String.init)
+        let targets = [
+            "command": "command: [\"true\"]", "ntfy": "url: https://b.example",
+            "webhook": "url: https://b.example, secret: s", "mail": "to: a@example.org",
+            "healthchecks": "secret: s",
+        ]
+        if words.count > 3, words[1] == "notify", let kind = words[3].split(separator: " ").last,
+            let required = targets[String(kind)]
+        {
+            return "jobs: []\nbackend: { url: https://a.example }\n"
+                + "notify: [{ kind: \(kind), \(required), KEY }]"
+        }
         guard words.count == 2 else { return nil }
         guard words[0] == "Options of the kind " else { return files[words[1]] }
         let required = [
