@@ -22,10 +22,12 @@ extension Zone {
 package struct NearTimes: Sendable {
     package var zone: Zone
     package var now: Instant
+    /// Whether instants are replaced by whole ones with the zone's offset, for output that is kept
+    /// and read later.
+    package var isWhole: Bool
 
-    package init(zone: Zone, now: Instant) {
-        self.zone = zone
-        self.now = now
+    package init(zone: Zone, now: Instant, isWhole: Bool = false) {
+        (self.zone, self.now, self.isWhole) = (zone, now, isWhole)
     }
 
     /// Uses the zone of this name, else this machine's, else UTC.
@@ -67,6 +69,11 @@ package struct NearTimes: Sendable {
             guard before.count(where: { $0 == "`" }).isMultiple(of: 2), before.last != "\"",
                 let instant = Instant(rfc3339: String(match.output.instant))
             else { return String(match.output.0) }
+            if isWhole {
+                let local = zone.text(instant)
+                return (match.output.word.map { "\($0) " } ?? "")
+                    + (local.hasSuffix("+00:00") ? String(match.output.instant) : local)
+            }
             guard let word = match.output.word else { return text(instant) }
             if word == "at" { return text(instant) }
             return "\(word) \(NearTimes.clockWords.contains(word) ? clock(instant) : text(instant))"

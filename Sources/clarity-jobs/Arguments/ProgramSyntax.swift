@@ -8,7 +8,9 @@ extension CommandSyntax {
     /// The complete command line of `clarity-jobs`.
     static let program = CommandSyntax(
         name: "clarity-jobs",
-        summary: "Sync a person's health data with the CLARITY backend.",
+        summary:
+            "Run jobs when network, power, idleness and storage allow, and bring health data where "
+            + "it belongs.",
         options: [
             OptionSyntax(
                 "config", "c", value: "FILE",
@@ -26,11 +28,12 @@ extension CommandSyntax {
             OptionSyntax("version", summary: "show the version"),
         ],
         examples: [
-            "clarity-jobs auth login --email you@example.com",
+            "clarity-jobs init                 set up the first jobs",
+            "clarity-jobs status               what failed, and what waits for you",
             "clarity-jobs run --due            run what is due, once; for cron",
             "clarity-jobs loop                 run jobs as they fall due; for systemd",
-            "clarity-jobs dry-run JOB          show what a job would send",
-            "clarity-jobs history show 42      explain a past run",
+            "clarity-jobs explain JOB          why a job runs now or does not",
+            "clarity-jobs logs JOB             what its program wrote",
         ],
         commands: [
             .setUp,
@@ -157,6 +160,8 @@ extension CommandSyntax {
                 operands: "JOB|RUN",
                 options: [
                     OptionSyntax("grep", value: "TEXT", summary: "only lines that contain TEXT"),
+                    OptionSyntax(
+                        "follow", summary: "go on until the run has ended"),
                     .now,
                 ],
                 examples: ["clarity-jobs logs nightly-backup", "clarity-jobs logs 42 --grep Fatal"]),

@@ -229,13 +229,15 @@ extension CommandSyntax {
         var usage = path.joined(separator: " ")
         if !commands.isEmpty { usage += runsAlone ? " [COMMAND]" : " COMMAND" }
         if let operands { usage += " \(operands)" }
-        let introduction = ([summary] + details).map { "\($0)\n" }.joined()
+        let introduction = Help.paragraph([summary]) + Help.paragraph(details)
         var page = "\(introduction)\nUsage: \(usage) [OPTION...]\n"
         if !examples.isEmpty {
             page += "\nExamples:\n" + examples.map { "  \($0)\n" }.joined()
         }
         if !commands.isEmpty {
-            page += "\nCommands:\n" + Help.columns(commands.map { ($0.name, $0.summary) })
+            for group in CommandGroup.of(commands, isRoot: path.count == 1) {
+                page += "\n\(group.title):\n" + Help.columns(group.rows)
+            }
         }
         if !passesArgumentsOn, !options.isEmpty, path.count > 1 {
             page += "\nOptions:\n" + Help.columns(options.map(Help.line))
@@ -253,10 +255,85 @@ private enum Help {
         return ((option.letter == nil ? "    " : "") + option.synopsis, option.summary + choices)
     }
 
+    /// The columns of a terminal that nobody has widened.
+    private static let width = 80
+
+    /// Returns rows in two columns; what is too long for a line goes on below, in its column.
     static func columns(_ rows: [(String, String)]) -> String {
-        let width = rows.map(\.0.count).max() ?? 0
+        let left = 2 + min(rows.map(\.0.count).max() ?? 0, 30) + 2
         return rows.map { name, summary in
-            "  \(name)\(String(repeating: " ", count: width - name.count + 2))\(summary)\n"
+            let gap = String(repeating: " ", count: max(left - name.count - 2, 2))
+            let lines = wrapped(summary, Help.width - left)
+            return "  \(name)\(gap)"
+                + lines.joined(separator: "\n" + String(repeating: " ", count: left)) + "\n"
         }.joined()
+    }
+
+    /// Returns lines of prose as a paragraph that fits a terminal.
+    static func paragraph(_ lines: [String]) -> String {
+        wrapped(lines.joined(separator: " "), Help.width).map { "\($0)\n" }.joined()
+    }
+
+    private static func wrapped(_ text: String, _ width: Int) -> [String] {
+        var lines: [String] = []
+        for word in text.split(separator: " ") {
+            if let last = lines.last, last.count + 1 + word.count <= width {
+                lines[lines.count - 1] += " \(word)"
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines
+    }
+}
+
+/// Commands that belong together, in the order of the help page.
+struct CommandGroup {
+    let title: String
+    private let names: [String]
+
+    private static let all = [
+        CommandGroup(
+            title: "What happens",
+            names: [
+                "status", "list", "next", "tonight", "explain", "history", "logs", "notices",
+            ]),
+        CommandGroup(
+            title: "Run jobs",
+            names: [
+                "run", "loop", "dry-run", "pause", "resume", "cancel", "retry", "backfill",
+                "simulate",
+            ]),
+        CommandGroup(
+            title: "Set up",
+            names: ["init", "import-jobs", "validate", "doctor", "notify", "auth", "accounts"]),
+        CommandGroup(
+            title: "Health data",
+            names: [
+                "sources", "import", "summary", "metrics", "records", "report", "insights",
+                "analyses", "profile", "outbox", "archive", "export-data",
+            ]),
+        CommandGroup(
+            title: "Servers", names: ["serve", "receive", "exporter", "sandbox"]),
+        CommandGroup(
+            title: "State", names: ["audit", "backup", "restore", "key", "store", "trace"]),
+        CommandGroup(title: "Help", names: ["completion", "manual", "schema"]),
+    ]
+
+    /// Returns the rows of a help page, group by group; the commands of a command are one group.
+    static func of(
+        _ commands: [CommandSyntax], isRoot: Bool
+    ) -> [(title: String, rows: [(String, String)])] {
+        let row = { (command: CommandSyntax) in (command.name, command.summary) }
+        guard isRoot else { return [("Commands", commands.map(row))] }
+        let grouped = all.map { group in
+            (
+                group.title,
+                group.names.compactMap { name in commands.first { $0.name == name } }.map(row)
+            )
+        }
+        let known = Set(all.flatMap(\.names))
+        let others = commands.filter { !known.contains($0.name) }.map(row)
+        return grouped + (others.isEmpty ? [] : [("Others", others)])
     }
 }

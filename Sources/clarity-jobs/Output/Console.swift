@@ -33,16 +33,37 @@ struct Console: Sendable {
         shared.code.withLock { $0.map { SystemError(code: $0).reason } }
     }
 
-    /// Shows times at a terminal by the clocks of a zone from now on: the named one, else this
-    /// machine's.
+    /// Shows times by the clocks of a zone from now on: the named one, else this machine's. A person
+    /// at a terminal sees them as `today 20:23`, others whole and with the zone's offset; JSON has UTC.
     func showTimes(inZone name: String?, environment: [String: String], clock: any WallClock) {
-        guard Console.isTerminal else { return }
-        let zone = NearTimes(zoneNamed: name, environment: environment, now: clock.now).zone
-        shared.times.withLock { $0 = { NearTimes(zone: zone, now: clock.now) } }
+        // Read when the first time is shown, and most commands from cron show none.
+        let zone = Lazy {
+            NearTimes(zoneNamed: name, environment: environment, now: clock.now).zone
+        }
+        let isWhole = !Console.isTerminal
+        shared.times.withLock {
+            $0 = { NearTimes(zone: zone.value, now: clock.now, isWhole: isWhole) }
+        }
     }
 
-    /// The times that a person at a terminal sees; `nil` if the zone is not known yet.
-    var times: NearTimes? { shared.times.withLock { $0?() } }
+    /// A value that is made when it is first wanted.
+    private final class Lazy<Value: Sendable>: Sendable {
+        private let make: @Sendable () -> Value
+        private let made = Mutex<Value?>(nil)
+
+        init(_ make: @escaping @Sendable () -> Value) { self.make = make }
+
+        var value: Value {
+            made.withLock { made in
+                let value = made ?? make()
+                made = value
+                return value
+            }
+        }
+    }
+
+    /// How times are shown; `nil` if the zone is not known yet.
+    var times: NearTimes? { shared.times.withLock(\.self)?() }
 
     /// Writes rows in the requested form: objects as JSON, or a table.
     func results<Row: Reported>(_ rows: [Row]) { results(rows, Row.report) }
@@ -51,7 +72,8 @@ struct Console: Sendable {
     func results<Row>(_ rows: [Row], _ report: Report<Row>) {
         guard form == .table else { return results(rows.map(report.object), lines: []) }
         // The table has cleaned its cells, and may have added colours.
-        report.table(rows).lines(in: terminalStyle).forEach(result)
+        let style = terminalStyle
+        report.table(rows).lines(in: style, times).forEach(result)
     }
 
     /// Writes rows in the requested form: objects as JSON, or the lines.
@@ -102,7 +124,8 @@ struct Console: Sendable {
 
     /// Returns a line for people as it fits the standard output if that is a terminal.
     func fitted(_ line: String) -> [String] {
-        terminalStyle?.fitted(line.printable) ?? [line.printable]
+        terminalStyle?.fitted(line.printable)
+            ?? [times?.replaced(in: line.printable) ?? line.printable]
     }
 
     /// Writes a line of a result.
@@ -162,7 +185,7 @@ struct Console: Sendable {
     static func fault(_ line: String) { _ = write(lines(line, nil), to: STDERR_FILENO) }
 
     private static func lines(_ line: String, _ times: NearTimes?) -> String {
-        var lines = [line.printable]
+        var lines = [times?.replaced(in: line.printable) ?? line.printable]
         if let width = TerminalLine.columns(of: STDERR_FILENO) {
             var style = PageStyle(width: width, isPlain: true)
             style.times = times

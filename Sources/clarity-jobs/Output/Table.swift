@@ -12,11 +12,13 @@ extension Table {
     /// Returns the lines as they fit a terminal: the last cell of a row wraps under itself between
     /// words, and columns for which there is no room follow below, indented.
     ///
-    /// - Parameter style: `nil` for output that nobody looks at, which is never wrapped.
-    func lines(in style: PageStyle?) -> [String] {
+    /// - Parameters:
+    ///   - style: `nil` for output that nobody looks at, which is never wrapped.
+    ///   - times: how instants are shown.
+    func lines(in style: PageStyle?, _ times: NearTimes? = nil) -> [String] {
         guard !rows.isEmpty else { return [] }
         let all = ([heading] + rows).map { row in
-            row.map { style?.times?.replaced(in: $0.printable) ?? $0.printable }
+            row.map { times?.replaced(in: $0.printable) ?? $0.printable }
         }
         let widths = heading.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
         let words = all.compactMap(\.last).flatMap { $0.split(separator: " ") }

@@ -49,7 +49,7 @@ struct NextProgramTests {
             ])
         #expect(
             result.errorLines == [
-                "past: no occurrence after 2026-03-29T00:20:00Z", "asked: no schedule",
+                "past: no occurrence after 2026-03-28T20:20:00-04:00", "asked: no schedule",
                 "told: no schedule; starts on network-restored, source-changed",
                 "off: `enabled: false` in the job file",
             ])
@@ -121,8 +121,8 @@ struct NextProgramTests {
         #expect(result.status == 0 && result.output == "")
         #expect(
             result.errorLines == [
-                "often: no change of offset in Asia/Tokyo within 400d of 2026-03-10T00:00:00Z",
-                "once: no change of offset in Asia/Tokyo within 400d of 2026-03-10T00:00:00Z",
+                "often: no change of offset in Asia/Tokyo within 400d of 2026-03-10T09:00:00+09:00",
+                "once: no change of offset in Asia/Tokyo within 400d of 2026-03-10T09:00:00+09:00",
             ])
         #expect(
             once.errorLines == [
@@ -164,10 +164,10 @@ struct NextProgramTests {
     }
 
     @Test(arguments: [
-        ("2026-10-25 03:00", "2026-10-25T02:00:00Z"),
-        ("2026-10-25T01:59:59", "2026-10-24T23:59:59Z"),
-        ("2026-07-01", "2026-06-30T22:00:00Z"),
-        ("2026-07-01T00:00:00-05:00", "2026-07-01T05:00:00Z"),
+        ("2026-10-25 03:00", "2026-10-25T03:00:00+01:00"),
+        ("2026-10-25T01:59:59", "2026-10-25T01:59:59+02:00"),
+        ("2026-07-01", "2026-07-01T00:00:00+02:00"),
+        ("2026-07-01T00:00:00-05:00", "2026-07-01T07:00:00+02:00"),
     ])
     func `a time without an offset is local time`(
         time: String, instant: String
