@@ -132,6 +132,14 @@ extension String {
         return cut + "..."
     }
 
+    /// Returns the beginning of the text in at most `limit` bytes of UTF-8, cut between characters.
+    public func prefix(bytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(startIndex, offsetBy: limit)
+        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return String(self[..<end])
+    }
+
     private func replacingSteering(except isKept: (Unicode.Scalar) -> Bool) -> String {
         guard unicodeScalars.contains(where: { $0.steersTerminal && !isKept($0) }) else {
             return self

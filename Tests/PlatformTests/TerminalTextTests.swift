@@ -25,6 +25,16 @@ struct TerminalTextTests {
         #expect(text.cut(toBytes: limit) == cut)
     }
 
+    @Test(arguments: [
+        ("abc", 3, "abc"), ("abcd", 3, "abc"), ("a\u{E9}\u{E9}", 4, "a\u{E9}"),
+        ("\u{20AC}\u{20AC}", 5, "\u{20AC}"), ("\u{1F600}", 3, ""), ("e\u{301}", 2, "e"),
+    ])
+    func `the beginning of a text has no part of a character`(
+        text: String, limit: Int, cut: String
+    ) {
+        #expect(Array(text.prefix(bytes: limit).utf8) == Array(cut.utf8))
+    }
+
     @Test func `a text for a report has at most 900 bytes`() {
         #expect(String(repeating: "a", count: 1000).forReport.utf8.count == 900)
     }

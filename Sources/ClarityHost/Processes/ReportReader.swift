@@ -124,7 +124,8 @@ struct ReportReader: AttemptListener {
     }
 }
 
-/// Keeps the beginning and the end of a program's output, however long it is.
+/// Keeps the beginning and the end of a program's output, however long it is. Neither has a part of
+/// a character of UTF-8.
 ///
 /// Output counts as progress: a job's `stall` is measured from the last output.
 struct CapturedOutput: AttemptListener {
@@ -179,10 +180,30 @@ struct CapturedOutput: AttemptListener {
     /// The captured output; `nil` if the program wrote nothing.
     var output: AttemptOutput? {
         guard total > 0 else { return nil }
-        let tail = tail.suffix(tailLimit)
+        var (head, tail) = (head[...], tail.suffix(tailLimit))
+        if total > head.count + tail.count {
+            head = head.dropLast(CapturedOutput.bytesOfCutCharacter(endOf: head))
+            // Bytes that go on with a character whose beginning is left out.
+            tail = tail.dropFirst(tail.prefix(3).prefix { $0 & 0xC0 == 0x80 }.count)
+        }
         return AttemptOutput(
-            head: head, leftOutBytes: total - Int64(head.count) - Int64(tail.count),
+            head: Array(head), leftOutBytes: total - Int64(head.count) - Int64(tail.count),
             tail: Array(tail))
+    }
+
+    /// Returns how many bytes at the end begin a character of UTF-8 without its rest.
+    private static func bytesOfCutCharacter(endOf bytes: ArraySlice<UInt8>) -> Int {
+        for (rest, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
+            let length =
+                switch byte {
+                case 0xC2...0xDF: 2
+                case 0xE0...0xEF: 3
+                case 0xF0...0xF4: 4
+                default: 1
+                }
+            return rest + 1 < length ? rest + 1 : 0
+        }
+        return 0
     }
 
     func end(of process: ProcessEnd) -> AttemptEnd {

@@ -257,10 +257,7 @@ public struct AuditEntry: Hashable, Sendable {
         self.counts = kept
     }
 
-    private static func cut(_ text: String) -> String {
-        guard text.utf8.count > textLimit else { return text }
-        return String(decoding: text.utf8.prefix(textLimit), as: UTF8.self)
-    }
+    private static func cut(_ text: String) -> String { text.prefix(bytes: textLimit) }
 }
 
 // The entry as bytes, for encryption.

@@ -1,6 +1,7 @@
 import HealthStore
 import HealthModel
 import ClarityScheduler
+import Platform
 import JSON
 
 /// Makes a sample of each workout of an export.
@@ -39,7 +40,8 @@ struct WorkoutMapping {
         guard start <= now else { throw .inFuture }
         guard let name = workout.value, !name.isEmpty else { throw .noType }
         guard found.count < WorkoutMapping.most else { throw .tooManyWorkouts }
-        let type = String(decoding: name.prefix(InternTable<String>.longest), as: UTF8.self)
+        let type = String(decoding: name, as: UTF8.self)
+            .prefix(bytes: InternTable<String>.longest)
         var values = MeasuredValues([:], text: type)
         values.numbers[.activeMinutes] =
             workout.number("duration", in: "durationUnit", as: .exerciseMinutes)

@@ -33,7 +33,7 @@ package enum DisplayText {
 
     private static func prefix(of text: String) -> String {
         guard text.utf8.count > limit else { return text }
-        return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "..."
+        return text.prefix(bytes: limit) + "..."
     }
 
     /// Returns an external text as one line, made harmless in the same way.

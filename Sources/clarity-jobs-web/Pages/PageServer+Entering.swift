@@ -225,7 +225,7 @@ struct PasswordAttempts {
         _ peer: String, _ account: String, at now: ContinuousClock.Instant
     ) -> Duration? {
         // Somebody may name an account of any length.
-        let account = String(decoding: account.utf8.prefix(64), as: UTF8.self)
+        let account = account.prefix(bytes: 64)
         attempts.removeAll { now - $0.time >= PasswordAttempts.span }
         let most = PasswordAttempts.most
         let waits = [

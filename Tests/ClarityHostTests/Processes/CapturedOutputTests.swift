@@ -31,6 +31,42 @@ import Testing
                 == output("abc", 19, "wxyz"))
     }
 
+    /// Texts in which each character has 1 to 4 bytes, and what each half has of them.
+    private static let characters = [
+        (String(repeating: "a", count: 30), "aaaaaaaa", 14, "aaaaaaaa"),
+        (String(repeating: "é", count: 15), "éééé", 14, "éééé"),
+        (String(repeating: "€", count: 10), "€€", 18, "€€"),
+        (String(repeating: "😀", count: 8), "😀😀", 16, "😀😀"),
+        ("x" + String(repeating: "é", count: 15), "xééé", 16, "éééé"),
+        ("xx" + String(repeating: "😀", count: 8) + "y", "xx😀", 24, "😀y"),
+    ]
+
+    @Test(arguments: characters, [1, 3, 100])
+    func `neither half has a part of a character`(
+        row: (text: String, head: String, leftOut: Int, tail: String), size: Int
+    ) {
+        let found = capture(row.text, limit: 16, by: size)
+
+        #expect(found == output(row.head, Int64(row.leftOut), row.tail))
+    }
+
+    @Test func `a character that lies in both halves stays if nothing is left out`() {
+        let found = capture("abc€xyz", limit: 10, by: 4)
+
+        #expect(found.map { $0.head + $0.tail } == Array("abc€xyz".utf8))
+        #expect(found?.leftOutBytes == 0)
+    }
+
+    @Test func `bytes that are no text are kept but for what may be a part of a character`() {
+        var captured = CapturedOutput(limit: 8)
+
+        captured.read([0xFF, 0xE9, 0x61, 0xE9, 0, 0, 0x80, 0x80, 0x80, 0x80]) { _, _ in }
+
+        #expect(
+            captured.output
+                == AttemptOutput(head: [0xFF, 0xE9, 0x61], leftOutBytes: 6, tail: [0x80]))
+    }
+
     @Test func `what comes is a sign of life`() {
         var captured = CapturedOutput(limit: 4)
         var told: [Int64] = []
