@@ -263,6 +263,8 @@ struct PowerSupply {
         guard tree.exists(path) else { return nil }
         let scope = Shown { () throws(HostTree.Fault) in try tree.textIfPresent("\(path)/scope") }
         if scope.value == "Device" { return nil }
+        // Some drivers do not say whose the battery is.
+        if scope.value != "System", PowerSupply.isOfInputDevice(path, tree) { return nil }
         kind = PowerSupply.kind(path, tree)
         // A mouse's battery must not pass for the machine's.
         if let fault = scope.fault { kind = .unreadable(fault) }
@@ -294,6 +296,16 @@ struct PowerSupply {
                 }
                 return Int(percent)
             })
+    }
+
+    /// Whether an entry is the battery of a keyboard, a mouse, a pen or a game controller: by the
+    /// name that the kernel gives it (drivers/hid/hid-input.c), or by the bus of its device.
+    private static func isOfInputDevice(_ path: String, _ tree: HostTree) -> Bool {
+        if path.split(separator: "/").last?.hasPrefix("hid-") == true { return true }
+        let device = Shown { () throws(HostTree.Fault) in
+            try tree.textIfPresent("\(path)/device/modalias")
+        }
+        return device.value?.hasPrefix("hid:") == true
     }
 
     private static func kind(_ path: String, _ tree: HostTree) -> Kind {

@@ -144,6 +144,34 @@ import Testing
                 "hid-mouse": battery("Discharging", "5").merging(["scope": "Device"]) { $1 }
             ]), noBattery),
         Machine(
+            "laptop with a keyboard that does not say whose its battery is",
+            supplies([
+                "AC": mains("1"),
+                "BAT0": [
+                    "type": "Battery", "present": "1", "scope": "System", "status": "Full",
+                    "capacity": "90", "energy_now": "45000000", "energy_full": "50000000",
+                ],
+                "hid-00:11:22:33:44:55-battery": battery("Discharging", "3"),
+            ]), Power(external: on("AC/online"), battery: charge(90))),
+        Machine(
+            "desktop with a keyboard that does not say whose its battery is",
+            supplies(["hid-00:11:22:33:44:55-battery": battery("Discharging", "3")]), noBattery),
+        Machine(
+            "desktop with a controller of another driver",
+            supplies([
+                "ps-controller-battery-a": battery("Discharging", "5").merging(
+                    ["device/modalias": "hid:b0005g0001v0000054Cp00000CE6"]) { $1 },
+                "wacom_battery_0": battery("Charging", "5").merging([
+                    "device/modalias": "hid:b0003g0001v0000056Ap000000E6", "scope": "Unknown",
+                ]) { $1 },
+            ]), noBattery),
+        Machine(
+            "laptop whose battery's device has a name",
+            supplies([
+                "BAT0": battery("Discharging", "41").merging(
+                    ["device/modalias": "acpi:PNP0C0A:", "scope": "Unknown"]) { $1 }
+            ]), Power(external: off("BAT0/status"), battery: charge(41))),
+        Machine(
             "desktop with an unused port",
             supplies(["ucsi-source-psy-1": ["type": "USB", "online": "0"]]), noBattery),
         Machine(
