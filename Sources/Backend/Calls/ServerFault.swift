@@ -30,7 +30,8 @@ extension APIError {
 
     /// Creates the error for an answer, whatever the dialect; `nil` if the answer is a success.
     ///
-    /// - Parameter now: the instant from which a date in `Retry-After` is measured.
+    /// - Parameter now: the instant from which a date in `Retry-After` is measured if the
+    ///   answer has no date.
     init?(_ response: HTTPResponse, now: Instant) {
         guard !(200..<300).contains(response.status) else { return nil }
         self.init(response, FaultReport(response.body), now: now)
@@ -38,9 +39,12 @@ extension APIError {
 
     /// Creates the error that an unsuccessful answer means if the dialect has no row for it.
     ///
-    /// - Parameter now: the instant from which a date in `Retry-After` is measured.
+    /// - Parameter now: the instant from which a date in `Retry-After` is measured if the
+    ///   answer has no date.
     init(_ response: HTTPResponse, _ report: FaultReport, now: Instant) {
-        let after = RetryAfter.believable(response.headers["retry-after"], now: now)
+        // A date is on the server's clock, which its answer shows.
+        let date = response.headers["date"].flatMap { HTTPDate.parse($0) }
+        let after = RetryAfter.believable(response.headers["retry-after"], now: date ?? now)
         switch response.status {
         case 300..<400: self = .redirected(status: response.status)
         case 400: self = APIError(naming: report) ?? .rejected(status: 400)
@@ -84,20 +88,20 @@ extension APIError {
 
 /// Parses the `Retry-After` field of RFC 9110, section 10.2.3: seconds, or a date.
 enum RetryAfter {
-    /// Returns the wait that `field` asks for if it is between 1 s and 1 h, else `nil`.
+    /// Returns the wait that `field` asks for, at most the longest wait of a job (5 h); `nil` if
+    /// that is less than 1 s.
     ///
-    /// Some servers send 0 while their limit lasts for minutes, or dates of a clock that is wrong.
-    /// Such values are ignored in favour of the caller's own schedule.
+    /// Some servers send 0 while their limit lasts for minutes. Such values are ignored in favour
+    /// of the caller's own schedule.
     static func believable(_ field: String?, now: Instant) -> Duration? {
-        guard let field, let wait = wait(field, now: now),
-            (.seconds(1) ... .seconds(3600)).contains(wait)
-        else { return nil }
-        return wait
+        guard let field, let wait = wait(field, now: now), wait >= .seconds(1) else { return nil }
+        return min(wait, RetryPolicy.longestMaximum)
     }
 
     private static func wait(_ field: String, now: Instant) -> Duration? {
         if !field.isEmpty, field.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return Int32(field).map { .seconds($0) }
+            // More digits than fit are a long wait too.
+            return .seconds(Int32(field) ?? .max)
         }
         return HTTPDate.parse(field).map { $0 - now }
     }

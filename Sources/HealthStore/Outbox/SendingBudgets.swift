@@ -34,18 +34,17 @@ extension Outbox {
     /// hour began no later than our oldest request in the window, so the hour is over when that
     /// request leaves the window. Without such a request, the wait is one `HourlyBudget.window`.
     ///
-    /// - Parameter retryAfter: the wait that the backend asked for, if believable. It replaces that wait
-    ///   if it is shorter than an hour. One of an hour or more only says that the backend counts by
-    ///   the hour.
+    /// - Parameter retryAfter: the wait that the backend asked for, if believable. It replaces that
+    ///   wait unless it is exactly an hour, which only says that the backend counts by the hour.
     /// - Returns: how long to send nothing.
     public func closeRoute(
         _ route: UploadRoute, for retryAfter: Duration?, at now: Instant
     ) throws(HealthStoreError) -> Duration {
         try store.changeAnyway { connection in
             let sent = try requests(by: route, at: now, connection)
-            let shorter = retryAfter.flatMap { $0 < .seconds(3600) ? $0 : nil }
+            let wish = retryAfter.flatMap { $0 == .seconds(3600) ? nil : $0 }
             let wait =
-                shorter ?? (sent.first.map { min($0, now) } ?? now) + HourlyBudget.window - now
+                wish ?? (sent.first.map { min($0, now) } ?? now) + HourlyBudget.window - now
             try connection.run(
                 """
                 INSERT INTO closures (route, until_ms) VALUES (?, ?)
@@ -65,7 +64,8 @@ extension Outbox {
         ) { $0.instant(0) }
         if let until, until > now {
             // A time further ahead was stored before the clock was set back.
-            return min(until - now, HourlyBudget.window)
+            let wait = until - now
+            return wait > RetryPolicy.longestMaximum ? HourlyBudget.window : wait
         }
         let sent = try requests(by: rules.route, at: now, connection)
         return HourlyBudget.wait(after: sent, limit: max(1, limit), now: now)

@@ -104,6 +104,17 @@ import Testing
         #expect(try store.outbox.closeRoute(.samples, for: nil, at: noon) == .seconds(3660))
     }
 
+    @Test func `a wish of more than an hour is kept to, whatever the requests of ours`() throws {
+        let store = try folder.open()
+        _ = try store.outbox.enqueue(heartRates(0..<9))
+        _ = try draw(at: noon)
+        let wish = Duration.seconds(7200)
+
+        #expect(try store.outbox.closeRoute(.metrics, for: wish, at: noon) == wish)
+        #expect(try draw(at: noon + .seconds(3700)) == .seconds(3500))
+        #expect(try draw(at: noon + wish) == nil)
+    }
+
     @Test func `a clock that is put back delays by no more than an hour`() throws {
         let store = try folder.open()
         _ = try store.outbox.enqueue(heartRates(0..<9))
