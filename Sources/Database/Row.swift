@@ -148,9 +148,16 @@ extension Row {
 
 /// A row of a result of PostgreSQL, whose values are text.
 struct PostgresRow {
+    /// The first column of a result whose value is no text of its type, as under another
+    /// `bytea_output`. Its place in the row has an empty value.
+    final class Fault {
+        var column: Int32?
+    }
+
     let library: UnsafePointer<cpostgresql>
     let result: OpaquePointer
     let row: Int32
+    let fault: Fault
 
     var columnCount: Int32 { library.pointee.PQnfields(result) }
 
@@ -166,13 +173,16 @@ struct PostgresRow {
     func integer(_ column: Int32) -> Int64 {
         let text = bytes(column)
         guard let first = text.first else { return 0 }
-        if first == UInt8(ascii: "t") { return 1 }
+        if text.count == 1, first == UInt8(ascii: "t") { return 1 }
+        if text.count == 1, first == UInt8(ascii: "f") { return 0 }
         let digits = text.prefix { $0 != UInt8(ascii: ".") }
-        return Int64(String(decoding: digits, as: UTF8.self)) ?? 0
+        return Int64(String(decoding: digits, as: UTF8.self)) ?? malformed(column, 0)
     }
 
     func real(_ column: Int32) -> Double {
-        Double(String(decoding: bytes(column), as: UTF8.self)) ?? 0
+        let text = bytes(column)
+        if text.isEmpty { return 0 }
+        return Double(String(decoding: text, as: UTF8.self)) ?? malformed(column, 0)
     }
 
     /// The column as bytes: two hexadecimal digits for each after `\x` in a column of type `bytea`
@@ -180,22 +190,37 @@ struct PostgresRow {
     func blob(_ column: Int32) -> [UInt8] {
         let text = bytes(column)
         let bytea: UInt32 = 17
-        guard library.pointee.PQftype(result, column) == bytea, text.count >= 2 else {
+        guard library.pointee.PQftype(result, column) == bytea, !isNull(column) else {
             return Array(text)
         }
-        return [UInt8](unsafeUninitializedCapacity: text.count / 2 - 1) { bytes, count in
+        guard text.count.isMultiple(of: 2), text.starts(with: #"\x"#.utf8) else {
+            return malformed(column, [])
+        }
+        var isHexadecimal = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count / 2 - 1) { bytes, count in
             for place in 0..<(text.count / 2 - 1) {
-                bytes[place] =
-                    PostgresRow.digit(text[2 * place + 2]) << 4
-                    | PostgresRow.digit(text[2 * place + 3])
+                let high = PostgresRow.digit(text[2 * place + 2])
+                let low = PostgresRow.digit(text[2 * place + 3])
+                isHexadecimal = isHexadecimal && high | low < 16
+                bytes[place] = high << 4 | low
             }
             count = text.count / 2 - 1
         }
+        return isHexadecimal ? bytes : malformed(column, [])
     }
 
-    /// The value of a digit; the server writes them in lower case.
+    /// The value of a digit, which the server writes in lower case; 16 or more for another byte.
     private static func digit(_ byte: UInt8) -> UInt8 {
-        byte <= UInt8(ascii: "9") ? byte - UInt8(ascii: "0") : byte - UInt8(ascii: "a") + 10
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: 16
+        }
+    }
+
+    private func malformed<Value>(_ column: Int32, _ empty: Value) -> Value {
+        fault.column = fault.column ?? column
+        return empty
     }
 }
 

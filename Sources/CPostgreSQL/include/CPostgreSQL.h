@@ -35,6 +35,7 @@
     each(PQresultErrorField) \
     each(PQntuples) \
     each(PQnfields) \
+    each(PQfname) \
     each(PQftype) \
     each(PQnparams) \
     each(PQparamtype) \

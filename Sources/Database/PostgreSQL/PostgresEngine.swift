@@ -49,12 +49,26 @@ final class PostgresEngine: Engine {
         _ sql: String, _ values: [Value], _ body: (borrowing Row) -> Void
     ) throws(DatabaseError) {
         try post(sql, PostgresParameters(values))
+        var malformed: String?
         try collect { [library = link.library] result in
             changes = Int(PostgresEngine.rowsChanged(by: result, library))
+            let fault = PostgresRow.Fault()
             for row in 0..<library.pointee.PQntuples(result) {
-                body(Row(.postgreSQL(PostgresRow(library: library, result: result, row: row))))
+                body(
+                    Row(
+                        .postgreSQL(
+                            PostgresRow(library: library, result: result, row: row, fault: fault))))
+            }
+            malformed = fault.column.map { column in
+                library.pointee.PQfname(result, column).map { String(cString: $0) } ?? "\(column)"
             }
         }
+        guard let malformed else { return }
+        throw DatabaseError(
+            kind: .other,
+            message: "the value of `\(malformed)` is not in the form that this session has asked "
+                + "for; a connection pool in between has to keep its settings", code: "PostgreSQL",
+            statement: sql)
     }
 
     func begin(_ sql: String) throws(DatabaseError) -> any EngineStatement {

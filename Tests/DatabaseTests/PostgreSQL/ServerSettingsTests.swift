@@ -60,6 +60,41 @@ struct ServerSettingsTests {
         #expect(found.map(\.2) == [0.1 + 0.2])
     }
 
+    /// What else the server may send for a value, and what is read of it.
+    private static let malformed = [
+        ("convert_to('a', 'UTF8')", "SET bytea_output = escape"),
+        (#"'\x00ff'::bytea"#, "SET bytea_output = escape"),
+        ("''::bytea", "SET bytea_output = escape"),
+    ]
+
+    @Test(arguments: malformed)
+    func `a value in another form is an error`(value: String, setting: String) async throws {
+        let connection = try ServerConnection(try await database([]))
+        try connection.execute(setting)
+
+        let error = #expect(throws: DatabaseError.self) {
+            try connection.first("SELECT \(value) AS sealed") { $0.blob(0) }
+        }
+        let next = try connection.integer("SELECT 7")
+
+        #expect(
+            error?.message
+                == "the value of `sealed` is not in the form that this session has asked "
+                + "for; a connection pool in between has to keep its settings")
+        #expect(next == 7)
+    }
+
+    @Test func `a number that is none is an error`() async throws {
+        let connection = try ServerConnection(try await database([]))
+
+        #expect(throws: DatabaseError.self) { try connection.integer("SELECT 'ten'") }
+        #expect(throws: DatabaseError.self) { try connection.first("SELECT 'x'") { $0.real(0) } }
+        #expect(try connection.integer("SELECT true") == 1)
+        #expect(try connection.integer("SELECT false") == 0)
+        #expect(try connection.integer("SELECT sum(x) FROM (VALUES (1), (2)) AS v(x)") == 3)
+        #expect(try connection.first("SELECT NULL::bytea") { $0.blob(0) } == [])
+    }
+
     @Test(arguments: ["remote_write", "remote_apply", "on"])
     func `a commit waits for as much as the administrator wants`(level: String) async throws {
         let connection = try ServerConnection(try await database([("synchronous_commit", level)]))
