@@ -29,6 +29,12 @@ public struct RequestHead {
         MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
     }
 
+    /// The length of the body, if the client gives it.
+    public var length: Int64? { self["Content-Length"].flatMap { Int64($0) } }
+
+    /// Whether the client waits for leave to send the body.
+    var waitsForLeave: Bool { self["Expect"]?.lowercased() == "100-continue" }
+
     /// The headers in their order.
     var headers: [(name: String, value: String)] { pairs(.HEADER_KIND) }
 
@@ -71,6 +77,8 @@ open class Exchange {
     /// Who makes the request, if that is known. Places are shared out between persons.
     public var person: String?
     private let respond: () -> Outcome
+    /// Whether `respond` knows the answer before the body has arrived.
+    private let isAnswered: Bool
     private var room: Int
     /// Where the answer of the work arrives, once it has been started.
     var later: LaterAnswer?
@@ -82,13 +90,22 @@ open class Exchange {
     /// - Parameter most: the most bytes that are discarded; more of them close the connection.
     public init(discarding most: Int = 64 << 10, _ respond: @escaping () -> Answer) {
         room = most
+        isAnswered = true
         self.respond = { .answer(respond()) }
     }
 
     /// Creates an exchange that `work` answers.
     public init(working work: @escaping (LaterAnswer) -> Void) {
         room = 64 << 10
+        isAnswered = false
         respond = { .work(work) }
+    }
+
+    /// Returns the answer to a client that waits for leave to send a body of so many bytes, which
+    /// then stays where it is; `nil` gives leave. It is called at most once, instead of `outcome`.
+    open func refusal(ofLength bytes: Int64) -> Answer? {
+        guard isAnswered, case .answer(let answer) = respond() else { return nil }
+        return answer
     }
 
     /// Takes the next bytes of the body; returns `false` to close the connection.

@@ -105,7 +105,11 @@ private func answer(
         let exchange = server.service(head)
         server.connections?.began(connection, by: exchange.person)
         state.pointee = Unmanaged.passRetained(exchange).toOpaque()
-        return .YES
+        // An answer in place of the leave that the client waits for (RFC 9110, section 10.1.1).
+        guard head.waitsForLeave, let answer = exchange.refusal(ofLength: head.length ?? 0) else {
+            return .YES
+        }
+        return answer.queue(on: connection, server)
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
     guard size.pointee > 0 else { return finish(exchange, connection, server) }

@@ -47,9 +47,9 @@ final class PushReceiver: Sendable {
     func accept(_ request: RequestHead) -> Exchange {
         do throws(Refusal) {
             let (token, name) = try admitted(request)
-            let length = request["Content-Length"].flatMap { Int64($0) }
             do throws(PushSpool.Fault) {
-                return Push(self, try spool.begin(length: length, of: name), of: token, name)
+                let draft = try spool.begin(length: request.length, of: name)
+                return Push(self, draft, of: token, name)
             } catch {
                 throw refusal(error, of: name)
             }
@@ -224,6 +224,8 @@ private final class Push: Exchange {
         super.init(discarding: PushReceiver.mostDiscarded) { Answer(status: 500, text: "") }
         person = name
     }
+
+    override func refusal(ofLength bytes: Int64) -> Answer? { nil }
 
     override func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let draft else { return super.take(bytes) }

@@ -38,6 +38,8 @@ private final class SandboxExchange: Exchange {
         super.init { Answer(500, [:], .bytes([])) }
     }
 
+    override func refusal(ofLength bytes: Int64) -> Answer? { nil }
+
     /// Appends a piece of the body.
     ///
     /// A body that is too long is discarded but read to its end, because a client that is still

@@ -63,6 +63,11 @@ final class BodyExchange: Exchange {
         super.init(discarding: 1 << 20) { Answer(status: 500) }
     }
 
+    override func refusal(ofLength bytes: Int64) -> Answer? {
+        guard bytes > BodyExchange.most, case .answer(let answer) = handle(nil) else { return nil }
+        return answer
+    }
+
     override func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if body.count + bytes.count > BodyExchange.most { isTooLarge = true }
         guard isTooLarge else {

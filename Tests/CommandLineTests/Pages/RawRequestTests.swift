@@ -78,4 +78,60 @@ struct RawRequestTests {
 
         #expect(push.status == 200)
     }
+
+    // MARK: Leave to send a body
+
+    /// Sends a head that waits for leave to send the body, and returns the statuses of all answers.
+    private func statuses(
+        _ path: String, length: Int, _ headers: [String] = [], port: UInt16
+    ) async throws -> [Substring] {
+        let head =
+            ["POST \(path) HTTP/1.1", "Expect: 100-continue", "Content-Length: \(length)"] + headers
+        return try await statuses(head.joined(separator: "\r\n") + "\r\n\r\n", port: port)
+    }
+
+    @Test func `the receiver refuses a push before its body if the client waits`() async throws {
+        let (playground, token) = try await ReceiverProgram.playground()
+        let receiver = try await ReceiverProgram(playground)
+        let path = ReceiverProgram.path
+        let json = ["Host: a", "Content-Type: application/json"]
+        let port = receiver.port
+
+        let large = try await statuses(
+            path, length: 65 << 20, json + ["x-api-key: \(token)"], port: port)
+        let foreign = try await statuses(path, length: 9, json + ["x-api-key: no"], port: port)
+        let text = try await statuses(
+            path, length: 9, ["Host: a", "x-api-key: \(token)"], port: port)
+        let lost = try await statuses("/", length: 9, ["Host: a"], port: port)
+        let body = ReceiverProgram.push(3)
+        let taken = try await LoopbackRequest.answer(
+            "POST", path,
+            headers: [
+                "x-api-key": token, "Content-Type": "application/json", "Expect": "100-continue",
+            ], body: body, port: port)
+
+        #expect(large == ["413"] && foreign == ["401"] && text == ["415"] && lost == ["404"])
+        #expect(taken.contains("HTTP/1.1 200 OK"), "\(taken)")
+        #expect(try playground.received().values.map { $0 } == [Array(body.utf8)])
+    }
+
+    @Test func `the pages refuse a body that is too large before it if the client waits`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil)
+        let pages = try await PagesProgram(playground, [])
+        let cookie = try await pages.enter()
+        let token = try await pages.send("GET", "/api/v1/session", cookie: cookie).json["csrf"].text
+        let head = [
+            "Host: 127.0.0.1:\(pages.port)", "Cookie: \(cookie)", "Content-Type: application/json",
+            "X-CSRF-Token: \(token ?? "")",
+        ]
+
+        let large = try await statuses(
+            "/api/v1/actions/run", length: 65 << 20, head, port: pages.port)
+        let lost = try await statuses("/nowhere", length: 9, head, port: pages.port)
+
+        #expect(large == ["413"])
+        #expect(lost == ["405"])
+    }
 }
