@@ -120,7 +120,7 @@ struct RecordAggregation {
         outcome.copies = parts.settle()
         outcome.nights = try sleep.resolve(order: order, until: until) { night in
             try each(
-                night.sample(ofSource: names[night.source]), .aggregate(asOf: night.asOf(asOf)))
+                night.sample(ofSource: names[night.source]), .aggregate(asOf: asOf))
         }
         guard isWhole else { return outcome }
         if let steps = DayQuantity(.steps) {

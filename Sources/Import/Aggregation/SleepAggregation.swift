@@ -6,7 +6,8 @@ import ClarityScheduler
 /// Stages of one source belong together while less than 2 h lie between them. Where sessions of
 /// several sources overlap, one source counts, and each night has one source. A source with sleep
 /// precedes one with only time in bed, and then a source without unknown stages one with some;
-/// otherwise the rank decides. A session between morning and evening is a nap, and gives way only
+/// otherwise the rank decides. A session with time of which only the unknown stage is known makes
+/// no night. A session between morning and evening is a nap, and gives way only
 /// to what it overlaps. A night that an app has made is a session by itself.
 struct SleepAggregation {
     /// The counts of nights made from the stages.
@@ -29,14 +30,6 @@ struct SleepAggregation {
         var end: Int64
         var source: Int
         var sleep: SleepNight
-        /// Whether some of its stages have unknown names.
-        var isPartial = false
-
-        /// Returns the instant as of which the night is true, if its records are as of `instant`.
-        /// One with unknown stages comes a century before, so that it never replaces one without.
-        func asOf(_ instant: Instant) -> Instant {
-            isPartial ? instant - .seconds(36_525 * 86_400) : instant
-        }
 
         /// Returns the night as a sample of the source with a name; an empty one is no name.
         func sample(ofSource name: String) -> Sample {
@@ -76,7 +69,7 @@ struct SleepAggregation {
     mutating func add(
         _ stage: SleepStage, source: Int, start: Int64, end: Int64
     ) -> RecordRefusal? {
-        let longest = stage <= .inBed ? SleepAggregation.longestInBed : SleepAggregation.longest
+        let longest = stage <= .unknown ? SleepAggregation.longestInBed : SleepAggregation.longest
         guard end - start <= longest else { return .tooLong }
         guard records.count < capacity else { return .tooManyStages }
         records.append(
@@ -138,14 +131,16 @@ struct SleepAggregation {
                 outcome.dueAt = min(outcome.dueAt ?? due, due)
                 continue
             }
-            guard let sleep = SleepTimeline(records[session.records]).night else {
-                outcome.withoutSleep += session.hasUnknown ? 0 : 1
+            let timeline = SleepTimeline(records[session.records])
+            // A sum of the other stages would be too small.
+            if timeline.hasUnknown { continue }
+            guard let sleep = timeline.night else {
+                outcome.withoutSleep += 1
                 continue
             }
             try each(
                 Night(
-                    start: session.start, end: session.end, source: session.source, sleep: sleep,
-                    isPartial: session.hasUnknown))
+                    start: session.start, end: session.end, source: session.source, sleep: sleep))
             outcome.made += 1
         }
         records = []

@@ -5,9 +5,9 @@ import ClarityScheduler
 /// A stage of sleep in a record. Where two overlap, the greater one counts: more precise knowledge
 /// hides less precise knowledge.
 enum SleepStage: UInt8, CaseIterable, Comparable {
+    case inBed
     /// A name that nobody knows: asleep, awake or neither.
     case unknown
-    case inBed
     /// Asleep, in an unknown stage.
     case asleep
     case awake
@@ -18,12 +18,12 @@ enum SleepStage: UInt8, CaseIterable, Comparable {
     static func < (a: SleepStage, b: SleepStage) -> Bool { a.rawValue < b.rawValue }
 
     /// Whether the stage is sleep.
-    var isSleep: Bool { self > .inBed && self != .awake }
+    var isSleep: Bool { self > .unknown && self != .awake }
 
     /// Reads the value of a record of sleep analysis; `nil` for an unknown value.
     ///
     /// iOS 15 and earlier wrote `HKCategoryValueSleepAnalysisAsleep`. iOS 8 wrote HealthKit's
-    /// number instead.
+    /// number instead. Every name of a stage of sleep begins with `Asleep`.
     init?(healthKitValue name: String) {
         let prefix = "HKCategoryValueSleepAnalysis"
         guard name.hasPrefix(prefix) else {
@@ -36,10 +36,10 @@ enum SleepStage: UInt8, CaseIterable, Comparable {
         }
         switch name.dropFirst(prefix.count) {
         case "InBed": self = .inBed
-        case "Asleep", "AsleepUnspecified": self = .asleep
         case "AsleepCore": self = .core
         case "AsleepDeep": self = .deep
         case "AsleepREM": self = .rem
+        case let name where name.hasPrefix("Asleep"): self = .asleep
         case "Awake": self = .awake
         default: return nil
         }
@@ -198,6 +198,9 @@ struct SleepTimeline {
             deepMinutes: SleepTimeline.minutes(of(.deep)),
             remMinutes: SleepTimeline.minutes(of(.rem)), minutesToSleep: toSleep)
     }
+
+    /// Whether only a stage of an unknown name, or time in bed, is known of some of the time.
+    var hasUnknown: Bool { of(.unknown) > 0 }
 
     private func of(_ stage: SleepStage) -> Int64 { seconds[Int(stage.rawValue)] }
 

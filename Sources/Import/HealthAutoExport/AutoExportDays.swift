@@ -69,7 +69,7 @@ struct AutoExportNights {
         return try aggregation.resolve(order: order, until: until) { night in
             try each(
                 night.sample(ofSource: sources[night.source].name),
-                .aggregate(asOf: night.asOf(asOf)))
+                .aggregate(asOf: asOf))
         }
     }
 }
@@ -123,12 +123,12 @@ extension SleepStage {
     init?(autoExportValue word: String) {
         switch word.lowercased().filter({ $0 != " " }) {
         case "inbed", "imbett", "ベッドに入る": self = .inBed
-        case "asleep", "unspecified", "asleepunspecified", "schlafend", "dormido", "睡眠中":
-            self = .asleep
+        case "unspecified", "schlafend", "dormido", "睡眠中": self = .asleep
         case "awake", "wach", "清醒": self = .awake
         case "core", "asleepcore", "kern", "核心", "コア": self = .core
         case "rem", "asleeprem", "快速动眼期": self = .rem
         case "deep", "asleepdeep", "tief", "profundo", "深度", "深い": self = .deep
+        case let word where word.hasPrefix("asleep"): self = .asleep
         default: return nil
         }
     }

@@ -128,29 +128,67 @@ import Testing
         #expect(later == [whole] && earlier == [whole])
     }
 
-    @Test func `a night with unknown stages in an export never replaces one without`() throws {
-        func export(_ name: String, on date: String) -> String {
-            let stages = [("AsleepREM", -1.0, 1.0), (name, 1, 5), ("AsleepREM", 5, 6)]
-            let records = stages.map { name, start, end in
-                let (start, end) = (
-                    Instant(secondsSince1970: time(start)), Instant(secondsSince1970: time(end))
-                )
-                func text(_ instant: Instant) -> String {
-                    instant.description.replacing("T", with: " ").replacing("Z", with: " +0000")
-                }
-                return #"<Record type="HKCategoryTypeIdentifierSleepAnalysis" sourceName="W" "#
-                    + #"startDate="\#(text(start))" endDate="\#(text(end))" "#
-                    + #"value="HKCategoryValueSleepAnalysis\#(name)"/>"#
+    @Test func `a night with unknown stages makes none`() throws {
+        let unknown = stages(["Jádro", "REM", "Hluboký", "REM"])
+
+        #expect(try samples([unknown], kind: .healthAutoExport) == [])
+    }
+
+    /// An export with a night whose stages from 1 to 5 have a name.
+    private func export(
+        _ name: String, and others: [(String, Double, Double)] = [], on date: String
+    ) -> String {
+        let stages = [("AsleepREM", -1.0, 1.0), (name, 1, 5), ("AsleepREM", 5, 6)] + others
+        let records = stages.map { name, start, end in
+            func text(_ hour: Double) -> String {
+                Instant(secondsSince1970: time(hour)).description.replacing("T", with: " ")
+                    .replacing("Z", with: " +0000")
             }
-            return self.export(records, on: date)
+            return #"<Record type="HKCategoryTypeIdentifierSleepAnalysis" sourceName="W" "#
+                + #"startDate="\#(text(start))" endDate="\#(text(end))" "#
+                + #"value="HKCategoryValueSleepAnalysis\#(name)"/>"#
         }
+        return export(records, on: date)
+    }
+
+    private let light =
+        "sleep 2026-11-26T22:00:00Z 2026-11-27T05:00:00Z 420/1.000/0/0/240/0/180/-"
+
+    @Test func `a night with unknown stages in an export never replaces one without`() throws {
         let good = export("AsleepCore", on: "2026-11-27")
-        let unknown = export("AsleepLight", on: "2026-11-28")
+        let unknown = export("Dozing", on: "2026-11-28")
 
         let found = try samples([good, unknown], kind: .appleHealthExport)
 
-        #expect(
-            found == ["sleep 2026-11-26T22:00:00Z 2026-11-27T05:00:00Z 420/1.000/0/0/240/0/180/-"])
+        #expect(found == [light])
+    }
+
+    @Test func `a stage of an unknown name is sleep if HealthKit calls it so`() throws {
+        let found = try samples(
+            [export("AsleepLight", on: "2026-11-28")], kind: .appleHealthExport)
+        let pushed = try samples(
+            [stages(["Asleep Light", "REM", "Deep", "REM"])], kind: .healthAutoExport)
+
+        #expect(found == [light])
+        #expect(pushed == [whole])
+    }
+
+    /// What else is known of a night with an unknown stage, and the nights that it makes.
+    private static let beside: [([(String, Double, Double)], [String])] = [
+        ([], []), ([("InBed", -1.5, 6)], []), ([("AsleepCore", 1, 4)], []),
+        (
+            [("AsleepCore", 1, 5)],
+            ["sleep 2026-11-26T22:00:00Z 2026-11-27T05:00:00Z 420/1.000/0/0/240/0/180/-"]
+        ),
+    ]
+
+    @Test(arguments: beside)
+    func `an unknown stage makes no night unless the others cover it`(
+        others: [(String, Double, Double)], night: [String]
+    ) throws {
+        let unknown = export("Dozing", and: others, on: "2026-11-28")
+
+        #expect(try samples([unknown], kind: .appleHealthExport) == night)
     }
 
     // MARK: Any order
