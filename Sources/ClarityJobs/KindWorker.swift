@@ -158,6 +158,7 @@ extension SourceError {
     var failure: Failure {
         switch self {
         case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
+            .severalExports,
             .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge, .otherTimeZone, .symbolicLink,
             .hardLink:
             Failure(.configuration, description)

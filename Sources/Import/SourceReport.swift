@@ -185,6 +185,9 @@ public enum SourceError: Error, Hashable, Sendable {
     case notAnExport(path: String)
     /// A zip archive or a folder without an export in it.
     case noExportInside(path: String)
+    /// A zip archive or a folder with two exports in it, of these names: nobody knows which one is
+    /// meant.
+    case severalExports(path: String, [String])
     /// A zip archive that breaks off or is damaged before the export in it.
     case damaged(path: String, reason: String)
     /// A file where a folder should be.
@@ -218,6 +221,9 @@ extension SourceError: CustomStringConvertible {
             "`\(path)` is neither a zip archive nor an Apple Health export"
         case .noExportInside(let path):
             "`\(path)` has no Apple Health export in it (an xml file whose root is `HealthData`)"
+        case .severalExports(let path, let names):
+            "`\(path)` has two Apple Health exports in it, `\(names.joined(separator: "` and `"))`; "
+                + "leave the newer one alone there"
         case .notAFolder(let path): "`\(path)` is no folder"
         case .notOneFile(let path): "`\(path)` is a folder; name a file in it"
         case .symbolicLink(let path):

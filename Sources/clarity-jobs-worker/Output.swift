@@ -104,7 +104,7 @@ extension ExitStatus {
             case .unreadable: .disk
             case .otherTimeZone: .configuration
             case .notAFile, .notAFolder, .notOneFile, .empty, .notAnExport, .notAnAutoExport,
-                .noExportInside,
+                .noExportInside, .severalExports,
                 .unknownKind, .tooLarge, .damaged, .symbolicLink, .hardLink:
                 .faultyInput
             }

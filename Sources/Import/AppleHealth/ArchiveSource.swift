@@ -24,12 +24,14 @@ final class ArchiveSource: ByteSource {
     /// whatever language, and begins as an export does. A name that cannot be read rules nothing
     /// out.
     ///
-    /// - Throws: `SourceError.noExportInside`, or `damaged` if the archive breaks off before the
-    ///   export.
+    /// - Throws: `SourceError.noExportInside`, `severalExports`, or `damaged` if the archive breaks
+    ///   off before the export.
     init(
         _ file: OpenFile, path: String, limit: Int64 = ArchiveSource.sizeLimit
     ) throws(SourceError) {
         self.limit = limit
+        let exports = ArchiveSource.firstExports(try ArchiveMembers(file, path: path))
+        guard exports.count < 2 else { throw .severalExports(path: path, exports) }
         members = try ArchiveMembers(file, path: path)
         var unreadable: ByteSourceBreak?
         do throws(ByteSourceBreak) {
@@ -54,6 +56,24 @@ final class ArchiveSource: ByteSource {
         // A member that is encrypted or damaged at its beginning may have been the export.
         if let unreadable { throw .damaged(path: path, reason: unreadable.reason) }
         throw .noExportInside(path: path)
+    }
+
+    /// Returns the names of the first two exports of an archive, as far as it can be read.
+    private static func firstExports(_ members: ArchiveMembers) -> [String] {
+        var names: [String] = []
+        do throws(ByteSourceBreak) {
+            while names.count < 2, try members.advance() {
+                let name = members.name
+                if isCandidate(name),
+                    head(members).bytes.withUnsafeBufferPointer(ExportSignature.isExport)
+                {
+                    names.append(String(decoding: name ?? [], as: UTF8.self))
+                }
+            }
+        } catch {
+            // The reading says where the archive breaks off.
+        }
+        return names
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
@@ -130,8 +150,11 @@ final class ArchiveMembers {
     /// Why the member gives no more; thrown again at every call.
     private var broken: ByteSourceBreak?
 
-    /// Opens a file as a zip archive, without reading from it.
+    /// Opens a file as a zip archive from its beginning, without reading from it.
     init(_ file: OpenFile, path: String) throws(SourceError) {
+        guard lseek(file.descriptor, 0, SEEK_SET) == 0 else {
+            throw .unreadable(path: path, reason: SystemError(code: errno).reason)
+        }
         guard let archive = archive_read_new() else {
             throw .unreadable(path: path, reason: "out of memory")
         }

@@ -39,27 +39,34 @@ enum ExportSource {
             FileSource(found.file, attachments: attachments(folder, names, except: found.name)))
     }
 
-    /// Returns the first export among the xml files of a folder, by name.
+    /// Returns the only export among the xml files of a folder.
     ///
     /// A file that cannot be read may be beside a sound export. Without one, a link is named.
     private static func export(
         among names: [String], in folder: OpenFolder
     ) throws(SourceError) -> (name: String, file: OpenFile) {
         var refused: SourceError?
+        var found: (name: String, file: OpenFile)?
         for name in names where name.lowercased().hasSuffix(".xml") {
             do throws(SourceError) {
                 let file = try OpenFile(name, in: folder)
                 guard file.isRegular, file.size > 0 else { continue }
                 let isExport = try file.head(ExportSignature.length)
                     .withUnsafeBufferPointer(ExportSignature.isExport)
-                if isExport { return (name, file) }
+                guard isExport else { continue }
+                if let found {
+                    throw SourceError.severalExports(path: folder.path, [found.name, name])
+                }
+                found = (name, file)
             } catch {
                 switch error {
+                case .severalExports: throw error
                 case .symbolicLink, .hardLink: refused = refused ?? error
                 default: continue
                 }
             }
         }
+        if let found { return found }
         throw refused ?? .noExportInside(path: folder.path)
     }
 

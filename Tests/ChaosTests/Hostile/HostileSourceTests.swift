@@ -62,7 +62,7 @@ struct HostileSourceTests {
         Archive(
             name: "a device", members: [member("export.xml", []) { $0.attributes = 0x21B6_0000 }]),
         Archive(
-            name: "two exports", members: [member("export.xml"), member("export.xml")], samples: 1),
+            name: "two exports", members: [member("export.xml"), member("export.xml")]),
         // A bomb of nested archives relies on a reader that opens this.
         Archive(
             name: "an archive in an archive",

@@ -46,6 +46,32 @@ import Testing
         #expect(result.samples == [.heartRate(61)])
     }
 
+    @Test func `a folder or an archive with two exports is refused, whichever comes first`() throws
+    {
+        try Files.withFolder { folder in
+            let path = "\(folder)/apple_health_export"
+            mkdir(path, 0o700)
+            let names = ["export.xml", "export 2.xml"]
+            for name in names { try Files.write(Self.document, to: "\(path)/\(name)") }
+            let zip = "\(folder)/export.zip"
+            let members = names.map { ZipWriter.Member("apple_health_export/\($0)", Self.document) }
+            let route = ZipWriter.Member("apple_health_export/workout-routes/a.gpx", [0x3C])
+
+            #expect(throws: SourceError.severalExports(path: path, names.reversed())) {
+                try read(path)
+            }
+            for members in [members, [members[0], route, members[1]]] {
+                try Files.write(ZipWriter.archive(members), to: zip)
+                let found = names.map { "apple_health_export/\($0)" }
+                #expect(throws: SourceError.severalExports(path: zip, found)) { try read(zip) }
+            }
+            #expect(
+                "\(SourceError.severalExports(path: "x.zip", names))"
+                    == "`x.zip` has two Apple Health exports in it, `export.xml` and "
+                    + "`export 2.xml`; leave the newer one alone there")
+        }
+    }
+
     @Test func `what cannot be opened beside an export is passed over`() throws {
         let result = try Files.withFolder { folder in
             symlink("\(folder)/gone", "\(folder)/a.xml")
