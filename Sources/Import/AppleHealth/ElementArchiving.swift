@@ -10,14 +10,28 @@ import JSON
 /// and so are the elements inside it: a list of JSON objects for each name, such as `WorkoutEvent`.
 /// Dates inside are written in UTC: another export of the same workout writes them with another
 /// offset, and it would seem to be another workout.
+///
+/// A file must not fill the memory, whatever it never closes or has millions of. Of more than fits,
+/// the last elements of the longest list are left out, so that the events of a workout leave room
+/// for its statistics. They are counted.
 struct ElementArchiving {
     private struct Open {
         let element: ExportElement
         let name: String
-        var attributes: [JSON.Member] = []
-        var metadata: [JSON.Member] = []
-        /// The elements inside that have ended, by name.
-        var parts: [(name: String, objects: [JSON])] = []
+        private(set) var attributes: [JSON.Member] = []
+        private(set) var metadata: [JSON.Member] = []
+        /// The elements inside that have ended, by name, and the bytes of their text.
+        private var parts: [(name: String, objects: [JSON], size: Int)] = []
+        /// The bytes of text.
+        private var size: Int
+
+        init(_ element: ExportElement, _ name: String) {
+            (self.element, self.name) = (element, name)
+            size = name.utf8.count + 16
+        }
+
+        /// Whether its own attributes alone are too long.
+        private(set) var isTooLong = false
 
         /// As a part of another element.
         var object: JSON {
@@ -30,17 +44,43 @@ struct ElementArchiving {
             parts.map { JSON.Member(name: $0.name, value: .array($0.objects)) }
         }
 
-        mutating func add(_ object: JSON, named name: String) {
-            if let index = parts.firstIndex(where: { $0.name == name }) {
-                parts[index].objects.append(object)
-            } else {
-                parts.append((name, [object]))
+        mutating func addAttribute(_ name: String, _ value: Bytes) {
+            size += name.utf8.count + value.count
+            isTooLong = isTooLong || size > ElementArchiving.longest
+            if !isTooLong { attributes.append(ElementArchiving.member(name, value)) }
+        }
+
+        /// Adds an entry of metadata; returns whether there is room for it.
+        mutating func addMetadata(_ key: String, _ value: Bytes) -> Bool {
+            let added = key.utf8.count + value.count
+            guard !isTooLong, size + added <= ElementArchiving.longest else { return false }
+            size += added
+            metadata.append(ElementArchiving.member(key, value))
+            return true
+        }
+
+        /// Adds an element inside that has ended; returns whether there is room for it.
+        mutating func add(_ inner: Open) -> Bool {
+            let index = parts.firstIndex { $0.name == inner.name }
+            let list = (index.map { parts[$0].size } ?? 0) + inner.size
+            guard !inner.isTooLong, list <= ElementArchiving.longestList,
+                size + inner.size <= ElementArchiving.longest
+            else { return false }
+            size += inner.size
+            guard let index else {
+                parts.append((inner.name, [inner.object], list))
+                return true
             }
+            parts[index].objects.append(inner.object)
+            parts[index].size = list
+            return true
         }
     }
 
-    /// The longest text that is kept of an element: 1 MiB, of which no workout has a tenth.
+    /// The longest text that is kept of an element: 1 MiB, of which few workouts have a tenth.
     private static let longest = 1 << 20
+    /// The longest text of a list of the elements inside it.
+    private static let longestList = longest / 4 * 3
     /// Exports nest three deep.
     private static let deepest = 8
 
@@ -48,9 +88,8 @@ struct ElementArchiving {
     private var open: [Open] = []
     /// The outermost one's columns.
     private var columns: Columns?
-    /// The bytes of text in the open elements.
-    private var size = 0
-    /// Elements that are not kept, because they have no date or are too long, by name.
+    /// Elements that are not kept, because they have no date, are too long or are too many inside
+    /// another one, by name.
     private(set) var refused: [String: Int64] = [:]
     /// How many of those are elements that nobody knows.
     private(set) var unknownRefused: Int64 = 0
@@ -63,14 +102,12 @@ struct ElementArchiving {
         let name =
             element == .other
             ? ExportElement.printable(attributes.elementName(in: bytes)) : "\(element.name)"
-        // A file that never closes an element must not fill the memory with empty ones either.
-        if element == .other { size += name.utf8.count + 16 }
-        var begun = Open(element: element, name: name)
+        var begun = Open(element, name)
         let columns = isOpen ? self.columns : Columns(element, name, bytes, attributes)
         for (name, value) in attributes.attributes {
             let name = Reference.text(bytes.slice(name))
             if isOpen || columns?.names.contains(name) != true {
-                begun.attributes.append(member(name, bytes.slice(value)))
+                begun.addAttribute(name, bytes.slice(value))
             }
         }
         self.columns = columns
@@ -84,15 +121,19 @@ struct ElementArchiving {
             (.type, fields.type), (.unit, fields.unit), (.value, fields.value),
             (.start, fields.start), (.end, fields.end),
         ]
-        let members = parts.filter { fields.has($0.0) }
-            .map { member("\($0.0.name)", bytes.slice($0.1)) }
-        open[open.count - 1].add(.object(members), named: "\(ExportElement.record.name)")
+        var record = Open(.record, "\(ExportElement.record.name)")
+        for (field, value) in parts where fields.has(field) {
+            record.addAttribute("\(field.name)", bytes.slice(value))
+        }
+        add(record)
     }
 
     mutating func addMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
         guard isOpen else { return }
         let key = Reference.text(bytes.slice(key))
-        open[open.count - 1].metadata.append(member(key, bytes.slice(value)))
+        if !open[open.count - 1].addMetadata(key, bytes.slice(value)) {
+            refuse("\(ExportElement.metadata.name)")
+        }
     }
 
     /// Ends the innermost open element of this name, and what is open inside it. Returns the record
@@ -106,16 +147,10 @@ struct ElementArchiving {
     mutating func endAll() -> UnplacedRecord? { isOpen ? end(downTo: 0) : nil }
 
     private mutating func end(downTo index: Int) -> UnplacedRecord? {
-        while open.count > max(index, 1), let inner = open.popLast() {
-            guard size <= ElementArchiving.longest else { continue }
-            open[open.count - 1].add(inner.object, named: inner.name)
-        }
+        while open.count > max(index, 1), let inner = open.popLast() { add(inner) }
         guard index == 0, let outermost = open.popLast() else { return nil }
-        defer { size = 0 }
-        guard let columns, size <= ElementArchiving.longest else {
-            let limit = ExportElement.allCases.count + ExportElement.mostUnknown
-            refused.add(
-                to: outermost.name, atMost: limit, else: "\(ExportElement.other.name)")
+        guard let columns, !outermost.isTooLong else {
+            refuse(outermost.name)
             unknownRefused += outermost.element == .other ? 1 : 0
             return nil
         }
@@ -125,10 +160,17 @@ struct ElementArchiving {
             members: outermost.attributes + outermost.metadata + outermost.lists)
     }
 
-    private mutating func member(_ name: String, _ value: Bytes) -> JSON.Member {
-        size += name.utf8.count + value.count
-        // A file that never closes an element must not fill the memory.
-        guard size <= ElementArchiving.longest else { return JSON.Member(name: name, value: .null) }
+    /// Adds an element inside the innermost open one.
+    private mutating func add(_ inner: Open) {
+        if !open[open.count - 1].add(inner) { refuse(inner.name) }
+    }
+
+    private mutating func refuse(_ name: String) {
+        let limit = ExportElement.allCases.count + ExportElement.mostUnknown
+        refused.add(to: name, atMost: limit, else: "\(ExportElement.other.name)")
+    }
+
+    private static func member(_ name: String, _ value: Bytes) -> JSON.Member {
         let isDate = name == "date" || name.hasSuffix("Date")
         if isDate, let date = Reference.decoded(value, HealthKitDate.init) {
             let instant = Instant(secondsSince1970: date.seconds)

@@ -100,21 +100,43 @@ struct ElementArchivingTests {
     }
 
     @Test func `an element without a date or of too much text is counted and left out`() throws {
+        let long = String(repeating: "v", count: 1 << 14)
+        let entry = "<MetadataEntry key='k' value='\(long)'/>"
         let report = try reading(
             body: """
                 <Workout workoutActivityType="Running" sourceName="s"/>
-                <Workout workoutActivityType="Running" sourceName="s" \(dates)>
-                \(String(repeating: "<MetadataEntry key='k' value='\(String(repeating: "v", count: 1 << 14))'/>", count: 65))
-                </Workout>
+                <Workout workoutActivityType="Running" sourceName="s" \(dates)
+                x="\(String(repeating: long, count: 65))">\(entry)</Workout>
                 <Workout workoutActivityType="Cycling" sourceName="s" \(dates)/>
                 """
         ).report
 
-        #expect(report.elementsRefused == ["Workout": 2])
+        #expect(report.elementsRefused == ["Workout": 2, "MetadataEntry": 1])
         #expect(
             try report.records?.lines() == [
                 "Workout s|-|-|-|-| \(times) 'Cycling'"
             ])
+    }
+
+    @Test func `of an element with too much text inside it the last of that is left out`() throws {
+        let long = String(repeating: "v", count: 1 << 14)
+        let entry = "<MetadataEntry key='k' value='\(long)'/>"
+        let event = "<WorkoutEvent type='\(long)'/>"
+        let report = try reading(
+            body: """
+                <Workout workoutActivityType="Running" sourceName="s" \(dates)>
+                \(String(repeating: event, count: 50))<WorkoutStatistics type="t" sum="1"/>
+                \(String(repeating: entry, count: 20))<WorkoutStatistics type="t" sum="2"/>
+                </Workout>
+                """
+        ).report
+
+        // 3/4 of 1 MiB has 47 events, and the rest has 16 entries.
+        #expect(report.elementsRefused == ["WorkoutEvent": 3, "MetadataEntry": 4])
+        let line = try #require(try report.records?.lines().first)
+        #expect(line.contains(#""sum":"1""#) && line.contains(#""sum":"2""#))
+        #expect(line.split(separator: long).count - 1 == 47 + 16)
+        #expect(report.refused == [:] && report.made.count == 1)
     }
 
     @Test func `an element that never ends has nothing of what follows`() throws {

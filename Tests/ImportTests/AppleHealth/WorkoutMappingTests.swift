@@ -82,6 +82,42 @@ struct WorkoutMappingTests {
         #expect(try #require(report.records).lines().count == kept)
     }
 
+    @Test func `a workout with more events than are kept has its distance`() throws {
+        let events = (0..<18_000).map { number in
+            #"<WorkoutEvent type="HKWorkoutEventTypeMotion\#(number % 2 == 0 ? "Paused" : "Resumed")" "#
+                + #"date="2024-01-21 08:00:\#(10 + number % 50) -0500"/>"#
+        }
+        let inside = [
+            #"<MetadataEntry key="HKIndoorWorkout" value="0"/>"#, events.joined(separator: "\n"),
+            statistics("DistanceWalkingRunning", "31.5", "km"),
+            #"<WorkoutRoute sourceName="W"><FileReference path="/a.gpx"/></WorkoutRoute>"#,
+        ]
+
+        let found = try reading(
+            body: "<Workout \(Self.type) \(Self.dates)>\(inside.joined())</Workout>")
+
+        let sample = try #require(found.samples.first)
+        guard case .values(let values) = sample.value else { return #expect(Bool(false)) }
+        #expect(values.numbers == [.activeMinutes: 30, .distance: 31.5])
+        let left = try #require(found.report.elementsRefused["WorkoutEvent"])
+        #expect(found.report.elementsRefused.count == 1 && (1000..<17_000).contains(left))
+        let line = try #require(found.report.records?.lines().first)
+        #expect(line.split(separator: #""type":"HKWorkoutEvent"#).count - 1 == 18_000 - Int(left))
+        #expect(line.contains("HKIndoorWorkout|0|") && line.contains("/a.gpx"))
+        #expect(line.contains(#""sum":"31.5""#))
+        #expect(found.report.unexplained == 0 && found.report.refused == [:])
+    }
+
+    @Test func `a workout whose own attributes are too long is refused`() throws {
+        let text = String(repeating: "x", count: 1 << 20)
+
+        let report = try reading(
+            body: #"<Workout \#(Self.type) x="\#(text)" \#(Self.dates)></Workout>"#
+        ).report
+
+        #expect(report.refused == ["workout without a date, or too long": 1])
+    }
+
     @Test func `workouts are counted with the records, by source`() throws {
         let workout = "<Workout \(WorkoutMappingTests.type) \(WorkoutMappingTests.dates)/>"
 
