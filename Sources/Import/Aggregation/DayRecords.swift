@@ -133,7 +133,10 @@ enum DayMerge {
         }) {
             let begin = Int64(key.period) * DayParts.period
             let isFirst = points[key.kind] == nil
-            for layer in partialAggregates.lazy.flatMap(\.layers) {
+            let layers = partialAggregates.enumerated().lazy.flatMap { entry, known in
+                known.layers.map { (entry, $0) }
+            }
+            for (entry, layer) in layers {
                 for (source, parts) in layer.parts where source.isTotal {
                     // A part that began earlier is in the period before, too.
                     for part in parts where isFirst || part.start >= begin {
@@ -141,7 +144,7 @@ enum DayMerge {
                             part: part, rank: ranks[source] ?? .max, asOf: layer.asOf,
                             isTotal: true)
                         points[key.kind, default: []].append(
-                            TotalPoint(part: ranked, isLone: source.isLone))
+                            TotalPoint(part: ranked, entry: entry, isLone: source.isLone))
                     }
                 }
             }

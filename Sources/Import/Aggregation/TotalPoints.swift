@@ -4,6 +4,8 @@ import ClarityScheduler
 /// A total that an app has made of records: a point of Health Auto Export.
 struct TotalPoint: Hashable {
     var part: RankedPart
+    /// The place of its source entry among those that are known.
+    var entry = 0
     /// Whether its file has no other time of the metric, so that it may be shorter than it seems.
     var isLone = false
 
@@ -13,8 +15,9 @@ struct TotalPoint: Hashable {
     /// Whether a total of a file as late or earlier is the same one: more than half of the shorter
     /// one lies in both.
     fileprivate func replaces(_ other: TotalPoint) -> Bool {
-        guard part.asOf > other.part.asOf else { return false }
-        if start == other.start, end == other.end { return true }
+        let isSameTime = start == other.start && end == other.end
+        guard part.asOf > other.part.asOf else { return isSameTime && entry != other.entry }
+        if isSameTime { return true }
         guard part.part.grid != nil else { return false }
         let common = min(end, other.end) - max(start, other.start)
         return 2 * common > min(end - start, other.end - other.start)
@@ -25,7 +28,7 @@ struct TotalPoint: Hashable {
 ///
 /// | totals | what counts |
 /// |---|---|
-/// | of the same time, in several files | that of the latest file |
+/// | of the same time, in several files | that of the latest file; of several written in the same second, the largest |
 /// | of the same length, which overlap by half or less, as when the phone travels | both; the first one ends where the second one begins |
 /// | a day and its hours, or an hour and its minutes | the larger: the total, or the sum of the shorter ones |
 /// | the same, where the file of the longer one has no other time | the longer one is the first of the shorter ones, unless it comes to what two or more of them add up to |
@@ -53,7 +56,10 @@ struct TotalPoints {
         let width = max(grid, 1)
         var slots: [Int64: [TotalPoint]] = [:]
         var latest: [TotalPoint] = []
-        for point in points.sorted(by: { $0.part.asOf > $1.part.asOf }) {
+        let order = points.sorted {
+            ($0.part.asOf, $0.part.part.amount) > ($1.part.asOf, $1.part.part.amount)
+        }
+        for point in order {
             let slot = LocalDays.quotient(point.start, width)
             let isReplaced = (slot - 1...slot + 1).contains { slot in
                 slots[slot]?.contains { $0.replaces(point) } ?? false

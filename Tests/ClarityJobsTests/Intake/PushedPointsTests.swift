@@ -176,20 +176,44 @@ import Testing
         #expect(try samples() == day(2000) + ["heart_rate 2024-11-25T07:00:00Z+0 75.0"])
     }
 
-    @Test func `two folders with the points of one app make one day`() throws {
-        let (app, other) = (
-            DaySource(name: "A Watch", preferred: [], isTotal: true),
-            DaySource(name: "A Watch|B Phone", preferred: [], isTotal: true)
-        )
-        let start = try #require(Instant(rfc3339: "2024-11-25T07:00:00Z")).secondsSince1970
+    /// Stores steps of a source entry, from a start on for some hours.
+    private func contribute(
+        _ steps: Int64, from start: String, hours: Int64 = 1, of entry: String, _ source: DaySource,
+        asOf: Int64
+    ) throws {
+        let start = try #require(Instant(rfc3339: start)).secondsSince1970
         let key = PartialAggregateKey(kind: .steps, period: DayParts.period(of: start))
-        for (asOf, source, amount) in [(1, app, 120_000), (2, other, 200_000)] {
-            let part = DayPart(start: start, end: start + 3600, amount: Int64(amount))
-            let layer = PartialAggregate.Layer(
-                asOf: 1_800_000_000 + Int64(asOf), parts: [source: [part]])
-            try bench.store().outbox.contribute([key], of: "folder \(asOf)") { _, _ in
-                PartialAggregate(layer).bytes
-            }
+        let part = DayPart(start: start, end: start + hours * 3600, amount: steps * 100)
+        try bench.store().outbox.contribute([key], of: entry) { _, kept in
+            var known = kept.flatMap { PartialAggregate(bytes: $0) } ?? PartialAggregate()
+            known.merge(PartialAggregate.Layer(asOf: asOf, parts: [source: [part]]))
+            return known.bytes
+        }
+    }
+
+    private static let app = DaySource(name: "A Watch", preferred: [], isTotal: true)
+    private static let other = DaySource(name: "A Watch|B Phone", preferred: [], isTotal: true)
+
+    @Test func `two folders with the points of one app make one day`() throws {
+        let start = "2024-11-25T07:00:00Z"
+        try contribute(1200, from: start, of: "folder 1", Self.app, asOf: 1_800_000_001)
+        try contribute(2000, from: start, of: "folder 2", Self.other, asOf: 1_800_000_002)
+
+        try push(1, [steps(sum(nine, 450))])
+
+        #expect(try samples() == day(2450))
+    }
+
+    @Test(arguments: [
+        [("a", 1200, app), ("b", 2000, other)], [("b", 1200, app), ("a", 2000, other)],
+        [("a", 2000, app), ("b", 1200, other)], [("b", 2000, app), ("a", 1200, other)],
+    ])
+    func `of two files written in the same second the larger sum of an hour counts`(
+        files: [(String, Int64, DaySource)]
+    ) throws {
+        for (entry, steps, source) in files {
+            try contribute(
+                steps, from: "2024-11-25T07:00:00Z", of: entry, source, asOf: 1_800_000_000)
         }
 
         try push(1, [steps(sum(nine, 450))])
