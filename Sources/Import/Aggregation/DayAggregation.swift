@@ -59,8 +59,8 @@ struct DayAggregation {
                 totals.merge(loaded.totals) { $0.amount >= $1.amount ? $0 : $1 }
                 return loaded.parts
             } _: { day, parts in
-                let judged = DayAggregation.judged(parts, in: day)
-                if let value = DayAggregation.value(of: quantity, judged, day) {
+                let counting = parts.filter { !$0.givesWay }
+                if let value = DayAggregation.value(of: quantity, counting, day) {
                     // Include records that give way: a day that was made from them is older than
                     // this one.
                     var asOf = parts.lazy.map(\.asOf).max() ?? .min
@@ -162,31 +162,34 @@ struct DayAggregation {
 // Totals that an app has made from records: a minute, an hour or a day of Health Auto Export.
 
 extension DayAggregation {
-    /// Returns the records that take part in a day's merge.
+    /// Returns the records with the note which totals give way.
     ///
-    /// A total counts as a whole or not at all. It gives way if a better source that knows its
-    /// whole time has a record in that time. A better source that knows only part of that time
-    /// gives way to the total.
-    static func judged(_ parts: [RankedPart], in day: LocalDay) -> [RankedPart] {
+    /// A total counts as a whole or not at all, in whatever days it lies. It gives way if a better
+    /// source that knows its whole time has a record in that time. A better source that knows only
+    /// part of that time gives way to the total.
+    ///
+    /// - Parameter parts: sorted by `RankedPart.comesBefore`, as is the result.
+    static func judged(_ parts: [RankedPart]) -> [RankedPart] {
         let totals = parts.filter(\.isTotal)
         guard !totals.isEmpty else { return parts }
         var accepted = parts.filter { !$0.isTotal }
+        var rest: [RankedPart] = []
         for rank in Set(totals.map(\.rank)).sorted() {
-            let better = Stretches(accepted.filter { $0.rank < rank }, in: day)
-            for total in totals where total.rank == rank {
-                let (start, end) = (total.part.start, min(total.part.end, day.end))
-                switch better.asOf(overlapping: max(start, day.start), end) {
+            let better = Stretches(accepted.filter { $0.rank < rank })
+            for var total in totals where total.rank == rank {
+                switch better.asOf(overlapping: total.part.start, total.part.end) {
                 case nil: accepted.append(total)
-                case let asOf? where asOf >= end: break
+                case let asOf? where asOf >= total.part.end:
+                    total.givesWay = true
+                    rest.append(total)
                 default:
-                    var first = total
-                    first.rank = -1
-                    accepted.append(first)
+                    total.rank = -1
+                    accepted.append(total)
                 }
             }
             accepted.sort(by: RankedPart.comesBefore)
         }
-        return accepted
+        return (accepted + rest).sorted(by: RankedPart.comesBefore)
     }
 
     /// The stretches of time with records; they do not overlap.
@@ -194,9 +197,9 @@ extension DayAggregation {
         private var stretches: [(start: Int64, end: Int64, asOf: Int64)] = []
 
         /// - Parameter parts: sorted by start.
-        init(_ parts: [RankedPart], in day: LocalDay) {
+        init(_ parts: [RankedPart]) {
             for part in parts {
-                let start = max(part.part.start, day.start)
+                let start = part.part.start
                 let end = max(part.part.end, start + 1)
                 if let last = stretches.last, start < last.end {
                     stretches[stretches.count - 1].end = max(last.end, end)

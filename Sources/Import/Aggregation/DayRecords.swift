@@ -176,7 +176,8 @@ extension DayAggregation.Period {
                 totals[day] = DayAggregation.Total(amount: amount, asOf: layer.asOf)
             }
         }
-        parts = DayAggregation.Period.latest(parts.sorted(by: RankedPart.comesBefore))
+        parts = DayAggregation.judged(
+            DayAggregation.Period.latest(parts.sorted(by: RankedPart.comesBefore)))
     }
 
     /// Returns, of the records of one source with the same start and end, those with the latest

@@ -7,6 +7,8 @@ struct RankedPart: Hashable {
     var asOf: Int64
     /// Whether an app made it from other records.
     var isTotal = false
+    /// Whether it is such a one and counts nowhere, because better records have its time.
+    var givesWay = false
 
     /// Orders by start, intervals before instants, the best source first.
     static func comesBefore(_ a: RankedPart, _ b: RankedPart) -> Bool {

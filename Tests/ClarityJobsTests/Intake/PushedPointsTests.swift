@@ -221,6 +221,31 @@ import Testing
         #expect(try samples() == day(2450))
     }
 
+    @Test(arguments: [false, true])
+    func `a total of another zone's day adds nothing to an export's records`(
+        isExportFirst: Bool
+    ) throws {
+        let days = steps(
+            sum("2024-11-20 00:00:00 -0500", 5000), sum("2024-11-21 00:00:00 -0500", 6000))
+        if !isExportFirst { try push(1, [days]) }
+        let phone = DaySource(name: "Phone", preferred: [])
+        for (steps, start) in [
+            (Int64(5000), "2024-11-20T14:00:00Z"), (6000, "2024-11-21T14:00:00Z"),
+        ] {
+            try contribute(steps, from: start, of: "export", phone, asOf: 1_900_000_000)
+        }
+
+        try push(2, [days])
+
+        #expect(
+            try samples() == [
+                "activity 2024-11-19T23:00:00Z+86400 5000/-/-/-/-/-/-",
+                "activity 2024-11-20T23:00:00Z+86400 6000/-/-/-/-/-/-",
+                // A part of the last total may have been sent for this day.
+                "activity 2024-11-21T23:00:00Z+86400 0/-/-/-/-/-/-",
+            ])
+    }
+
     // MARK: Days and hours
 
     @Test func `hours that come one in a push are added up`() throws {
