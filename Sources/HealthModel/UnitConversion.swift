@@ -74,8 +74,12 @@ public struct UnitConversion: Hashable, Sendable {
         // With the thermochemical calorie of 4.184 J, which HealthKit uses.
         .energy: ["kcal": 1, "Cal": 1, "cal": 1 / 1000.0, "kJ": 1 / 4.184, "J": 1 / 4184.0],
         .minutes: ["min": 1, "hr": 60, "s": 1 / 60.0, "ms": 1 / 60_000.0, "d": 1440],
-        // The export's own spelling, and that of HealthKit's unit strings.
-        .oxygenUptake: ["mL/min·kg": 1, "mL/(kg·min)": 1, "mL/(kg*min)": 1, "ml/(kg*min)": 1.0],
+        // The export's own spelling, and that of HealthKit's unit strings. All behind the slash is
+        // below it.
+        .oxygenUptake: [
+            "mL/min·kg": 1, "mL/kg·min": 1, "mL/(kg·min)": 1, "mL/kg*min": 1, "mL/min*kg": 1,
+            "mL/(kg*min)": 1, "ml/(kg*min)": 1.0,
+        ],
         .glucose: ["mg/dL": 1, "g/L": 100, "mg/L": 1 / 10.0, "g/dL": 1000, "g/mL": 100_000.0],
     ]
 

@@ -132,6 +132,7 @@ struct AutoExportMetric {
         "brpm": "count/min", "steps": "count", "flights": "count", "°f": "degF", "ºf": "degF",
         "°c": "degC", "ºc": "degC", "mmol/l": "mmol<180.1558800000541>/L",
         "ml/(kg·min)": "mL/(kg·min)", "ml/kg/min": "mL/(kg·min)", "ml/min·kg": "mL/min·kg",
+        "ml/kg·min": "mL/min·kg",
         "ml/(kg*min)": "mL/(kg*min)", "minutes": "min", "minute": "min", "hours": "hr",
         "hour": "hr", "h": "hr", "mmhg": "mmHg", "mg/dl": "mg/dL", "sec": "s",
     ]
