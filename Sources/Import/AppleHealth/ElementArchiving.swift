@@ -288,6 +288,8 @@ extension ExportElement {
 struct Heartbeats {
     /// A quarter of an hour, in hundredths of a second.
     private static let quarter = 90_000
+    /// The longest list that is kept: 1 MiB, of which no series has a hundredth.
+    private static let longest = 1 << 20
 
     /// Pairs of JSON, with a comma behind each.
     private var pairs: [UInt8] = []
@@ -302,6 +304,7 @@ struct Heartbeats {
     }
 
     mutating func add(rate: Bytes, time: Bytes) {
+        guard pairs.count < Heartbeats.longest else { return }
         pairs.append(UInt8(ascii: "["))
         if let time = Heartbeats.hundredths(time) {
             let half = Heartbeats.quarter / 2

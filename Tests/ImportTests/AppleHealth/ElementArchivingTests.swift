@@ -210,4 +210,19 @@ struct ElementArchivingTests {
                 "T s|-|-|-|-| \(times) 2",
             ])
     }
+
+    @Test func `a series of beats that never ends does not fill the memory`() throws {
+        let beat = #"<InstantaneousBeatsPerMinute bpm="60" time="7:04:44.86 PM"/>"#
+        let found = try lines(
+            """
+            <Record type="HKQuantityTypeIdentifierHeartRateVariabilitySDNN" sourceName="W" \
+            unit="ms" \(dates) value="50"><HeartRateVariabilityMetadataList>
+            \(String(repeating: beat, count: 150_000))
+            </HeartRateVariabilityMetadataList></Record>
+            """)
+
+        let series = try #require(found.first { $0.contains("beats|") })
+        #expect((900_000..<1_100_000).contains(series.utf8.count))
+        #expect(series.hasSuffix(",60]]|}"))
+    }
 }
