@@ -34,6 +34,7 @@ struct SandboxFaultTests {
     @Test(arguments: [
         Outage(fault: "503 x*", reason: "the backend is out of order (503)"),
         Outage(fault: "503 retry-after=30 x*", reason: "the backend is out of order (503)"),
+        Outage(fault: "503 retry-after=7200 x*", reason: "the backend is out of order (503)"),
         Outage(fault: "500 x*", reason: "the backend is out of order (500)"),
         Outage(
             fault: "429 retry-after=30 x*", reason: "the backend asks for fewer requests (429)"),
