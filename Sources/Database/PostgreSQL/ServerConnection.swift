@@ -49,9 +49,13 @@ public final class ServerConnection: Connection {
         // frees the locks of a peer that has vanished, also in the middle of a query. It looks
         // twice a second for one that is gone, and finds one that is cut off by what it does not
         // acknowledge: a probe or an answer (tcp(7)).
+        //
+        // The transaction has a level of its own: a standby refuses to look at anything in a
+        // serializable one, and could not be told from a server that has failed.
         let probe = max(1, Int64(cutOff / .seconds(3)))
         try execute(
             """
+            BEGIN ISOLATION LEVEL READ COMMITTED;
             SET statement_timeout = 0;
             SELECT set_config('transaction_timeout', '0', false)
                 WHERE current_setting('transaction_timeout', true) IS NOT NULL;
@@ -72,6 +76,7 @@ public final class ServerConnection: Connection {
             SET tcp_keepalives_interval = \(probe);
             SET tcp_keepalives_count = \(cutOff < .seconds(3) ? 1 : 2);
             SET tcp_user_timeout = \(cutOff / .milliseconds(1));
+            COMMIT;
             """)
         guard let owner else { return }
         let found = try first(
