@@ -89,7 +89,8 @@ public final class PostgresServer: Sendable {
                         ? " -c listen_addresses="
                         : " -c listen_addresses=127.0.0.1 -c ssl=on"
                             + " -c ssl_cert_file=\(folder.path)/tls.pem"
-                            + " -c ssl_key_file=\(folder.path)/tls.key"),
+                            + " -c ssl_key_file=\(folder.path)/tls.key")
+                    + Self.settings.map { " -c \($0)" }.joined(),
             ],
             environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"])
         try await waitUntilReady()
@@ -155,6 +156,15 @@ public final class PostgresServer: Sendable {
         program.writeLine("start")
         try await waitUntilReady()
     }
+
+    /// Settings that nothing may depend on, as an administrator may have them: each is another one
+    /// than the server's own.
+    private static let settings = [
+        "array_nulls=off", "backslash_quote=off", "bytea_output=escape", "datestyle=German",
+        "default_transaction_deferrable=on", "default_transaction_isolation=serializable",
+        "escape_string_warning=off", "extra_float_digits=-15", "intervalstyle=postgres_verbose",
+        "standard_conforming_strings=off", "timezone=5", "transform_null_equals=on",
+    ]
 
     private static let script = """
         set -eu
