@@ -241,7 +241,8 @@ extension Composition {
         file.stateDirectory ?? (isOfService ? Composition.serviceStatePath : nil)
     }
 
-    private static func userName(_ user: uid_t) -> String? {
+    /// Returns the name of a user; `nil` if nobody has the number.
+    static func userName(_ user: uid_t) -> String? {
         getpwuid(user).map { String(cString: $0.pointee.pw_name) }
     }
 }

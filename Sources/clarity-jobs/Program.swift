@@ -130,6 +130,8 @@ enum Program {
                 try await TraceRecordCommand(composition).run(on: events)
             }
         case ["import"]: try SourceCommands(composition).importFile()
+        case ["import-jobs", "crontab"]: try ImportJobsCommand(composition).crontab()
+        case ["import-jobs", "systemd"]: try ImportJobsCommand(composition).systemd()
         case ["sources"]: try SourceCommands(composition).list()
         case ["metrics"]: try ReadingCommands(composition).metrics()
         case ["records"]: try ReadingCommands(composition).records()

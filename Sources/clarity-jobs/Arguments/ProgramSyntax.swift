@@ -240,7 +240,8 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            .notices, .notify, .importing, .exportData, .sources, .summary, .metrics, .records,
+            .notices, .notify, .importing, .importJobs, .exportData, .sources, .summary, .metrics,
+            .records,
             .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .accounts, .key,
             .store,
             .backup, .restore,

@@ -268,3 +268,52 @@ extension CommandSyntax {
             "clarity-jobs init --yes --backend https://clarity.example/api/v1 --email you@example.com",
         ])
 }
+
+// The commands that make a job file of what another scheduler has.
+extension CommandSyntax {
+    static let importJobs = CommandSyntax(
+        name: "import-jobs",
+        summary: "Print a job file that does what a crontab or systemd timers do.",
+        details: [
+            "Changes nothing on this machine. What a job file cannot say is a comment with the reason."
+        ],
+        examples: [
+            "clarity-jobs import-jobs crontab > jobs.yaml",
+            "clarity-jobs import-jobs systemd backup.timer > jobs.yaml",
+        ],
+        commands: [
+            CommandSyntax(
+                name: "crontab", summary: "Print the job file of a crontab.",
+                details: [
+                    "Without FILE, of your own, as `crontab -l` shows it; `-` is the standard input. Keeps",
+                    "the times, the time zone, the variables and `%`. The comment above a line names its",
+                    "job. Of a file in which each line names a user, it keeps the lines of the user who runs",
+                    "this command.",
+                ],
+                operands: "[FILE]",
+                options: [
+                    OptionSyntax(
+                        "system",
+                        summary: "each line names a user, as in /etc/crontab; implied for /etc")
+                ],
+                examples: [
+                    "clarity-jobs import-jobs crontab",
+                    "sudo clarity-jobs import-jobs crontab /etc/crontab",
+                    "crontab -l -u ben | clarity-jobs import-jobs crontab -",
+                ]),
+            CommandSyntax(
+                name: "systemd", summary: "Print the job file of systemd timers.",
+                details: [
+                    "TIMER is a timer's name, or the path of its file; its service is found beside it or among",
+                    "the units of this machine, or is another FILE. Drop-ins count.",
+                ],
+                operands: "TIMER|FILE...",
+                options: [
+                    OptionSyntax("user", summary: "units of your own service manager")
+                ],
+                examples: [
+                    "clarity-jobs import-jobs systemd backup.timer fstrim.timer",
+                    "clarity-jobs import-jobs systemd ./backup.timer ./backup.service",
+                ]),
+        ])
+}

@@ -34,7 +34,8 @@ struct ResultReference {
         "notices", "notify", "notify failed", "auth", "key", "store", "store init", "store migrate",
         "accounts", "archive", "completion", "completion words", "manual", "schema",
         "schema job-file",
-        "schema results", "schema api", "sandbox",
+        "schema results", "schema api", "sandbox", "import-jobs", "import-jobs crontab",
+        "import-jobs systemd",
     ]
 
     /// The reference in Markdown: a section for each command, then the shared objects.
