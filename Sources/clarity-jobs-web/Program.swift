@@ -101,7 +101,7 @@ enum Program {
         }
         let receiver: PushReceiver
         var identity: HTTPServer.Identity?
-        let tokens = PushTokens(stateDirectory: state)
+        let tokens = BearerTokens.ofPushes(stateDirectory: state)
         do {
             if isEncrypted {
                 identity = HTTPServer.Identity(

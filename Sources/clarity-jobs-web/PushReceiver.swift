@@ -16,19 +16,21 @@ import Synchronization
 final class PushReceiver: Sendable {
     /// The only path that is answered.
     static let path = "/health-auto-export"
+    /// The most pushes of a token in a minute.
+    private static let mostInMinute = 600
 
     /// The most bytes of a refused push that are read, so that its sender sees the answer.
     fileprivate static let mostDiscarded = 128 << 20
 
     private let spool: PushSpool
-    private let tokens: PushTokens
-    private let rate: Mutex<PushRate>
+    private let tokens: BearerTokens
+    private let rate: Mutex<TokenRate>
     private let work = WorkPool(mostRunning: 2, mostOfPerson: 1)
 
-    init(_ spool: PushSpool, _ tokens: PushTokens, _ clock: SystemClock) {
+    init(_ spool: PushSpool, _ tokens: BearerTokens, _ clock: SystemClock) {
         self.spool = spool
         self.tokens = tokens
-        rate = Mutex(PushRate(clock))
+        rate = Mutex(TokenRate(most: PushReceiver.mostInMinute, clock))
     }
 
     /// Why a push is not stored, and the answer to it.
@@ -68,14 +70,15 @@ final class PushReceiver: Sendable {
         guard request.method == "POST" else {
             throw Refusal(status: 405, text: "only POST is answered", headers: ["Allow": "POST"])
         }
-        guard let token = token(request), let name = try name(of: token) else {
+        guard let token = request.bearerToken, let name = try name(of: token) else {
             throw Refusal(
                 status: 401, text: "the token is wrong or missing",
                 headers: ["WWW-Authenticate": "Bearer"])
         }
         if let wait = rate.withLock({ $0.wait(of: name) }) {
             throw Refusal(
-                status: 429, text: "a token has at most \(PushRate.most) pushes a minute",
+                status: 429,
+                text: "a token has at most \(PushReceiver.mostInMinute) pushes a minute",
                 headers: ["Retry-After": "\(wait)"])
         }
         let type = request["Content-Type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
@@ -88,19 +91,12 @@ final class PushReceiver: Sendable {
 
     private func name(of token: String) throws(Refusal) -> String? {
         do throws(BackupError) {
-            return try tokens.name(of: token)
+            return try tokens.entry(of: token)?.name
         } catch {
             // The reason names a path, which concerns nobody on the network.
             complain("\(error)".forReport)
             throw Refusal(status: 500, text: "the tokens cannot be read; the log says why")
         }
-    }
-
-    /// Returns the token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
-    private func token(_ request: RequestHead) -> String? {
-        if let key = request["x-api-key"] { return key }
-        let words = request["Authorization"]?.split(separator: " ") ?? []
-        return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
     }
 
     /// Returns the refusal for a fault of the spool.
@@ -250,10 +246,10 @@ private final class Push: Exchange {
     }
 }
 
-/// Bounds the pushes of each token.
-private struct PushRate {
-    /// The most pushes of a token in a minute, which begins with its first push.
-    static let most = 600
+/// Bounds the requests of each token.
+struct TokenRate {
+    /// The most requests of a token in a minute, which begins with its first one.
+    let most: Int
 
     private struct Minute {
         var end: Duration
@@ -263,18 +259,27 @@ private struct PushRate {
     private let clock: SystemClock
     private var minutes: [String: Minute] = [:]
 
-    init(_ clock: SystemClock) { self.clock = clock }
+    init(most: Int, _ clock: SystemClock) { (self.most, self.clock) = (most, clock) }
 
-    /// Counts a push; returns the seconds until one is taken again, or `nil` if this one is.
+    /// Counts a request; returns the seconds until one is taken again, or `nil` if this one is.
     mutating func wait(of name: String) -> Int64? {
         let now = clock.elapsed
         minutes = minutes.filter { $0.value.end > now }
         var minute = minutes[name] ?? Minute(end: now + .seconds(60))
         minute.count += 1
         minutes[name] = minute
-        return minute.count > PushRate.most ? (minute.end - now).components.seconds + 1 : nil
+        return minute.count > most ? (minute.end - now).components.seconds + 1 : nil
     }
 
-    /// Takes back the count of a push that there was no room for.
+    /// Takes back the count of a request that there was no room for.
     mutating func giveBack(_ name: String) { minutes[name]?.count -= 1 }
+}
+
+extension RequestHead {
+    /// The token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
+    var bearerToken: String? {
+        if let key = self["x-api-key"] { return key }
+        let words = self["Authorization"]?.split(separator: " ") ?? []
+        return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
+    }
 }

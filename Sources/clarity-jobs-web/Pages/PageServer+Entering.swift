@@ -58,7 +58,7 @@ extension PageServer {
     }
 
     /// Returns where a request comes from, as far as wrong attempts are counted by it.
-    private func peer(_ head: RequestHead) -> String {
+    func peer(_ head: RequestHead) -> String {
         PagePeer.name(
             head.peer, user: head.peerUser,
             forwarded: settings.isBehindProxy ? head["X-Forwarded-For"] : nil)

@@ -30,15 +30,16 @@ final class PageServer: Sendable {
     let commands: CommandPool
     let sessions: OpenSessions
     let attempts = Mutex(PasswordAttempts())
+    let runs: TokenRuns
     private let events: ChangeEvents
 
     init(
         _ settings: Settings, port: UInt16, entrances: PageEntrances, sessions: OpenSessions,
-        commands: CommandPool, events: ChangeEvents
+        commands: CommandPool, events: ChangeEvents, runs: TokenRuns
     ) {
         cookie = "clarity-pages-\(port)"
         (self.settings, self.entrances, self.sessions) = (settings, entrances, sessions)
-        (self.commands, self.events) = (commands, events)
+        (self.commands, self.events, self.runs) = (commands, events, runs)
     }
 
     func accept(_ head: RequestHead) -> Exchange {
@@ -57,6 +58,7 @@ final class PageServer: Sendable {
         }
         if let refusal = refusal(of: request, host: host) { return refuse(refusal) }
         if request.path == "/enter" { return enter(request, head) }
+        if request.path.hasPrefix(PageServer.runPath) { return run(request, head) }
         if request.path.hasPrefix("/api/v1/") { return api(request, session) }
         if PageFiles.isPage(request.path) {
             guard session != nil else { return redirect("/enter") }
@@ -70,7 +72,8 @@ final class PageServer: Sendable {
 
     /// Returns the answer to a request that has the wrong method or comes from another site.
     private func refusal(of request: PageRequest, host: String) -> Answer? {
-        let isAction = request.path.hasPrefix("/api/v1/actions/")
+        let isAction =
+            request.path.hasPrefix("/api/v1/actions/") || request.path.hasPrefix(PageServer.runPath)
         let allowed =
             switch request.path {
             case "/enter": ["GET", "POST"]
@@ -261,7 +264,7 @@ final class PageServer: Sendable {
         if !isTaken { later.give(PageServer.busy.secured) }
     }
 
-    private static var busy: Answer {
+    static var busy: Answer {
         fault(503, "too many requests at the same time", headers: ["Retry-After": "2"])
     }
 

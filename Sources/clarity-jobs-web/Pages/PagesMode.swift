@@ -63,7 +63,7 @@ struct PagesMode {
                     port: port, entrances: entrances,
                     sessions: OpenSessions(PageSessions(stateDirectory: state), entrances),
                     commands: CommandPool(program: program, environment: environment),
-                    events: events)
+                    events: events, runs: TokenRuns(stateDirectory: state))
                 guard events.start() else { return nil }
                 return HTTPServer(
                     listener, connections: 512, patience: 60, identity: identity,

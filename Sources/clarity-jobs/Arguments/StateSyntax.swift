@@ -211,6 +211,27 @@ extension CommandSyntax {
                         "password-stdin", summary: "read the password from standard input")
                 ]),
             CommandSyntax(
+                name: "token", summary: "Manage the tokens of programs that may run jobs.",
+                details: [
+                    "A program asks for a run by `POST /api/v1/run/JOB`, as docs/pages.md shows."
+                ],
+                commands: [
+                    CommandSyntax(
+                        name: "add",
+                        summary: "Add a token that may run some jobs, and show it once.",
+                        operands: "NAME",
+                        options: [
+                            OptionSyntax(
+                                "may", value: "run:JOB,JOB",
+                                summary: "the jobs that it may run, and nothing else")
+                        ],
+                        examples: ["clarity-jobs serve token add door --may run:backup"]),
+                    CommandSyntax(name: "list", summary: "List the tokens and the jobs of each."),
+                    CommandSyntax(
+                        name: "remove", summary: "Remove a token, which stops working at once.",
+                        operands: "NAME"),
+                ]),
+            CommandSyntax(
                 name: "sessions", summary: "List or end the sessions of browsers.",
                 commands: [
                     CommandSyntax(

@@ -17,7 +17,7 @@ struct ReceiveCommand {
         let source = try source(file)
         let state = try composition.dataPath(file)
         // All that it needs of the state directory; the unit hides the rest, and whose it is.
-        try composition.requireOwn(PushTokens(stateDirectory: state).folder, file)
+        try composition.requireOwn(BearerTokens.ofPushes(stateDirectory: state).folder, file)
         var words = [
             "receive", source.path, source.beneath, state,
             arguments["listen"] ?? "127.0.0.1:9188",
@@ -69,7 +69,7 @@ struct ReceiveCommand {
                     "help: name another, or clarity-jobs receive token revoke \(name)")
                 : CommandFailure(
                     .failed,
-                    "there are \(PushTokens.most) tokens already, and no more can be added",
+                    "there are \(BearerTokens.most) tokens already, and no more can be added",
                     "help: clarity-jobs receive token revoke NAME")
         }
         composition.console.results([token], AddedToken(name: name, token: token))
@@ -93,7 +93,7 @@ struct ReceiveCommand {
 
     private func tokenName() throws(CommandFailure) -> String {
         let operands = composition.arguments.operands
-        guard operands.count == 1, let name = operands.first, PushTokens.isName(name) else {
+        guard operands.count == 1, let name = operands.first, BearerTokens.isName(name) else {
             throw CommandFailure(
                 .usage,
                 "`\(composition.arguments.path.joined(separator: " "))` wants one name of letters, "
@@ -103,7 +103,7 @@ struct ReceiveCommand {
     }
 
     private func usingTokens<Result>(
-        _ body: (PushTokens) throws(BackupError) -> Result
+        _ body: (BearerTokens) throws(BackupError) -> Result
     ) throws(CommandFailure) -> Result {
         let path = try composition.ownData(try composition.jobFile())
         do throws(StateDirectoryError) {
@@ -112,7 +112,7 @@ struct ReceiveCommand {
             throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
         }
         do throws(BackupError) {
-            return try body(PushTokens(stateDirectory: path))
+            return try body(BearerTokens.ofPushes(stateDirectory: path))
         } catch {
             throw CommandFailure(error.isDisk ? .disk : .configuration, error.description)
         }
@@ -130,8 +130,8 @@ struct AddedToken: Reported {
     ])
 }
 
-extension PushTokens.Entry: Reported {
-    public static let report = Report<PushTokens.Entry>([
+extension BearerTokens.Entry: Reported {
+    public static let report = Report<BearerTokens.Entry>([
         Column("name", "name of the token") { $0.name }.shown("NAME"),
         Column("added_at", "when the token was added") { $0.madeAt }.shown("ADDED"),
     ])

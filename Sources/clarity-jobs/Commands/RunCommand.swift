@@ -228,6 +228,8 @@ extension Composition {
         {
             return job
         }
+        // The pages and tokens name a job as it is: another one may not be theirs to run.
+        if pagesViewer != nil { throw CommandFailure(.usage, "no job `\(name)` in the job file") }
         // A kind is accepted as a name if only one job has it.
         let ofKind = file.jobs.filter { $0.kind.rawValue == name }
         if ofKind.count == 1, let job = ofKind.first { return job }

@@ -165,7 +165,7 @@ struct ServeCommand {
         return password
     }
 
-    private func state() throws(CommandFailure) -> (file: JobFile, path: String) {
+    func state() throws(CommandFailure) -> (file: JobFile, path: String) {
         let file = try composition.jobFile()
         let path = try composition.ownState(file)
         try make(path)
@@ -180,7 +180,7 @@ struct ServeCommand {
         }
     }
 
-    private func using<Result>(
+    func using<Result>(
         _ body: () throws(BackupError) -> Result
     ) throws(CommandFailure) -> Result {
         do throws(BackupError) {

@@ -20,13 +20,17 @@ struct APIDescription {
             ],
             "servers": [["url": "http://127.0.0.1:8799"]],
             "security": [["session": []]],
-            "paths": .object([sessionPath, eventsPath] + routes + actions),
+            "paths": .object([sessionPath, eventsPath, runPath] + routes + actions),
             "components": [
                 "securitySchemes": [
                     "session": [
                         "type": "apiKey", "in": "cookie", "name": "clarity-pages-8799",
                         "description": "the name ends in the server's port",
-                    ]
+                    ],
+                    "token": [
+                        "type": "http", "scheme": "bearer",
+                        "description": "a token of `clarity-jobs serve token add`",
+                    ],
                 ],
                 "schemas": .object(schemas),
             ],
@@ -48,6 +52,7 @@ struct APIDescription {
                     ("message", ["type": "string", "description": "the same"]),
                     ("status", ["type": "integer", "description": "its exit status"]),
                 ])),
+            .init(name: "token_run", value: APIDescription.tokenRun),
             .init(
                 name: "message",
                 value: APIDescription.object(
@@ -182,6 +187,54 @@ struct APIDescription {
                     "responses": .object(answers),
                 ]
             ])
+    }
+
+    private var runPath: JSON.Member {
+        var answers = [(200, "the run has ended"), (202, "the run has not ended yet")].map {
+            APIDescription.answer($0.0, $0.1, "token_run")
+        }
+        answers.append(APIDescription.answer(409, "the command refused", "refusal"))
+        let faults = [
+            (400, nil), (401, "the token is wrong or missing"),
+            (403, "the token may not run this job, or the pages only show"),
+            (429, "too many requests of this token, or wrong tokens"), (503, nil),
+        ]
+        answers += faults.map { APIDescription.answer($0.0, $0.1, "error") }
+        return .init(
+            name: "/api/v1/run/{job}",
+            value: [
+                "post": [
+                    "summary": "Ask for a run of a job, with a token that may run it",
+                    "security": [["token": []]],
+                    "parameters": [
+                        [
+                            "name": "job", "in": "path", "required": true,
+                            "description": "the job", "schema": APIDescription.schema(.job),
+                        ],
+                        [
+                            "name": "wait", "in": "query", "required": false,
+                            "description": "how many seconds to wait for the end of the run",
+                            "schema": APIDescription.schema(.number(0...300)),
+                        ],
+                    ],
+                    "responses": .object(answers),
+                ]
+            ])
+    }
+
+    private static var tokenRun: JSON {
+        func nullable(_ type: String, _ words: JSON) -> JSON {
+            ["type": [.string(type), "null"], "description": words]
+        }
+        return object([
+            ("run", ["type": "integer", "description": "number of the run"]),
+            ("job", ["type": "string", "description": "id of the job"]),
+            ("state", nullable("string", "state of the run, as in `history`")),
+            ("reason", nullable("string", "what it waits for, or why it failed")),
+            ("exit_status", nullable("integer", "exit status of a command that has ended")),
+            ("started_at", nullable("string", "start of the first attempt")),
+            ("finished_at", nullable("string", "end of the run")),
+        ])
     }
 
     private func path(

@@ -154,9 +154,12 @@ extension ResultSchema {
         let dataCommands = [
             CommandResult("receive token add", AddedToken.valueType),
             CommandResult(
-                "receive token list", [PushTokens.Entry].valueType),
+                "receive token list", [BearerTokens.Entry].valueType),
             CommandResult("receive token revoke", RevokedToken.valueType),
             CommandResult("serve link", PageLink.valueType),
+            CommandResult("serve token add", AddedToken.valueType),
+            CommandResult("serve token list", [RunToken].valueType),
+            CommandResult("serve token remove", RevokedToken.valueType),
             CommandResult("serve sessions list", [PageSessions.Entry].valueType),
             CommandResult(
                 "serve sessions end",

@@ -71,7 +71,7 @@ struct PagesPartsTests {
         let paths = Set(
             APIRoute.all.map { "/api/v1/\($0.path)" }
                 + APIAction.all.map { "/api/v1/actions/\($0.name)" }
-                + ["/api/v1/session", "/api/v1/events"])
+                + ["/api/v1/session", "/api/v1/events", "/api/v1/run/{job}"])
         #expect(document["paths"]["/api/v1/session"].keys == ["get", "delete"])
         #expect(document["paths"].keys == paths)
         let schemas = document["components"]["schemas"].keys

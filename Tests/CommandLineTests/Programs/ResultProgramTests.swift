@@ -291,6 +291,15 @@ struct ResultProgramTests {
         let pages = PageAccess(stateDirectory: playground.statePath)
         let now = Instant(secondsSince1970: Int64(time(nil)))
         _ = try pages.enter(link: try pages.makeLink(at: now), as: "person", at: now)
+        try await add(
+            "serve token add", ["door", "--may", "run:cleanup"], to: &outputs, playground
+        ) {
+            _ = try await playground.run("serve", "token", "remove", "door")
+        }
+        try await add("serve token list", to: &outputs, playground)
+        try await add("serve token remove", ["door"], to: &outputs, playground) {
+            _ = try await playground.run("serve", "token", "add", "door", "--may", "run:cleanup")
+        }
         try await add("serve sessions list", to: &outputs, playground)
         try await add("serve sessions end", ["--all"], to: &outputs, playground)
         try await add("receive token list", to: &outputs, playground)

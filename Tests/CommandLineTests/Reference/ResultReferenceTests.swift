@@ -29,7 +29,7 @@ struct ResultReference {
     /// own, or they only run other commands.
     static let commandsWithoutResult = [
         "", "init", "loop", "exporter", "receive", "receive token", "serve", "serve password",
-        "serve sessions",
+        "serve sessions", "serve token",
         "trace", "trace record",
         "notices", "notify", "notify failed", "auth", "key", "store", "store init", "store migrate",
         "accounts", "archive", "completion", "completion words", "manual", "schema",

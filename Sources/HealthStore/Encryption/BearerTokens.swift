@@ -3,16 +3,20 @@ public import ClarityScheduler
 public import Platform
 @preconcurrency import Glibc
 
-/// The tokens of those who may push to `clarity-jobs receive`, in a folder of the state directory
-/// that is all of it which the receiver needs: its unit shows it nothing else.
+/// The tokens of programs that send a request without a person: those that push to
+/// `clarity-jobs receive`, and those that ask `clarity-jobs serve` for runs.
 ///
 /// The file has a line for each token: the BLAKE2b-256 digest of the token, when the token was
-/// made, and its name. A token has 32 random bytes, so nobody can find it by its digest.
-public struct PushTokens: Sendable {
+/// made, its name, and the jobs that it may run, if any. A token has 32 random bytes, so nobody can
+/// find it by its digest. The file of pushes has a folder of its own in the state directory, which
+/// is all of it that the receiver needs: its unit shows it nothing else.
+public struct BearerTokens: Sendable {
     /// A token, as far as it is kept.
     public struct Entry: Hashable, Sendable {
         public var name: String
         public var madeAt: Instant
+        /// The ids of the jobs that it may run, and nothing else; empty for a token of pushes.
+        public var jobs: [String] = []
         var digest: String
     }
 
@@ -25,13 +29,24 @@ public struct PushTokens: Sendable {
     public let folder: String
     private let path: String
     /// The file of version 0.1.0, which counts until the tokens next change.
-    private let formerPath: String
+    private let formerPath: String?
 
-    /// Names the file, which need not exist.
-    public init(stateDirectory: String) {
-        folder = "\(stateDirectory)/push"
-        path = "\(folder)/tokens"
-        formerPath = "\(stateDirectory)/push-tokens"
+    /// Names the file of pushes, which need not exist.
+    public static func ofPushes(stateDirectory: String) -> BearerTokens {
+        BearerTokens(
+            folder: "\(stateDirectory)/push", name: "tokens",
+            formerPath: "\(stateDirectory)/push-tokens")
+    }
+
+    /// Names the file of those who may run jobs, which need not exist.
+    public static func ofRuns(stateDirectory: String) -> BearerTokens {
+        BearerTokens(folder: "\(stateDirectory)/pages", name: "run-tokens", formerPath: nil)
+    }
+
+    private init(folder: String, name: String, formerPath: String?) {
+        self.folder = folder
+        path = "\(folder)/\(name)"
+        self.formerPath = formerPath
     }
 
     /// Returns the tokens in the order in which they were made.
@@ -39,8 +54,8 @@ public struct PushTokens: Sendable {
     /// - Throws: `BackupError` if the file cannot be read or has other lines.
     public func list() throws(BackupError) -> [Entry] {
         // Asked once more, because a change removes the former file once there is the new one.
-        for path in [path, formerPath, path] {
-            if let text = try DurableFile.text(of: path, atMost: PushTokens.largestFile) {
+        for path in [path, formerPath, path].compactMap(\.self) {
+            if let text = try DurableFile.text(of: path, atMost: BearerTokens.largestFile) {
                 return try entries(text, of: path)
             }
         }
@@ -51,10 +66,13 @@ public struct PushTokens: Sendable {
         var entries: [Entry] = []
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
-            guard words.count == 3, words[0].utf8.count == 64,
+            guard (3...4).contains(words.count), words[0].utf8.count == 64,
                 let madeAt = Instant(rfc3339: String(words[1]))
             else { throw .unusable(path: path, problem: "line \(entries.count + 1) is no token") }
-            entries.append(Entry(name: String(words[2]), madeAt: madeAt, digest: String(words[0])))
+            let jobs = words.count == 4 ? words[3].split(separator: ",").map(String.init) : []
+            entries.append(
+                Entry(
+                    name: String(words[2]), madeAt: madeAt, jobs: jobs, digest: String(words[0])))
         }
         return entries
     }
@@ -62,13 +80,20 @@ public struct PushTokens: Sendable {
     /// Makes a token and returns it, the only time that anybody sees it; `nil` if there are too
     /// many, or one of this name.
     ///
-    /// - Parameter name: one to 64 letters, digits, `-`, `_` and `.` of ASCII.
-    public func add(_ name: String, at now: Instant) throws(BackupError) -> String? {
+    /// - Parameters:
+    ///   - name: one to 64 letters, digits, `-`, `_` and `.` of ASCII.
+    ///   - jobs: the ids of the jobs that it may run.
+    public func add(
+        _ name: String, mayRun jobs: [JobID] = [], at now: Instant
+    ) throws(BackupError) -> String? {
         let token = PageAccess.newToken()
         let isAdded = try change { entries in
-            guard entries.count < PushTokens.most, !entries.contains(where: { $0.name == name })
+            guard entries.count < BearerTokens.most, !entries.contains(where: { $0.name == name })
             else { return false }
-            entries.append(Entry(name: name, madeAt: now, digest: PageAccess.digest(token)))
+            entries.append(
+                Entry(
+                    name: name, madeAt: now, jobs: jobs.map(\.rawValue),
+                    digest: PageAccess.digest(token)))
             return true
         }
         return isAdded ? token : nil
@@ -83,12 +108,12 @@ public struct PushTokens: Sendable {
         }
     }
 
-    /// Returns the name of this token; `nil` if the file does not have it. The time that this takes
+    /// Returns what the file has of this token; `nil` if that is nothing. The time that this takes
     /// does not depend on how much of a wrong token is right.
-    public func name(of token: String) throws(BackupError) -> String? {
+    public func entry(of token: String) throws(BackupError) -> Entry? {
         let digest = PageAccess.digest(token)
         return try list().reduce(nil) { found, entry in
-            PageAccess.isSame(digest, entry.digest) ? entry.name : found
+            PageAccess.isSame(digest, entry.digest) ? entry : found
         }
     }
 
@@ -104,9 +129,12 @@ public struct PushTokens: Sendable {
         return try PageAccess.locked(by: "\(path).lock", or: problem) { () throws(BackupError) in
             var entries = try list()
             guard body(&entries) else { return false }
-            let lines = entries.map { "\($0.digest) \($0.madeAt) \($0.name)\n" }
+            let lines = entries.map { entry in
+                let jobs = entry.jobs.isEmpty ? "" : " \(entry.jobs.joined(separator: ","))"
+                return "\(entry.digest) \(entry.madeAt) \(entry.name)\(jobs)\n"
+            }
             try DurableFile.replace(path, by: lines.joined())
-            guard unlink(formerPath) == 0 || errno == ENOENT else {
+            if let formerPath, unlink(formerPath) != 0, errno != ENOENT {
                 throw .file(path: formerPath, errno: errno)
             }
             return true
