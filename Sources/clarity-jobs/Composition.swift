@@ -94,7 +94,7 @@ struct Composition {
     /// The commands that run no program, for which somebody else may write the job file.
     private static let runningNothing: Set<[String]> = [
         ["list"], ["next"], ["simulate"], ["history"], ["history", "missed"], ["history", "show"],
-        ["logs"],
+        ["history", "waits"], ["tonight"], ["logs"],
         ["accounts", "list"], ["accounts", "show"], ["accounts", "add"], ["completion", "words"],
     ]
 

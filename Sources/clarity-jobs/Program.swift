@@ -94,6 +94,8 @@ enum Program {
         case ["explain"]: try ExplainCommand(composition).run()
         case ["simulate"]: try SimulateCommand(composition).run()
         case ["history"]: try HistoryCommand(composition).run()
+        case ["tonight"]: try TonightCommand(composition).run()
+        case ["history", "waits"]: try WaitsCommand(composition).run()
         case ["history", "missed"]: try MissedCommand(composition).run()
         case ["history", "show"]: try HistoryShowCommand(composition).run()
         case ["doctor"]: try DoctorCommand(composition).run()

@@ -78,7 +78,7 @@ extension RunHistory {
 
 extension MissedOccurrences {
     /// Reads a row; `nil` if this version does not know its job or its outcome.
-    fileprivate init?(_ row: borrowing Row) {
+    init?(_ row: borrowing Row) {
         guard let job = JobID(row.text(0)), let outcome = OccurrenceOutcome(rawValue: row.text(4))
         else {
             return nil

@@ -100,6 +100,14 @@ extension CommandSyntax {
                     "clarity-jobs next com.clarity.insights -n 5",
                     "clarity-jobs next --around-dst --now 2026-03-01",
                 ]),
+            CommandSyntax(
+                name: "tonight",
+                summary: "Show what runs until tomorrow noon, and what it will wait for.",
+                details: [
+                    "A line for each job: when it starts, how often it is due, and which constraints do not",
+                    "hold: windows at that time, all others now. Before 6 in the morning, until noon today.",
+                ],
+                options: [.now]),
             .explain,
             .simulate,
             CommandSyntax(
@@ -144,6 +152,23 @@ extension CommandSyntax {
                                 "since", value: "TIME",
                                 summary: "only occurrences at TIME or later"),
                             .now,
+                        ]),
+                    CommandSyntax(
+                        name: "waits",
+                        summary: "Sum up what jobs waited for, and how many runs that cost.",
+                        details: [
+                            "For each job and reason: how long it held the job back, of all the time that the job waited,",
+                            "and about how many runs there would have been without it. This counts the occurrences that",
+                            "were merged into a run while nothing else held that run back.",
+                        ],
+                        operands: "[JOB]",
+                        options: [
+                            OptionSyntax(
+                                "since", value: "TIME", summary: "start of the time; default 30d"),
+                            .now,
+                        ],
+                        examples: [
+                            "clarity-jobs history waits com.clarity.healthkit.upload --since 7d"
                         ]),
                     CommandSyntax(
                         name: "show",

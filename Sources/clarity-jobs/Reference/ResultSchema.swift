@@ -136,6 +136,8 @@ extension ResultSchema {
                 "simulate", .either([SimulationResult.valueType, SimulatedAccounts.valueType])),
             CommandResult("history", [ListedRun].valueType),
             CommandResult("history missed", [MissedOccurrences].valueType),
+            CommandResult("tonight", [TonightsJob].valueType),
+            CommandResult("history waits", [WaitSum].valueType),
             CommandResult("history show", ShownRun.valueType),
             CommandResult("logs", [Attempt].valueType),
             CommandResult("pause", [PausedJob].valueType),

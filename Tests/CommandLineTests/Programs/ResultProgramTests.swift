@@ -207,6 +207,8 @@ struct ResultProgramTests {
             "history missed",
             ["--now", "\(Date.now.addingTimeInterval(172_800).ISO8601Format())"], to: &outputs,
             playground)
+        try await add("tonight", to: &outputs, playground)
+        try await add("history waits", to: &outputs, playground)
         let runs = try await playground.json("history", "-n", "100").elements
         #expect(
             Set(runs.compactMap { $0["state"].text }).isSuperset(of: [
