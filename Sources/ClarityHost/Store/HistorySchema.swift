@@ -8,10 +8,10 @@ let historyMigrations = Migrations(
     applicationID: 0x434C_4A48,
     schema: [
         jobTables, runTables, outputTables, bootTables, sourceTables, totalTables, answerTables,
-        factTables, machineTables,
+        factTables, machineTables, waitTables,
     ].joined(separator: "\n"),
     oldest: 11,
-    steps: [factTables, machineTables])
+    steps: [factTables, machineTables, waitTables])
 
 /// Gives a history the current schema, and backs it up before that changes.
 func migrateHistory(_ connection: FileConnection, at path: String) throws {
@@ -343,6 +343,50 @@ let answerTables = """
             FROM (VALUES ('2xx'), ('3xx'), ('4xx'), ('5xx'), ('none')) AS classes
         ), runs WHERE number > 0 AND runs.id = NEW.run_id
         ON CONFLICT (job_id, class) DO UPDATE SET number = number + excluded.number;
+    END;
+    """
+
+/// How long runs waited, and how many occurrences started no run of their own, since the file was
+/// made; as `totals`, it stays when the history is pruned.
+let waitTables = """
+    CREATE TABLE wait_totals (
+        job_id TEXT NOT NULL,
+        reason TEXT NOT NULL CONSTRAINT wait_totals_reason
+            CHECK (reason = 'notDue' OR reason = 'constraint' OR reason = 'backoff'
+                OR reason = 'overlap' OR reason = 'paused'),
+        sum_ms INTEGER NOT NULL CONSTRAINT wait_totals_sum CHECK (sum_ms >= 0),
+        PRIMARY KEY (job_id, reason)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE missed_totals (
+        job_id TEXT NOT NULL,
+        fate TEXT NOT NULL CONSTRAINT missed_totals_fate
+            CHECK (fate = 'coalesced' OR fate = 'skipped' OR fate = 'expired' OR fate = 'paused'),
+        number INTEGER NOT NULL CONSTRAINT missed_totals_number CHECK (number > 0),
+        PRIMARY KEY (job_id, fate)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TRIGGER wait_totals_of_ended AFTER UPDATE OF until_ms ON deferrals
+    WHEN OLD.until_ms IS NULL AND NEW.until_ms IS NOT NULL
+    BEGIN
+        INSERT INTO wait_totals (job_id, reason, sum_ms)
+        SELECT job_id, NEW.reason, NEW.until_ms - NEW.since_ms FROM runs WHERE id = NEW.run_id
+        ON CONFLICT (job_id, reason) DO UPDATE SET sum_ms = sum_ms + excluded.sum_ms;
+    END;
+
+    CREATE TRIGGER missed_totals_of_outcome AFTER INSERT ON occurrence_fates
+    BEGIN
+        INSERT INTO missed_totals (job_id, fate, number)
+        VALUES (NEW.job_id, NEW.fate, NEW.occurrences)
+        ON CONFLICT (job_id, fate) DO UPDATE SET number = number + excluded.number;
+    END;
+
+    CREATE TRIGGER missed_totals_of_more AFTER UPDATE OF occurrences ON occurrence_fates
+    WHEN NEW.occurrences > OLD.occurrences
+    BEGIN
+        INSERT INTO missed_totals (job_id, fate, number)
+        VALUES (NEW.job_id, NEW.fate, NEW.occurrences - OLD.occurrences)
+        ON CONFLICT (job_id, fate) DO UPDATE SET number = number + excluded.number;
     END;
     """
 

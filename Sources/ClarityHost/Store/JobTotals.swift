@@ -38,6 +38,12 @@ public struct JobTotals: Hashable, Sendable {
         case none
     }
 
+    /// How long its runs waited, by the reason, including those that wait still. Two constraints at
+    /// the same time count each.
+    public fileprivate(set) var waits: [WaitReason: Duration] = [:]
+    /// The occurrences that started no run of their own, by what became of them.
+    public fileprivate(set) var missed: [OccurrenceOutcome: Int64] = [:]
+
     /// Creates the totals of a job that has done nothing yet.
     public init() {}
 
@@ -55,7 +61,9 @@ public struct JobTotals: Hashable, Sendable {
 extension RunHistory {
     /// Returns the totals of every job that has any, also of jobs that no job file names any more. A
     /// job that runs for several accounts has their sum.
-    public func totals() throws(RunStoreError) -> [JobID: JobTotals] {
+    ///
+    /// - Parameter now: until when the runs that wait still have waited.
+    public func totals(at now: Instant) throws(RunStoreError) -> [JobID: JobTotals] {
         guard let connection else { return [:] }
         return try rethrowing(path) {
             var totals: [JobID: JobTotals] = [:]
@@ -71,6 +79,25 @@ extension RunHistory {
                 else { return }
                 totals[job, default: JobTotals()].answers[answer, default: 0] +=
                     row.integer(2)
+            }
+            try connection.forEach(
+                """
+                SELECT job_id, reason, sum_ms FROM wait_totals UNION ALL
+                SELECT job_id, reason, CASE WHEN since_ms < ?1 THEN ?1 - since_ms ELSE 0 END
+                FROM deferrals JOIN runs ON runs.id = run_id WHERE until_ms IS NULL
+                """, [.instant(now)]
+            ) { row in
+                guard let job = JobID(row.text(0))?.declared,
+                    let reason = WaitReason(rawValue: row.text(1))
+                else { return }
+                totals[job, default: JobTotals()].waits[reason, default: .zero] +=
+                    .milliseconds(row.integer(2))
+            }
+            try connection.forEach("SELECT job_id, fate, number FROM missed_totals") { row in
+                guard let job = JobID(row.text(0))?.declared,
+                    let outcome = OccurrenceOutcome(rawValue: row.text(1))
+                else { return }
+                totals[job, default: JobTotals()].missed[outcome, default: 0] += row.integer(2)
             }
             return totals
         }

@@ -70,7 +70,7 @@ struct MetricsCollector: Sendable {
         report.heldJobs = Set(file.held.keys).count
         do throws(RunStoreError) {
             let history = try RunHistory(of: file, inDirectory: state, environment: environment)
-            report.totals = try history.totals()
+            report.totals = try history.totals(at: clock.now)
             report.loops = try history.loops()
             try read(history, of: file, into: &report)
         } catch {

@@ -92,6 +92,12 @@ struct MetricsReport: Sendable {
         var delays = MetricFamily(
             "start_delay_seconds", .histogram,
             "How long after their occurrence the runs of the schedule started.")
+        var waits = MetricFamily(
+            "wait_seconds_total", .counter,
+            "How long runs waited, by the reason; two constraints at the same time count each.")
+        var missed = MetricFamily(
+            "missed_total", .counter,
+            "Occurrences that started no run of their own, by what became of them.")
         // A series that begins with its first failure would hide this failure from `increase`.
         for job in Set(totals.keys).union(jobs.keys).sorted() {
             let totals = totals[job] ?? JobTotals()
@@ -110,10 +116,20 @@ struct MetricsReport: Sendable {
                     .count(totals.answers[answer] ?? 0),
                     [.job(job), .init(name: "class", value: answer.rawValue)])
             }
+            for reason in WaitReason.allCases {
+                waits.add(
+                    .milliseconds(totals.waits[reason]?.milliseconds ?? 0),
+                    [.job(job), .init(name: "reason", value: reason.rawValue.inSnakeCase)])
+            }
+            for outcome in OccurrenceOutcome.allCases {
+                missed.add(
+                    .count(totals.missed[outcome] ?? 0),
+                    [.job(job), .init(name: "outcome", value: outcome.rawValue)])
+            }
             attempts.add(totals.attempts, of: job)
             delays.add(totals.delays, of: job)
         }
-        return [runs, failures, answers, attempts, delays]
+        return [runs, failures, answers, attempts, delays, waits, missed]
     }
 
     private var ofJobs: [MetricFamily] {

@@ -61,7 +61,7 @@ struct JobTotalsTests {
             UPDATE attempts SET result = 'interrupted', finished_at_ms = 900000;
             """)
 
-        #expect(try RunHistory(inDirectory: bed.path).totals().isEmpty)
+        #expect(try RunHistory(inDirectory: bed.path).totals(at: .noon).isEmpty)
     }
 
     @Test(arguments: ["succeeded", "failed", "stopped", "interrupted"])
@@ -115,6 +115,53 @@ struct JobTotalsTests {
         #expect(try totals() == before)
     }
 
+    @Test func `waits count by their reason, also those that go on, and outlive the history`()
+        throws
+    {
+        try insert(1, "enqueued")
+        let wait = Deferral(
+            .constraint, subject: "network", wanted: "yes", measured: "no", source: "test")
+        var idle = wait
+        idle.subject = "idle"
+        func decide(_ changes: [LedgerChange]) throws { try store.decide { _ in changes } }
+        let began = Instant(millisecondsSince1970: 1000)
+        try decide([.deferred(RunID(1), [wait, idle], at: began)])
+        let pause = Deferral(
+            .paused, subject: "paused", wanted: "a resume", measured: "", source: "")
+        try decide([.deferred(RunID(1), [pause], at: Instant(millisecondsSince1970: 41_000))])
+
+        let waits = try totals().waits
+        try connection.execute("DELETE FROM runs")
+        let left = try totals().waits
+
+        // Two constraints for 40 s each, and a pause since then.
+        #expect(waits == [.constraint: .seconds(80), .paused: .seconds(59)])
+        #expect(left == [.constraint: .seconds(80)])
+    }
+
+    @Test func `occurrences without a run count by their outcome, also when a row is extended`()
+        throws
+    {
+        func record(_ outcome: OccurrenceOutcome, from: Int64, to: Int64, _ count: Int) throws {
+            try connection.execute(
+                """
+                INSERT INTO occurrence_fates (job_id, first_ms, latest_ms, occurrences, fate, era)
+                VALUES ('a', \(from), \(to), \(count), '\(outcome.rawValue)', 0)
+                """)
+        }
+        try record(.skipped, from: 1000, to: 3000, 3)
+        try record(.expired, from: 4000, to: 4000, 1)
+        try connection.execute(
+            "UPDATE occurrence_fates SET latest_ms = 9000, occurrences = 8 WHERE fate = 'skipped'")
+        try record(.skipped, from: 10_000, to: 10_000, 1)
+
+        let missed = try totals().missed
+        try connection.execute("DELETE FROM occurrence_fates")
+
+        #expect(missed == [.skipped: 9, .expired: 1])
+        #expect(try totals().missed == missed)
+    }
+
     @Test func `a run changes a bounded number of rows`() throws {
         for number in Int64(1)...200 {
             try start(number)
@@ -127,7 +174,9 @@ struct JobTotalsTests {
     }
 
     private func totals() throws -> JobTotals {
-        try #require(try RunHistory(inDirectory: bed.path).totals()[job])
+        try #require(
+            try RunHistory(inDirectory: bed.path).totals(
+                at: Instant(millisecondsSince1970: 100_000))[job])
     }
 
     private func start(_ number: Int64, trigger: String = "schedule", delay: Int64 = 0) throws {

@@ -135,6 +135,44 @@ struct MetricsProgramTests {
         #expect(try value(after, "health_data_up") == 0)
     }
 
+    @Test func `waits and missed occurrences count for each job`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - id: waits
+                kind: command
+                schedule: { every: 1h }
+                constraints: { storage_free: 900TiB }
+                options: { command: [/bin/true] }
+
+            """
+        }
+        #expect(try await playground.run("run", "--due").status == 75)
+        let exporter = try await Exporter(playground)
+        let before = try await exporter.metrics()
+        try playground.change(
+            """
+            UPDATE deferrals SET since_ms = since_ms - 7200000;
+            UPDATE job_records SET anchor_at_ms = anchor_at_ms - 86400000,
+                considered_until_ms = considered_until_ms - 86400000
+            """)
+        #expect(try await playground.run("run", "--due").status == 75)
+
+        let after = try await exporter.metrics()
+        let missed = try await playground.json("history", "missed").elements
+        let sum = missed.compactMap { $0["occurrences"].number }.reduce(0, +)
+
+        let waited = #"wait_seconds_total{job_id="waits",reason="constraint"}"#
+        #expect((0..<3600).contains(try value(before, waited)))
+        #expect((7200..<10_800).contains(try value(after, waited)))
+        #expect(try value(after, #"wait_seconds_total{job_id="waits",reason="paused"}"#) == 0)
+        #expect(try value(before, #"missed_total{job_id="waits",outcome="coalesced"}"#) == 0)
+        #expect(
+            try value(after, #"missed_total{job_id="waits",outcome="coalesced"}"#) == Double(sum))
+        #expect(sum >= 23)
+    }
+
     @Test func `health data without its key is missing, and the rest is there`() async throws {
         let playground = try await playground()
         let exporter = try await Exporter(playground)

@@ -132,7 +132,9 @@ struct StoreProgramTests {
         try place.server.administrator(of: place.database.database).execute(
             """
             SET search_path = clarity_health;
-            DROP TABLE clarity_history.decisions, clarity_history.turns;
+            DROP TABLE clarity_history.decisions, clarity_history.turns,
+                clarity_history.wait_totals, clarity_history.missed_totals;
+            DROP FUNCTION clarity_history.count_wait, clarity_history.count_missed CASCADE;
             DROP TABLE locks, logins, account_key, counts, count_changes;
             DO $$ DECLARE name text; BEGIN
                 FOR name IN SELECT oid::regprocedure FROM pg_proc
@@ -146,7 +148,7 @@ struct StoreProgramTests {
             DROP FUNCTION note_login();
             GRANT SELECT (account) ON session TO \(users);
             CREATE POLICY session_logins ON session FOR SELECT TO \(users) USING (true);
-            UPDATE clarity_history.schema_version SET version = version - 1;
+            UPDATE clarity_history.schema_version SET version = version - 2;
             UPDATE schema_version SET version = version - 2;
             """)
         let migrate = ["store", "migrate", "--apply", "--owner", "admin"]

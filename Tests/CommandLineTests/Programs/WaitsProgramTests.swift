@@ -143,6 +143,38 @@ struct WaitsProgramTests {
         #expect(late.count == 1 && late.first?["subject"].text == "idle")
     }
 
+    @Test(.enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+    func `a history in a database sums up and counts the same`() async throws {
+        let playground = try await Playground(
+            sandboxOptions: nil, on: try await StateDatabase()
+        ) { _, folder in
+            """
+            version: 1
+            metrics_textfile: \(folder)/jobs.prom
+            jobs:
+              - { id: full, kind: command, schedule: { every: 1h }, options: { command: [/bin/true] },
+                  constraints: { storage_free: 900TiB } }
+
+            """
+        }
+        try #require(try await playground.run("run", "--due").status == 75)
+
+        let waits = try await playground.json("history", "waits").elements
+        let metrics = String(
+            decoding: try TemporaryFolder.read("\(playground.folder.path)/jobs.prom"), as: UTF8.self
+        )
+
+        #expect(waits.count == 1 && waits.first?["subject"].text == "storage_free")
+        #expect(waits.first?["runs"].number == 1 && waits.first?["runs_without"] == .null)
+        let lines = metrics.split(separator: "\n")
+        for series in [
+            #"clarity_jobs_wait_seconds_total{job_id="full",reason="constraint"} "#,
+            #"clarity_jobs_missed_total{job_id="full",outcome="coalesced"} 0"#,
+        ] {
+            #expect(lines.contains { $0.hasPrefix(series) }, "\(series)\n\(metrics)")
+        }
+    }
+
     @Test func `a job that has not waited has no line, and an unknown one is refused`()
         async throws
     {

@@ -26,7 +26,12 @@ enum ServerHistorySchema {
             \(lockTables)
             INSERT INTO turns SELECT 1, '';
             \(ServerSchema.rights(of: users, in: name))
+            """,
             """
+            \(map.translated(waitTables))
+            \(waitTriggers)
+            \(ServerSchema.rights(of: users, in: name))
+            """,
         ]
     }
 
@@ -51,6 +56,7 @@ enum ServerHistorySchema {
                 \(map.translated(historyMigrations.schema ?? ""))
                 \(totalsTriggers)
                 \(answersTrigger)
+                \(waitTriggers)
                 SET LOCAL \(owner.setting) = '\(owner.value)';
                 INSERT INTO shard_state (id) VALUES (1);
                 INSERT INTO turns SELECT \(owner.value), '';
@@ -131,5 +137,37 @@ enum ServerHistorySchema {
         WHEN (OLD.result = 'running' AND NEW.result <> 'running'
             AND position('http_' IN NEW.tally) > 0)
         EXECUTE FUNCTION count_answers();
+        """
+
+    private static let waitTriggers = """
+        CREATE FUNCTION count_wait() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            INSERT INTO wait_totals (job_id, reason, sum_ms)
+            SELECT job_id, NEW.reason, NEW.until_ms - NEW.since_ms FROM runs
+            WHERE id = NEW.run_id
+            ON CONFLICT (shard, job_id, reason) DO UPDATE SET
+                sum_ms = wait_totals.sum_ms + excluded.sum_ms;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER wait_totals_of_ended AFTER UPDATE OF until_ms ON deferrals FOR EACH ROW
+        WHEN (OLD.until_ms IS NULL AND NEW.until_ms IS NOT NULL)
+        EXECUTE FUNCTION count_wait();
+
+        CREATE FUNCTION count_missed() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+            before bigint := 0;
+        BEGIN
+            IF TG_OP = 'UPDATE' THEN before := OLD.occurrences; END IF;
+            INSERT INTO missed_totals (job_id, fate, number)
+            VALUES (NEW.job_id, NEW.fate, NEW.occurrences - before)
+            ON CONFLICT (shard, job_id, fate) DO UPDATE SET
+                number = missed_totals.number + excluded.number;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER missed_totals_of_outcome AFTER INSERT ON occurrence_fates FOR EACH ROW
+        EXECUTE FUNCTION count_missed();
+        CREATE TRIGGER missed_totals_of_more AFTER UPDATE OF occurrences ON occurrence_fates
+        FOR EACH ROW WHEN (NEW.occurrences > OLD.occurrences)
+        EXECUTE FUNCTION count_missed();
         """
 }

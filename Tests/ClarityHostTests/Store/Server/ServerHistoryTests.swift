@@ -14,7 +14,7 @@ struct ServerHistoryTests {
         "account_facts", "answer_totals", "attempt_machines", "attempt_outputs", "attempts",
         "boot_mark", "deferrals",
         "job_records", "occurrence_fates", "prune_mark", "runs", "shard_state",
-        "source_fingerprints", "totals",
+        "missed_totals", "source_fingerprints", "totals", "wait_totals",
     ]
 
     /// Makes a history in which every table has a row.
@@ -50,7 +50,17 @@ struct ServerHistoryTests {
                     [AttemptFact("waiting", 1, at: .noon)], of: nil, at: .noon),
             ]
         }
-        try store.decide { _ in [.put(succeeded), .prune(RetentionPolicy(), at: .noon)] }
+        try store.decide { _ in
+            [.deferred(running.id, [], at: .noon + .seconds(5)), .put(succeeded)]
+        }
+        try store.decide { _ in
+            [
+                .recordOutcome(
+                    job, .skipped, first: .noon + .seconds(1), latest: .noon + .seconds(2),
+                    count: 2, run: nil),
+                .prune(RetentionPolicy(), at: .noon),
+            ]
+        }
         return bed
     }
 
@@ -138,5 +148,13 @@ struct ServerHistoryTests {
             try own.all("SELECT class, number FROM answer_totals") {
                 "\($0.text(0)) \($0.integer(1))"
             } == ["2xx 3"])
+        #expect(
+            try own.all("SELECT reason, sum_ms FROM wait_totals") {
+                "\($0.text(0)) \($0.integer(1))"
+            } == ["constraint 5000"])
+        #expect(
+            try own.all("SELECT fate, number FROM missed_totals") {
+                "\($0.text(0)) \($0.integer(1))"
+            } == ["skipped 3"])
     }
 }
