@@ -69,6 +69,13 @@ extension PageServer {
                 case .integer(let run)? = rows.first?["run"]
             else {
                 complain("token `\(order.token)` asked for a run of `\(order.job)`: refused")
+                // A fault names the job file and shows a part of it.
+                if case .success(let result) = end,
+                    result.status == ExitStatus.faultyInput.rawValue
+                {
+                    let answer = PageServer.fault(409, "the job is faulty in the job file")
+                    return later.give(answer.secured)
+                }
                 return later.give(CommandAnswer.toAction(end).secured)
             }
             complain("token `\(order.token)` asked for a run of `\(order.job)`: run \(run)")

@@ -218,6 +218,29 @@ struct PagesRunTests {
         #expect(runs.map { $0["job"].text } == ["com.example.old"])
     }
 
+    @Test func `a job that is faulty in the job file is refused without a word of that file`()
+        async throws
+    {
+        let playground = try await playground()
+        let token = try await token(playground, "door", "quick")
+        let pages = try await PagesProgram(playground)
+        try playground.write { _, _ in
+            """
+            version: 1
+            jobs:
+              - { id: quick, kind: command, secret-key: 1, options: { command: [/bin/true] } }
+              - { id: other, kind: command, options: { command: [/bin/true] } }
+
+            """
+        }
+
+        let faulty = try await run("quick", token, pages)
+
+        #expect(faulty.status == 409, "\(faulty)")
+        #expect(try faulty.error == "the job is faulty in the job file")
+        #expect(!faulty.text.contains("secret-key") && !faulty.text.contains("jobs.yaml"))
+    }
+
     @Test func `requests and wrong tokens are bounded, and the right token works all the same`()
         async throws
     {
