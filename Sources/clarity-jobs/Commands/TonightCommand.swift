@@ -39,6 +39,9 @@ struct TonightCommand {
                     + (others > 0 ? ", \(others) later or not by a schedule" : ""))
         }
         composition.console.results(sorted)
+        for job in file.jobs where composition.console.form == .table {
+            if let fault = file.held[job.id] { composition.console.note("\(job.id): \(fault)") }
+        }
         return .done
     }
 

@@ -65,6 +65,29 @@ struct TonightProgramTests {
             morning.outputLines.first?.hasPrefix("until Tue 12:00 (Europe/Berlin): 5 jobs") == true)
     }
 
+    @Test func `a job that is faulty in the job file is named with its fault`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - { id: good, kind: command, schedule: "0 * * * *", options: { command: [/bin/true] } }
+              - { id: bad, kind: command, schedule: "0 * * * *", nice: 3,
+                  options: { command: [/bin/true] } }
+
+            """
+        }
+
+        let result = try await tonight(playground, "--now", "2026-11-29T17:00:00Z")
+
+        #expect(result.status == 0)
+        #expect(
+            result.outputLines == [
+                "until Mon 12:00 (Europe/Berlin): 1 job",
+                "AT         JOB   TIMES  WILL WAIT", "Sun 18:00  good  19",
+            ])
+        #expect(result.errors.contains("bad: ") && result.errors.contains("unknown key `nice`"))
+    }
+
     @Test func `a run that waits comes first, and JSON has the whole reasons`() async throws {
         let playground = try await playground()
         let asked = try await playground.run("run", "--ask", "manual")
