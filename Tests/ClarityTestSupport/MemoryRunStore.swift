@@ -37,8 +37,10 @@ public final class MemoryRunStore: RunStore {
     /// The clock of each job, which says how far its schedule has been processed.
     public var clocks: [JobID: JobClock] { present.jobs.byJob.compactMapValues(\.clock) }
 
-    public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-        let changes = decide(try ledger())
+    public func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError) {
+        let changes = decide(try ledger(recalling: starts))
         let before = (runs, attempts, outcomes, prunes)
         let alsoBefore = (present, lateRuns, eras, taken)
         do throws(RunStoreError) {
@@ -64,11 +66,21 @@ public final class MemoryRunStore: RunStore {
 
     public func end() { deadOwners.insert(owner) }
 
-    public func ledger() throws(RunStoreError) -> Ledger {
+    public func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
+        present.recall(starts, isStale: true, self.starts)
         for run in present.open.values where run.lease != nil {
             present.setLeaseState(state(of: run), of: run.id)
         }
         return present
+    }
+
+    private func starts(_ recall: StartRecall) -> [AttemptStart] {
+        attempts.values.flatMap(\.values).compactMap { attempt in
+            guard attempt.startedAt > recall.since, let job = runs[attempt.run]?.job,
+                recall.jobs.contains(job.declared)
+            else { return nil }
+            return AttemptStart(of: job, at: attempt.startedAt)
+        }.sorted { ($0.at, $0.job) < ($1.at, $1.job) }
     }
 
     private func state(of run: Run) -> ClarityScheduler.Lease.State {
@@ -104,6 +116,10 @@ public final class MemoryRunStore: RunStore {
             if known.stopRequest == nil { runs[run]?.stopRequest = reason }
         case .putAttempt(let attempt):
             guard runs[attempt.run] != nil else { throw .refused("an attempt without its run") }
+            var attempt = attempt
+            // As in the tables, the start of an attempt never changes.
+            attempt.startedAt =
+                attempts[attempt.run]?[attempt.number]?.startedAt ?? attempt.startedAt
             attempts[attempt.run, default: [:]][attempt.number] = attempt
         case .deferred(let run, _, at: _):
             guard runs[run] != nil else { throw .refused("an unknown run that waits") }

@@ -200,7 +200,8 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         var plan = Plan()
         var before = Ledger()
         let (moment, conditions) = (moment, conditions)
-        try process.store.decide { ledger in
+        let starts = process.planner.recall(for: events, at: moment.wall)
+        try process.store.decide(recalling: starts) { ledger in
             before = ledger
             planner = process.planner
             plan = planner.handle(events, at: moment, conditions: conditions, ledger: ledger)
@@ -217,8 +218,10 @@ public struct PlannerTrial<Bed: RunStoreBed> {
             planner: planner, scope: process.scope, hasReloaded: process.hasReloaded,
             workers: process.workers, isDraining: process.isDraining, moment: moment,
             conditions: conditions,
-            before: before, after: try process.store.ledger(), plan: plan)
+            before: before, after: try process.store.ledger(), plan: plan,
+            starts: tallies.starts)
         try rules.check(&tallies)
+        tallies.starts += plan.started.map { AttemptStart(of: $0.job, at: moment.wall) }
         for act in plan.acts { process.perform(act, at: moment.elapsed) }
         processes[index] = process
         return plan

@@ -14,6 +14,8 @@ struct PlannerTrialRules {
     let before: Ledger
     let after: Ledger
     let plan: Plan
+    /// The starts before the decision, of all jobs.
+    let starts: [AttemptStart]
 
     /// The longest time for which a run may wait, or a schedule may stand still, once nothing is in
     /// the way.
@@ -111,6 +113,7 @@ struct PlannerTrialRules {
         try expect(
             workers.count + plan.started.count + runningElsewhere <= planner.maxParallel,
             "no more attempts of all processes run at once than allowed")
+        for group in job.groups { try checkStart(in: group) }
         try expect(
             run.isForced
                 || asked(of: job, by: run).allSatisfy {
@@ -152,6 +155,29 @@ struct PlannerTrialRules {
         }
     }
 
+    /// Checks that what starts has places in a group, whose limits are those of the job that starts.
+    private func checkStart(in group: LimitGroup) throws(BrokenRule) {
+        func isIn(_ job: Job?) -> Bool { job?.groups.contains { $0.name == group.name } ?? false }
+        let here = workers.values.filter { isIn(jobs[$0.job.id] ?? $0.job) }.count
+        let elsewhere = before.open.values.filter {
+            $0.state == .running && $0.lease?.state == .held && isIn(jobs[$0.job])
+        }.count
+        let started = plan.started.filter { isIn(jobs[$0.job]) }.count
+        if let atOnce = group.atOnce {
+            try expect(
+                here + elsewhere + started <= atOnce,
+                "no more attempts of group \(group.name) run at once than it allows")
+        }
+        if let rate = group.rate {
+            let before = starts.filter {
+                isIn(jobs[$0.job]) && $0.at <= moment.wall && moment.wall - $0.at < rate.span
+            }.count
+            try expect(
+                before + started <= rate.count,
+                "no more attempts of group \(group.name) start in \(rate.span.text) than it allows")
+        }
+    }
+
     private func isAhead(_ other: Run, of run: Run) -> Bool {
         let (first, second) = (other.trigger == .backfill, run.trigger == .backfill)
         // A scheduler of what is due leaves later occurrences to the next one.
@@ -168,11 +194,13 @@ struct PlannerTrialRules {
     private func mostLate(_ run: Run, _ job: Job) -> Duration? {
         let isOccurrence =
             [.schedule, .catchUp].contains(run.trigger) || run.latestOccurrence != nil
-        // An occurrence that waited only for a place was not missed.
+        // An occurrence that waited only for places was not missed.
         let waits = before.waits[run.id]?.map(\.subject) ?? []
+        let waitedForPlaces =
+            !waits.isEmpty && waits.allSatisfy { $0 == "max_parallel" || $0.hasPrefix("group ") }
         let ofCatchUp: Duration? =
             switch job.catchUp {
-            case .none where isOccurrence && waits != ["max_parallel"]: .seconds(15 * 60)
+            case .none where isOccurrence && !waitedForPlaces: .seconds(15 * 60)
             case .all(let bounds) where isOccurrence: bounds.window
             default: nil
             }
@@ -290,6 +318,7 @@ struct PlannerTrialRules {
                 }
             }
             guard let job = jobs[run.job] else { continue }
+            try checkLook(atGroups: waiting.deferrals)
             // The conditions of a paused job are not checked.
             if !run.isForced, !waiting.deferrals.contains(where: { $0.reason == .paused }) {
                 try checkLook(at: asked(of: job, by: run), of: job)
@@ -337,6 +366,26 @@ struct PlannerTrialRules {
         }
     }
 
+    /// Checks when a run that waits for places in groups is looked at again: when a place becomes
+    /// free, and soon if another process holds one.
+    private func checkLook(atGroups deferrals: [Deferral]) throws(BrokenRule) {
+        for deferral in deferrals where deferral.subject.hasPrefix("group ") {
+            let name = deferral.subject.dropFirst("group ".count)
+            if deferral.reason == .backoff {
+                let next = Instant(rfc3339: String(deferral.wanted.prefix { $0 != " " }))
+                guard let next, next > moment.wall else {
+                    throw BrokenRule("the next place of a group is to come: \(deferral.wanted)")
+                }
+                try expectLook(within: next - moment.wall, "the next place")
+            } else if openAfter.contains(where: { run in
+                run.lease?.state == .held
+                    && jobs[run.job]?.groups.contains { $0.name == name } ?? false
+            }) {
+                try expectLook(within: Planner.recheck, "a place of another process")
+            }
+        }
+    }
+
     private func expectLook(within span: Duration, _ what: String) throws(BrokenRule) {
         try expect(
             plan.wakeAfter.map { $0 <= span } ?? false,
@@ -348,4 +397,6 @@ struct PlannerTrialRules {
 struct TrialTallies {
     /// The number of stopped attempts of each run, which no policy limits.
     var stops: [RunID: Int] = [:]
+    /// Every start of an attempt.
+    var starts: [AttemptStart] = []
 }

@@ -37,7 +37,7 @@ public struct PlanningDesk {
         var next = planner
         let (moment, conditions) = (moment, conditions)
         store.owner = planner.owner
-        try store.decide { ledger in
+        try store.decide(recalling: planner.recall(for: events, at: moment.wall)) { ledger in
             known = ledger
             plan = next.handle(
                 events, at: moment, conditions: conditions, ledger: ledger)

@@ -58,16 +58,26 @@ struct RepeatedDecision {
             case .setClock, .setBoot, .setSource, .putFacts, .prune: nil
             }
         }
+        // Jobs of one group share its places, wherever they run.
+        let grouped = jobsThen.jobs.filter { !$0.groups.isEmpty }.map(\.id)
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
         // A run whose check is being asked reserves a place, and so holds others back.
         let reserving = plan.asks.isEmpty ? [] : plan.waiting.map(\.job)
-        return Set(changed + signalled + reserving)
+        return Set(changed + signalled + reserving + grouped)
+    }
+
+    /// The jobs about which the plan decides.
+    private var jobsThen: JobSet {
+        var jobs = planner.jobs
+        for case .reload(let others, _) in events { jobs = others }
+        return jobs
     }
 
     /// Returns a reload that removes all other jobs. Their attempts continue and keep their places.
     private func reload(keeping concerned: Set<JobID>) -> Planner.Event {
-        var (jobs, maxParallel) = (planner.jobs, planner.maxParallel)
-        for case .reload(let others, let most) in events { (jobs, maxParallel) = (others, most) }
+        var maxParallel = planner.maxParallel
+        for case .reload(_, let most) in events { maxParallel = most }
+        let jobs = jobsThen
         let groups = jobs.groups.map { group in
             var kept = group
             kept.jobs = zip(group.jobs, group.wholeJobs).compactMap { declared, whole in
@@ -121,9 +131,11 @@ extension Ledger {
             keeping(run.job) || run.lease.map { $0.state != .lapsed } ?? false
         }
         let kept = Set(runs.map(\.id))
-        return Ledger(
+        var copy = Ledger(
             jobs: jobs.byJob.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
             waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned,
             boot: boot, sources: sources)
+        if let recall { copy.recall(recall, isStale: true) { _ in starts.reversed() } }
+        return copy
     }
 }

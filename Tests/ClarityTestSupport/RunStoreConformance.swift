@@ -19,14 +19,16 @@ public final class BorrowedRunStore<Store: RunStore>: RunStore {
 
     public init(_ store: Store) { self.store = store }
 
-    public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+    public func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError) {
         guard let store else { throw .unreachable("its process has ended") }
-        try store.decide(decide)
+        try store.decide(recalling: starts, decide)
     }
 
-    public func ledger() throws(RunStoreError) -> Ledger {
+    public func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
         guard let store else { throw .unreachable("its process has ended") }
-        return try store.ledger()
+        return try store.ledger(recalling: starts)
     }
 
     public func tidy() { store?.tidy() }
@@ -56,7 +58,51 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case prunesAreMarked = "how far the past was pruned is known"
     case bootsAreReplaced = "of the machine's boots the last one written is known"
     case sourcesAreReplaced = "of each source the last fingerprint written is known"
+    case startsAreRecalled = "the starts of attempts that a decision asks for are known to all"
     case oneBackfillAnOccurrence = "an occurrence of the past is done again once"
+
+    /// A start counts whatever became of its run; one that is too old or of another job does not.
+    private static func checkStarts(_ bed: some RunStoreBed) throws {
+        let (store, owner) = try bed.open()
+        let (other, _) = try bed.open()
+        let recall = StartRecall(jobs: [try #require(JobID("a"))], since: .noon)
+        func starts(_ store: any RunStore) throws -> [AttemptStart] {
+            try store.ledger(recalling: recall).starts.sorted { $0.at < $1.at }
+        }
+        var wanted: [AttemptStart] = []
+        let ends: [(String, RunState)] = [
+            ("a", .succeeded), ("a", .failed), ("ada/a", .running), ("b", .succeeded),
+            ("bob/a", .enqueued),
+        ]
+        for (index, (name, state)) in ends.enumerated() {
+            var run = try runningRun(Int64(index + 1), owner)
+            run.job = try #require(JobID(name))
+            run.startedAt = .noon - .seconds(60)
+            let started = run
+            let instant = Instant.noon + .seconds(Int64(index))
+            try store.decide(recalling: recall) { _ in
+                [
+                    .put(started),
+                    .putAttempt(Attempt(run: started.id, number: 1, startedAt: instant)),
+                ]
+            }
+            if instant > .noon, name != "b" {
+                wanted.append(AttemptStart(of: started.job, at: instant))
+            }
+            #expect(try starts(store) == wanted, "\(name) \(state)")
+            #expect(try starts(other) == wanted, "\(name) \(state)")
+            guard state != .running else { continue }
+            run.state = state
+            run.lease = nil
+            if state.isFinished { run.finishedAt = instant + .seconds(1) }
+            if state == .failed { run.failure = Failure(.work, "no more") }
+            let ended = run
+            try store.decide { _ in [.put(ended)] }
+        }
+        #expect(try starts(store) == wanted)
+        #expect(try starts(bed.open().store) == wanted)
+        #expect(try store.ledger().starts == [])
+    }
 
     /// Checks the rule on stores of one kind.
     public func check(_ bed: some RunStoreBed) throws {
@@ -92,6 +138,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let second = try RunStoreConformance.runningRun(2, owner)
             try store.decide { _ in [.put(first)] }
             #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(second)] } }
+        case .startsAreRecalled: try RunStoreConformance.checkStarts(bed)
         case .leaseWhileRunning:
             let (store, owner) = try bed.open()
             var waiting = try RunStoreConformance.plainRun()
@@ -379,14 +426,16 @@ public final class MemoryRunStoreBed: RunStoreBed {
             self.owner = owner
         }
 
-        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        func decide(
+            recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+        ) throws(RunStoreError) {
             shared.owner = owner
-            try shared.decide(decide)
+            try shared.decide(recalling: starts, decide)
         }
 
-        func ledger() throws(RunStoreError) -> Ledger {
+        func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
             shared.owner = owner
-            return try shared.ledger()
+            return try shared.ledger(recalling: starts)
         }
 
         func tidy() { shared.tidy() }

@@ -48,6 +48,7 @@ public struct SimulationTrial {
             for (job, simulated) in zip(jobs, report.jobs) {
                 try check(job, simulated, report.runs.map(\.run).filter { $0.job == job.id })
             }
+            try checkGroups(report.runs.map(\.run))
         } catch {
             throw TrialFault(description: "seed \(seed): \(error)")
         }
@@ -103,6 +104,34 @@ public struct SimulationTrial {
                 job.constraints.filter { !dropped.contains($0.name) }.allSatisfy {
                     allows($0, job, at: started)
                 }, "run \(run.id) starts only when its constraints hold")
+        }
+    }
+
+    /// Checks the groups at each start. Of a run with several attempts only the first start is known,
+    /// and nothing of when the attempts ran.
+    private func checkGroups(_ runs: [Run]) throws(BrokenRule) {
+        for group in Set(jobs.flatMap(\.groups)) {
+            let members = Set(jobs.filter { $0.groups.contains(group) }.map(\.id))
+            let runs = runs.filter { members.contains($0.job) && $0.startedAt != nil }
+            for run in runs {
+                guard let start = run.startedAt else { continue }
+                let running = runs.filter { other in
+                    guard other.attempts == 1, other.state == .succeeded,
+                        let since = other.startedAt
+                    else { return false }
+                    return since <= start && other.finishedAt.map { start < $0 } ?? true
+                }
+                try expect(
+                    running.count <= group.atOnce ?? .max,
+                    "\(running.count) attempts of group \(group.name) run at once at \(start)")
+                guard let rate = group.rate else { continue }
+                let starts = runs.filter { other in
+                    other.startedAt.map { $0 <= start && start - $0 < rate.span } ?? false
+                }
+                try expect(
+                    starts.count <= rate.count,
+                    "\(starts.count) runs of group \(group.name) start within \(rate.span.text)")
+            }
         }
     }
 

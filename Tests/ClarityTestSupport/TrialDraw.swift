@@ -90,16 +90,19 @@ struct TrialDraw {
     /// Returns some jobs with everything drawn. Another process may have others under the same
     /// names.
     mutating func jobs(around wall: Instant) -> [Job] {
-        TrialDraw.names.indices.compactMap { index in
-            isOne(in: 6) ? nil : job(index, schedule(around: wall))
+        let groups = groups
+        return TrialDraw.names.indices.compactMap { index in
+            isOne(in: 6) ? nil : job(index, schedule(around: wall), groups)
         }
     }
 
     /// All jobs, each with a schedule that never ends.
     var lastingJobs: [Job] {
         mutating get {
-            TrialDraw.names.indices.compactMap { index in
-                var job = job(index, one(of: [cron("30 3 * * *"), .every(.seconds(4 * 3600))]))
+            let groups = groups
+            return TrialDraw.names.indices.compactMap { index in
+                var job = job(
+                    index, one(of: [cron("30 3 * * *"), .every(.seconds(4 * 3600))]), groups)
                 // A job that is due only while its window is closed may never run.
                 if job?.constraints.contains(where: { $0.name == "window" }) ?? false {
                     job?.startWithin = nil
@@ -110,7 +113,9 @@ struct TrialDraw {
         }
     }
 
-    private mutating func job(_ index: Int, _ schedule: Schedule?) -> Job? {
+    private mutating func job(
+        _ index: Int, _ schedule: Schedule?, _ groups: [LimitGroup]
+    ) -> Job? {
         guard let id = JobID(TrialDraw.names[index]) else { return nil }
         let timeout = Duration.seconds(number(2...900))
         // Chains go one way, as the job file ensures.
@@ -131,6 +136,7 @@ struct TrialDraw {
             overlap: one(of: OverlapPolicy.allCases), catchUp: catchUp,
             timeout: timeout, warning: .seconds(number(1...(timeout.components.seconds - 1))),
             stall: isOne(in: 3) ? .seconds(number(1...600)) : nil,
+            groups: groups.filter { _ in isOne(in: 2) },
             then: later.filter { _ in isOne(in: 3) })
     }
 
@@ -139,6 +145,18 @@ struct TrialDraw {
             let constraints = TrialDraw.constraints.filter { _ in isOne(in: 4) }
             guard isOne(in: 6), let window else { return constraints }
             return constraints + [.window(Windows([window], in: .utc))]
+        }
+    }
+
+    /// Groups with drawn limits. Another process may know others by the same names.
+    private var groups: [LimitGroup] {
+        mutating get {
+            ["disk", "api"].map { name in
+                LimitGroup(
+                    name, atOnce: isOne(in: 3) ? nil : Int(number(1...2)),
+                    rate: isOne(in: 2)
+                        ? Rate(Int(number(1...4)), per: .seconds(number(60...900))) : nil)
+            }
         }
     }
 

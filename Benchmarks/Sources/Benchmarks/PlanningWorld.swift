@@ -72,9 +72,12 @@ final class MemoryStore: RunStore {
     func tidy() {}
     func end() {}
 
-    func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+    func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError) {
+        kept.recall(starts, isStale: false) { _ in [] }
         for change in decide(kept) { kept.apply(change) }
     }
 
-    func ledger() throws(RunStoreError) -> Ledger { kept }
+    func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger { kept }
 }

@@ -18,6 +18,7 @@ struct AccountAssembly {
     /// The server on which each account has a role.
     let server: ServerAddress?
     let checks: KnownChecks
+    let groups: KnownGroups
     let kinds: [JobKind: JobKindDeclaration]
 
     /// The jobs of one or more accounts, as declared.
@@ -43,6 +44,7 @@ struct AccountAssembly {
         sharedSections = shared
         server = declaration.store.server
         self.checks = checks
+        groups = KnownGroups(declaration)
         self.kinds = kinds
     }
 
@@ -187,7 +189,7 @@ struct AccountAssembly {
         if !key.isEmpty { JobGraph(listed).check(&decoding) }
         let shared = sharedSections.options
         let assembly = JobAssembly(
-            defaults: defaults, sections: shared, checks: checks, kinds: kinds,
+            defaults: defaults, sections: shared, checks: checks, groups: groups, kinds: kinds,
             isForAccounts: true)
         var jobs = Jobs(
             all: listed.compactMap { assembly.job($0, &decoding) },

@@ -9,6 +9,7 @@ struct FileDeclaration: Sendable {
     var metricsTextfile: String?
     var conditions = ConditionSettings()
     var checks: Field<[NamedField<String, DeclaredCheck>]>?
+    var groups: Field<[NamedField<String, GroupDeclaration>]>?
     var jobs: Field<[Field<JobDeclaration.Listed>]>?
     var accounts: Field<DeclaredAccounts>?
     var sections = SectionValues()
@@ -48,6 +49,9 @@ struct FileDeclaration: Sendable {
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
                 "commands and URLs that jobs can require, by name"),
+            Key(
+                "groups", { swap(&$0.groups, &$1) }, .groups,
+                "limits that jobs share, by name; for the jobs of all accounts together"),
             Key(
                 "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDeclaration.listed(catalogue)),
                 isRequired: true, "the jobs; `list` shows them in this order"),

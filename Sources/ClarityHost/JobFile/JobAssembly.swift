@@ -8,6 +8,7 @@ struct JobAssembly {
     /// The file's sections, as the options of every job have them.
     let sections: [String: String]
     let checks: KnownChecks
+    let groups: KnownGroups
     /// The catalogue's declaration of each kind.
     let kinds: [JobKind: JobKindDeclaration]
     /// Whether each job runs once for each account: its delay is then the account's.
@@ -51,6 +52,7 @@ struct JobAssembly {
             warning: isWarnedAtLimit ? nil : declaration.warning?.value,
             warnsAhead: !isWarnedAtLimit,
             stall: common.stall?.value,
+            groups: groups.groups(of: entry, &decoding),
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.defaultMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,
             emits: kinds[kind]?.events ?? [],

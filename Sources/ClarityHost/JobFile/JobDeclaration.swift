@@ -9,6 +9,7 @@ struct JobDeclaration: Sendable {
     var schedule: Field<ScheduleDeclaration>?
     var events: Field<[Field<EventName>]>?
     var then: Field<ThenDeclaration>?
+    var groups: Field<[Field<String>]>?
     var warning: Field<Duration>?
     var isEnabled = true
     var priority = Job.Priority.normal
@@ -61,6 +62,9 @@ struct JobDeclaration: Sendable {
             Key(
                 "then", { swap(&$0.then, &$1) }, .then,
                 "jobs that run after this one: a list after a success, or a mapping"),
+            Key(
+                "group", { swap(&$0.groups, &$1) }, .oneOrMore(.groupName, atMost: 8),
+                "groups of `groups` whose limits the job shares"),
             Key(
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
                 "how long before its time limit an attempt is asked to stop; without it 0s for "

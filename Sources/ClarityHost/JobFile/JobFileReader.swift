@@ -142,6 +142,7 @@ public struct JobFileReader: Sendable {
         checks.report(
             unknownIn: defaults.common.constraints,
             of: .value(key: "constraints", of: .value(key: "defaults", of: .file)), &decoding)
+        KnownGroups.check(declaration, &decoding)
         let listed = (declaration.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
         let implied = ImpliedJobs(catalogue, declaration.sections)
@@ -157,7 +158,8 @@ public struct JobFileReader: Sendable {
         }
         let options = sections.options
         let jobs = JobAssembly(
-            defaults: defaults, sections: options, checks: checks, kinds: kinds,
+            defaults: defaults, sections: options, checks: checks,
+            groups: KnownGroups(declaration), kinds: kinds,
             isForAccounts: accounts != nil)
         let assembled = listed.map { (entry: $0, job: jobs.job($0, &decoding)) }
         if let now = decoding.context.now {

@@ -203,6 +203,8 @@ indirect enum CodingPath: Sendable {
     case job(String)
     /// A check by its name, as written in the file.
     case check(String)
+    /// A group by its name, as written in the file.
+    case group(String)
     /// An account by its id, as written in the file.
     case account(String)
     case value(key: String, of: CodingPath)
@@ -212,7 +214,7 @@ indirect enum CodingPath: Sendable {
     /// The key; for an entry of a list, the key of the list.
     var key: String {
         switch self {
-        case .file, .job, .check, .account: text
+        case .file, .job, .check, .group, .account: text
         case .value(let key, _): key
         case .entry(_, let list): list.key
         }
@@ -224,6 +226,7 @@ indirect enum CodingPath: Sendable {
         case .file: "the job file"
         case .job(let id): "job \(shown(id))"
         case .check(let name): "check \(shown(name))"
+        case .group(let name): "group \(shown(name))"
         case .account(let id): "account \(shown(id))"
         case .value(let key, .file): shown(key)
         case .value(let key, let owner): "\(shown(key)) of \(owner.text)"

@@ -76,6 +76,7 @@ package indirect enum ValueDescription: Hashable, Sendable {
     /// A number of times in a span, such as `1 per 6h`.
     case rate
     case checkName
+    case groupName
     /// The name of a network interface, or a pattern with `*` and `?`.
     case interfacePattern
     case list(of: ValueDescription)
@@ -90,7 +91,9 @@ package indirect enum ValueDescription: Hashable, Sendable {
     /// The noun for such a value, for people: `a mapping`, `a span of time`.
     var noun: String {
         switch self {
-        case .text, .choice, .jobID, .accountID, .checkName, .interfacePattern: "text"
+        case .text, .choice, .jobID, .accountID, .checkName, .groupName,
+            .interfacePattern:
+            "text"
         case .boolean: "`true` or `false`"
         case .integer: "a whole number"
         case .number: "a number"

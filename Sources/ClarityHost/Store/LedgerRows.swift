@@ -56,6 +56,25 @@ enum LedgerRows {
         }
     }
 
+    /// Reads the starts of attempts that a decision has to know.
+    ///
+    /// An attempt that started after an instant belongs to a run that is open or finished after it.
+    static func starts(
+        _ recall: StartRecall, _ connection: Connection
+    ) throws(DatabaseError) -> [AttemptStart] {
+        let ended = "SELECT id, job_id FROM runs WHERE finished_at_ms > ?1 AND (state = 'failed')"
+        let found = try connection.all(
+            """
+            SELECT job_id, attempts.started_at_ms
+            FROM (SELECT id, job_id FROM \(RunRow.open)
+                UNION ALL \(ended) = FALSE UNION ALL \(ended) = TRUE) AS late
+            CROSS JOIN attempts
+            WHERE run_id = late.id AND attempts.started_at_ms > ?1
+            """, .instant(recall.since)
+        ) { row in JobID(row.text(0)).map { AttemptStart(of: $0, at: row.instant(1)) } }
+        return found.compactMap(\.self).filter { recall.jobs.contains($0.job.declared) }
+    }
+
     /// Reads the last boot for which runs were enqueued.
     static func boot(_ connection: Connection) throws(DatabaseError) -> String? {
         try connection.first("SELECT boot FROM boot_mark") { $0.text(0) }

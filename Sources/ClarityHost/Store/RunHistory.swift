@@ -76,12 +76,16 @@ public struct RunHistory: ~Copyable {
     }
 
     /// Returns the current ledger.
-    public func ledger() throws(RunStoreError) -> Ledger {
+    ///
+    /// - Parameter starts: the starts of attempts that it has to have; `nil` for none.
+    public func ledger(
+        recalling starts: StartRecall? = nil
+    ) throws(RunStoreError) -> Ledger {
         guard let connection else { return Ledger() }
         return try rethrowing(path) {
             try connection.snapshot {
                 var cache = LedgerCache()
-                try cache.refresh(connection, peers)
+                try cache.refresh(connection, peers, recalling: starts)
                 var ledger = cache.ledger
                 if hidesOutput {
                     for run in cache.ledger.open.values { ledger.apply(.put(run.withoutOutput)) }

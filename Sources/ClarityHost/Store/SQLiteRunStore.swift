@@ -86,9 +86,11 @@ public final class SQLiteRunStore: RunStore {
         }
     }
 
-    public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+    public func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError) {
         let written = try rethrowing(path) {
-            try shared.decide { attemptLocks.live.completing(decide($0)) }
+            try shared.decide(recalling: starts) { attemptLocks.live.completing(decide($0)) }
         }
         loggedChanges += written.changes.count
         attemptLocks.remove(ended: written.changes)
@@ -115,8 +117,8 @@ public final class SQLiteRunStore: RunStore {
         }
     }
 
-    public func ledger() throws(RunStoreError) -> Ledger {
-        try rethrowing(path) { try shared.ledger() }
+    public func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
+        try rethrowing(path) { try shared.ledger(recalling: starts) }
     }
 }
 

@@ -20,10 +20,12 @@ struct SharedLedger {
     }
 
     /// Passes the ledger to `decide` and writes the changes that it returns, in one transaction.
-    mutating func decide(_ decide: (Ledger) -> [LedgerChange]) throws -> Written {
+    mutating func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws -> Written {
         do {
             return try connection.transaction {
-                try cache.refresh(connection, peers)
+                try cache.refresh(connection, peers, recalling: starts)
                 let changes = decide(cache.ledger)
                 try LedgerWriter(connection: connection, peers: peers).write(changes, to: &cache)
                 if !changes.isEmpty { try peers.noteWrite(connection) }
@@ -38,9 +40,9 @@ struct SharedLedger {
     }
 
     /// Returns the current ledger.
-    mutating func ledger() throws -> Ledger {
+    mutating func ledger(recalling starts: StartRecall?) throws -> Ledger {
         try connection.snapshot {
-            try cache.refresh(connection, peers)
+            try cache.refresh(connection, peers, recalling: starts)
             return cache.ledger
         }
     }
@@ -74,7 +76,9 @@ struct LedgerCache {
     ///
     /// - Returns: whether another connection has written since the last call.
     @discardableResult
-    mutating func refresh(_ connection: Connection, _ peers: any HistoryPeers) throws -> Bool {
+    mutating func refresh(
+        _ connection: Connection, _ peers: any HistoryPeers, recalling starts: StartRecall? = nil
+    ) throws -> Bool {
         let version = try peers.version(connection)
         let isStale = version != dataVersion
         if isStale {
@@ -91,6 +95,9 @@ struct LedgerCache {
                 run.lease.map { HeldAttempt(run: run.id, number: run.attempts, owner: $0.owner) }
             }
             dataVersion = version
+        }
+        try ledger.recall(starts, isStale: isStale) { recall throws(DatabaseError) in
+            try LedgerRows.starts(recall, connection)
         }
         try judge(connection, peers)
         if isStale {

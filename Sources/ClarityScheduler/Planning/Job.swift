@@ -66,6 +66,8 @@ public struct Job: Hashable, Sendable {
     /// Whether an attempt is warned that long before its time limit, so that it has ended by then; else
     /// it is warned at the limit, and killed `warning` later.
     public var warnsAhead: Bool
+    /// The groups of the job file to which the job belongs, in the order of the job's list.
+    public var groups: [LimitGroup]
     /// The longest time that an attempt may go without reporting progress; `nil` for no limit.
     public var stall: Duration?
     public var memoryLimitBytes: Int64
@@ -91,7 +93,7 @@ public struct Job: Hashable, Sendable {
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, warnsAhead: Bool = true,
-        stall: Duration? = nil,
+        stall: Duration? = nil, groups: [LimitGroup] = [],
         memoryLimitBytes: Int64 = Job.defaultMemoryLimitBytes,
         heedsConditions: Bool = false, emits: Set<EventName> = [], then: [JobID] = [],
         thenFailed: [JobID] = [], options: [String: String] = [:]
@@ -117,6 +119,7 @@ public struct Job: Hashable, Sendable {
         self.timeout = timeout
         self.warning = warning ?? min(.seconds(10), timeout / 5)
         self.warnsAhead = warnsAhead
+        self.groups = groups
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes
         self.heedsConditions = heedsConditions

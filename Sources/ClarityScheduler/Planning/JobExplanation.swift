@@ -41,7 +41,8 @@ public struct JobExplanation: Hashable, Sendable {
         case meet(Constraint)
         /// The answer to this constraint has to become known, or unknown has to count as yes.
         case makeKnown(Constraint)
-        /// Time has to pass until a window opens, even for a run by hand.
+        /// Time has to pass until a window opens or a group has its next place, even for a run by
+        /// hand.
         case opens(Instant)
         /// This run of the job has to finish.
         case finish(RunID)
@@ -49,6 +50,8 @@ public struct JobExplanation: Hashable, Sendable {
         case attemptGone
         /// One of the running attempts has to end and free its slot under `max_parallel`.
         case slot
+        /// A place in this group has to become free.
+        case place(group: String)
         /// A check that is being asked for another run has to answer.
         case answer
         /// Somebody has to resume the job; otherwise the pause ends at `until`, if there is one.
@@ -152,12 +155,17 @@ extension PlanBuilder {
         }
     }
 
-    private func change(
+    private mutating func change(
         for deferral: Deferral, _ run: Run, _ job: Job, _ status: JobStatus
     ) -> JobExplanation.Change {
         switch deferral.reason {
         case .constraint: .ask
         case .paused: .resume(until: record(of: job.id).pause?.until)
+        case .overlap where deferral.group != nil: .place(group: deferral.group ?? "")
+        case .backoff where deferral.group != nil:
+            .opens(
+                job.groups.first { $0.name == deferral.group }.flatMap { nextPlace(in: $0) }
+                    ?? moment.wall)
         case .overlap:
             if deferral.subject == PlanBuilder.maxParallel {
                 deferral.isForReservation ? .answer : .slot

@@ -99,6 +99,9 @@ public struct JobSet: Hashable, Sendable {
     /// The indices of the groups with each source, if a job waits for its change.
     private var readers: [String: [Int]] = [:]
 
+    /// The groups that limit the jobs.
+    private var limited = LimitedJobs()
+
     /// The groups of the set.
     package var groups: [JobGroup] { spans.map(\.group) }
 
@@ -147,6 +150,8 @@ public struct JobSet: Hashable, Sendable {
             let span = Span(group: group, first: first)
             for place in span.places { owners[place] = Int32(index) }
             spans.append(span)
+            // Accounts that declare nothing of their own share one array.
+            if index == 0 || group.jobs != groups[index - 1].jobs { limited.note(group.jobs) }
             precondition(
                 indices.updateValue(index, forKey: group.account) == nil,
                 "each account has one group of jobs, got two")
@@ -231,6 +236,20 @@ public struct JobSet: Hashable, Sendable {
         guard let (group, index) = find(id) else { return nil }
         return group.job(at: index)
     }
+
+    /// Returns the groups that limit a job; `nil` if the set does not have the job.
+    func limitGroups(of id: JobID) -> [LimitGroup]? {
+        find(id).map { $0.group.jobs[$0.index].groups }
+    }
+
+    /// Returns the groups that limit a job of any account, of which the set may have others only: the
+    /// accounts share what the job file declares.
+    func limitGroups(ofAny id: JobID) -> [LimitGroup] {
+        limited.isEmpty ? [] : limitGroups(of: id) ?? limited[id]
+    }
+
+    /// Returns the starts that the limits of the jobs' groups depend on; `nil` for none.
+    public func recall(at now: Instant) -> StartRecall? { limited.recall(at: now) }
 
     /// Returns the priority of a job.
     func priority(of id: JobID) -> Job.Priority? {

@@ -44,7 +44,7 @@ extension PlanBuilder {
                     .notDue, subject: JobStatus.schedule, wanted: wanted, measured: "too early",
                     source: "schedule"), at: 0)
         }
-        if deferrals.isEmpty, let slot = slotWanted(by: candidate) { deferrals.append(slot) }
+        if deferrals.isEmpty { deferrals = placesWanted(by: candidate, job) }
         return JobStatus(
             job: job.id, next: next, nextStart: nextStart(of: job, next, open), open: open,
             deferrals: deferrals,
@@ -84,15 +84,18 @@ extension PlanBuilder {
         return schedule.next(after: eve, anchor: anchor).map { max($0, until) }
     }
 
-    /// Returns the deferral for `max_parallel` that the process that would start the run has
-    /// recorded, with the runs that hold the slots now, or with those that had reserved one.
-    private mutating func slotWanted(by run: Run) -> Deferral? {
-        var noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
-        if let noted, noted.isForReservation { return noted }
+    /// Returns what the process that would start the run has recorded of places under
+    /// `max_parallel` and of reserved ones, with the runs that hold the places now; else what the
+    /// job's groups say.
+    private mutating func placesWanted(by run: Run, _ job: Job) -> [Deferral] {
+        let noted = ledger.waits[run.id] ?? []
+        if noted.areForPlaces, noted.contains(where: \.isForReservation) { return noted }
         // The record is out of date once nothing runs.
-        guard attempts > 0 else { return nil }
-        noted?.measured = slotsTaken(for: run.job.account)
-        return noted
+        if attempts > 0, var slot = noted.first(where: { $0.subject == PlanBuilder.maxParallel }) {
+            slot.measured = slotsTaken(for: run.job.account)
+            return [slot]
+        }
+        return groupDeferrals(of: job)
     }
 }
 

@@ -19,6 +19,10 @@ public struct Ledger: Hashable, Sendable {
     /// How often the clocks of jobs were set back, all together. What was planned by them before
     /// has to be planned again.
     public private(set) var setbacks = 0
+    /// The starts of attempts that `recall` names, in no order; empty without it.
+    public private(set) var starts: [AttemptStart] = []
+    /// Which starts the ledger has.
+    public private(set) var recall: StartRecall?
     private var openByJob: [JobID: [RunID]] = [:]
 
     /// Creates an empty ledger.
@@ -74,8 +78,35 @@ public struct Ledger: Hashable, Sendable {
             waits[run] = deferrals.isEmpty ? nil : deferrals
         case .prune(_, let instant):
             pruned = PruneMark(at: instant, through: RunID(nextRun.rawValue - 1))
-        case .recordOutcome, .putAttempt, .putFacts: break
+        case .putAttempt(let attempt):
+            guard attempt.result == .running, let recall, let job = open[attempt.run]?.job,
+                recall.jobs.contains(job.declared)
+            else { return }
+            starts.append(AttemptStart(of: job, at: attempt.startedAt))
+        case .recordOutcome, .putFacts: break
         }
+    }
+
+    /// Makes the ledger have the starts that a decision has to know.
+    ///
+    /// - Parameters:
+    ///   - isStale: whether another process may have started attempts since the last call.
+    ///   - read: returns the starts, from the store.
+    public mutating func recall<Fault>(
+        _ wanted: StartRecall?, isStale: Bool,
+        _ read: (StartRecall) throws(Fault) -> [AttemptStart]
+    ) throws(Fault) {
+        guard let wanted else {
+            if recall != nil { (starts, recall) = ([], nil) }
+            return
+        }
+        let isKnown = recall.map { $0.jobs == wanted.jobs && $0.since <= wanted.since } ?? false
+        if isKnown, !isStale {
+            starts.removeAll { $0.at <= wanted.since }
+        } else {
+            starts = try read(wanted)
+        }
+        recall = wanted
     }
 
     /// Updates the state of a run's lease to what the store has found.

@@ -100,7 +100,7 @@ extension LikelyStart {
             case .resume(let until?): self = .certain(until)
             case .resume(nil): self = .open(.untilResumed)
             case .ask: self = .open(.untilAsked)
-            case .meet, .makeKnown, .finish, .attemptGone, .slot, .answer, nil:
+            case .meet, .makeKnown, .finish, .attemptGone, .slot, .place, .answer, nil:
                 let expected = Release.expected(factor, now)
                 guard let dropsAt = factor.dropsAt, dropsAt <= expiresAt ?? dropsAt,
                     dropsAt <= expected.instant ?? dropsAt

@@ -39,6 +39,14 @@ extension PlanBuilder {
                 let deferral = noSlot[account] ?? waitForSlot(of: account, behind: reservations)
                 noSlot[account] = deferral
                 deferrals = [deferral]
+            } else if mayStart, !job.groups.isEmpty {
+                deferrals = groupDeferrals(of: job)
+                if !deferrals.isEmpty {
+                    add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
+                    if job.groups.count > 1, deferrals.allSatisfy({ $0.reason == .overlap }) {
+                        keepPlaces(of: run, job, "waits for \(deferrals[0].subject)")
+                    }
+                }
             }
             if !mayStart {
                 let asked = askChecks(job, for: run, deferrals)
@@ -48,10 +56,11 @@ extension PlanBuilder {
                     let rest = since + Planner.longestReservation - moment.elapsed
                     if !isFull, rest > .zero {
                         let names = asked.map { "`\($0)`" }.joined(separator: ", ")
+                        let words = "waits for check \(names)"
                         reservations.append(
                             SlotHolder(
-                                job: job.id,
-                                words: "run \(run.id) of \(job.id) waits for check \(names)"))
+                                job: job.id, words: "run \(run.id) of \(job.id) \(words)"))
+                        keepPlaces(of: run, job, words)
                         wake(after: rest)
                     }
                 }
@@ -242,21 +251,16 @@ extension PlanBuilder {
 
     /// Records what a run waits for, if that has changed.
     ///
-    /// A change of the runs that hold the slots is not recorded: it comes with each attempt, for
+    /// A change of the runs that hold the places is not recorded: it comes with each attempt, for
     /// every waiting run, and the runs themselves show it. Nothing else shows a reservation.
     ///
-    /// A run that waited for a slot still does while its check is being asked again: it is not
+    /// A run that waited for a place still does while its check is being asked again: it is not
     /// missed because the former answer has become too old meanwhile.
     private mutating func record(_ deferrals: [Deferral], of run: Run, isBeingAsked: Bool) {
         let known = ledger.waits[run.id] ?? []
-        let wantedSlot = known.map(\.subject) == [PlanBuilder.maxParallel]
-        let wantsSlotAsBefore =
-            wantedSlot && deferrals.map(\.subject) == [PlanBuilder.maxParallel]
-            && known[0].wanted == deferrals[0].wanted
-            && !known[0].isForReservation && !deferrals[0].isForReservation
-        guard known != deferrals, !wantsSlotAsBefore, !(wantedSlot && isBeingAsked) else {
-            return
-        }
+        guard known != deferrals, !known.areForSamePlaces(as: deferrals),
+            !(known.areForPlaces && isBeingAsked)
+        else { return }
         add(.deferred(run.id, deferrals, at: moment.wall))
     }
 
@@ -271,6 +275,7 @@ extension PlanBuilder {
         run.notBefore = nil
         run.needs = nil
         put(run)
+        noteStart(of: run, job)
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
         planner.inFlight[run.id] = AttemptInFlight(
             job: job, number: run.attempts, startedAt: moment.wall,

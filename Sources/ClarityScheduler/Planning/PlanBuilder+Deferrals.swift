@@ -34,10 +34,17 @@ extension PlanBuilder {
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
-    /// A run that holds a slot or has reserved one.
+    /// A run that holds a place or has reserved one.
     struct SlotHolder {
         var job: JobID
         var words: String
+        /// In which process it runs, as it follows the words.
+        var process = ""
+        var isElsewhere = false
+        var groups: [LimitGroup] = []
+
+        /// The same with its process in the words.
+        var inItsProcess: SlotHolder { SlotHolder(job: job, words: "\(words) \(process)") }
     }
 
     /// Returns the deferral of an account's runs that could start if fewer attempts were running, or
@@ -63,7 +70,8 @@ extension PlanBuilder {
     /// Returns how many slots are taken, and by which runs, in words for an account.
     mutating func slotsTaken(for account: AccountID?) -> String {
         attempts == 0
-            ? "0" : "\(attempts): \(PlanBuilder.names(of: slotHolders, for: account))"
+            ? "0"
+            : "\(attempts): \(PlanBuilder.names(of: slotHolders.map(\.inItsProcess), for: account))"
     }
 
     /// The number of running attempts, in all processes that share the state.
@@ -73,25 +81,29 @@ extension PlanBuilder {
         }
     }
 
-    private var slotHolders: [SlotHolder] {
+    /// The running attempts. Each counts in the groups that its job has now, or had if the job is
+    /// gone.
+    var slotHolders: [SlotHolder] {
         mutating get {
             let here = planner.inFlight.sorted { $0.key < $1.key }.map { id, attempt in
                 SlotHolder(
-                    job: attempt.job.id, words: "run \(id) of \(attempt.job.id) in this process")
+                    job: attempt.job.id, words: "run \(id) of \(attempt.job.id)",
+                    process: "in this process",
+                    groups: planner.jobs.limitGroups(of: attempt.job.id) ?? attempt.job.groups)
             }
             return here
                 + runningElsewhere.sorted { $0.id < $1.id }.map { run in
                     SlotHolder(
-                        job: run.job,
-                        words: "run \(run.id) of \(run.job) in process "
-                            + (run.lease?.owner ?? "unknown"))
+                        job: run.job, words: "run \(run.id) of \(run.job)",
+                        process: "in process \(run.lease?.owner ?? "unknown")",
+                        isElsewhere: true, groups: planner.jobs.limitGroups(ofAny: run.job))
                 }
         }
     }
 
     /// Returns at most four of the runs by name, and how many more there are. A wearer reads why a run
     /// waits, so those of other accounts have no names.
-    private static func names(of holders: [SlotHolder], for account: AccountID?) -> String {
+    static func names(of holders: [SlotHolder], for account: AccountID?) -> String {
         let own = holders.filter { $0.job.account == account }
         let others = holders.count - own.count
         let named = own.prefix(4).map(\.words).joined(separator: ", ")
@@ -253,9 +265,9 @@ extension Deferral {
     /// The source of a deferral by runs that reserve a slot.
     fileprivate static let reservation = "a check that is being asked"
 
-    /// Whether the run waits for a slot that a run before it has reserved.
+    /// Whether the run waits for a place that a run before it has reserved.
     var isForReservation: Bool {
-        subject == PlanBuilder.maxParallel && source == Deferral.reservation
+        isForPlace && (source == Deferral.reservation || source == Deferral.kept)
     }
 }
 

@@ -15,11 +15,11 @@ extension PlanBuilder {
             run.mayExpire && planner.jobs[run.job].flatMap { lateness(of: run, $0) } != nil
         }
         for run in late.sorted(by: { $0.id < $1.id }) {
-            let waits = (ledger.waits[run.id] ?? []).map(\.subject)
-            // A run that waits only for a slot under `max_parallel` is not missed.
+            let deferrals = ledger.waits[run.id] ?? []
+            let waits = deferrals.map(\.subject)
+            // A run that waits only for a place is not missed.
             guard let job = planner.jobs[run.job],
-                let limit = lateness(
-                    of: run, job, onlyWaitsForSlot: waits == [PlanBuilder.maxParallel])
+                let limit = lateness(of: run, job, onlyWaitsForPlace: deferrals.areForPlaces)
             else { continue }
             let late = moment.wall - run.occurrence
             guard late > limit.most else {
@@ -53,10 +53,10 @@ extension PlanBuilder {
     /// A run that an event or another run started is not of an occurrence, so `catch_up` does not
     /// apply to it.
     func lateness(
-        of run: Run, _ job: Job, onlyWaitsForSlot: Bool = false
+        of run: Run, _ job: Job, onlyWaitsForPlace: Bool = false
     ) -> LatenessLimit? {
         let isOccurrence = run.isOfSchedule || run.latestOccurrence != nil
-        let isMissable = !onlyWaitsForSlot || job.catchUp != .none
+        let isMissable = !onlyWaitsForPlace || job.catchUp != .none
         return lateness(job, heedsCatchUp: isOccurrence && isMissable)
     }
 

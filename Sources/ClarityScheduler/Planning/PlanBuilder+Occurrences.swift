@@ -158,7 +158,9 @@ extension PlanBuilder {
             let candidate = Run(
                 id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
                 scheduledFor: next, enqueuedAt: moment.wall)
-            guard deferrals(of: candidate, job).isEmpty else { continue }
+            guard deferrals(of: candidate, job).isEmpty, groupDeferrals(of: job).isEmpty else {
+                continue
+            }
             planner.flexible.remove(place)
             enqueue(job, .schedule, for: next)
             consider(next, of: job)

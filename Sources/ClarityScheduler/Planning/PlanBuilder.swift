@@ -13,6 +13,8 @@ struct PlanBuilder {
     private var newByJob: [JobID: [RunID]] = [:]
     private var records: [JobID: JobRecord] = [:]
     private(set) var nextRun: Int64
+    /// What the groups of jobs have taken, by name, as far as a run needed to know.
+    var groupUse: [String: GroupUse] = [:]
     private var result = Plan()
 
     init(

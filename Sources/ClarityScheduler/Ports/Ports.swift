@@ -5,11 +5,16 @@ public protocol RunStore: AnyObject {
     /// Passes the ledger to `decide` and writes the changes that it returns, in one transaction
     /// that excludes every other process from the read to the write.
     ///
+    /// - Parameter starts: the starts of attempts that the ledger has to have; `nil` for none.
     /// - Throws: `RunStoreError`; in that case nothing was written.
-    func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError)
+    func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError)
 
     /// Returns the current ledger, for questions that change nothing.
-    func ledger() throws(RunStoreError) -> Ledger
+    ///
+    /// - Parameter starts: the starts of attempts that the ledger has to have; `nil` for none.
+    func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger
 
     /// Gives up this process's leases, whoever still refers to the store. It must not be used
     /// afterwards.
@@ -18,6 +23,16 @@ public protocol RunStore: AnyObject {
     /// Does deferred maintenance; called when nothing runs and nothing is due for
     /// `RunStoreRest.shortest`.
     func tidy()
+}
+
+extension RunStore {
+    /// Makes a decision that needs no starts of attempts.
+    public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        try self.decide(recalling: nil, decide)
+    }
+
+    /// Returns the current ledger without starts of attempts.
+    public func ledger() throws(RunStoreError) -> Ledger { try ledger(recalling: nil) }
 }
 
 /// When a store may do deferred maintenance.

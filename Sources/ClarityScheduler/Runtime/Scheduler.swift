@@ -137,7 +137,8 @@ public struct Scheduler {
         let (monitor, clock) = (monitor, clock)
         monitor.prepare()
         // A failed store ends the scheduler, so the planner's state need not be rolled back.
-        try store.decide { ledger in
+        let starts = planner.recall(for: events, at: clock.now)
+        try store.decide(recalling: starts) { ledger in
             plan = planner.handle(
                 events, at: clock.moment, conditions: monitor.conditions(of: ledger.accountsInNeed),
                 ledger: ledger)

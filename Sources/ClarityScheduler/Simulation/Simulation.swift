@@ -73,7 +73,8 @@ public struct Simulation {
     public func run() -> SimulationReport {
         var ledger = Ledger(jobs: records())
         var log = SimulationLog()
-        let end = drive(owner: "simulation") { plan in
+        let end = drive(owner: "simulation") { starts, plan in
+            ledger.recall(starts, isStale: false) { _ in [] }
             let plan = plan(ledger)
             for change in plan.changes {
                 ledger.apply(change)
@@ -92,9 +93,9 @@ public struct Simulation {
         on store: some RunStore, owner: String
     ) throws(RunStoreError) -> SimulationTotals {
         var totals = SimulationTotals(jobs: jobs, over: stretch)
-        totals.end = try drive(owner: owner) { plan throws(RunStoreError) in
+        totals.end = try drive(owner: owner) { starts, plan throws(RunStoreError) in
             var made = Plan()
-            try store.decide { ledger in
+            try store.decide(recalling: starts) { ledger in
                 made = plan(ledger)
                 return made.changes
             }
@@ -107,9 +108,10 @@ public struct Simulation {
 
     /// Lets the planner decide, from event to event, and returns when the simulation ended.
     ///
-    /// - Parameter decide: makes a plan from the ledger, and keeps its changes.
+    /// - Parameter decide: makes a plan from the ledger, which has the given starts, and keeps its
+    ///   changes.
     private func drive<Fault>(
-        owner: String, decide: ((Ledger) -> Plan) throws(Fault) -> Plan
+        owner: String, decide: (StartRecall?, (Ledger) -> Plan) throws(Fault) -> Plan
     ) throws(Fault) -> Instant {
         var planner = Planner(
             jobs: jobs, owner: owner, maxParallel: maxParallel, retention: retention, seed: seed)
@@ -120,7 +122,7 @@ public struct Simulation {
         var answers: [String: Conditions.Reading<Bool>] = [:]
         while now < stretch.upperBound, runs < mostRuns {
             let (instant, conditions, known) = (now, conditions, answers)
-            let plan = try decide { ledger in
+            let plan = try decide(jobs.recall(at: now)) { ledger in
                 planner.handle(
                     events, at: Moment(wall: instant, elapsed: instant - stretch.lowerBound),
                     conditions: conditions(instant).answering(known, at: instant), ledger: ledger)

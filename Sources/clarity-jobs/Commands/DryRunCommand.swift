@@ -22,13 +22,16 @@ struct DryRunCommand {
             throw CommandFailure(.usage, "job `\(declared.id)` is not planned")
         }
         let history = try composition.history(file)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let ledger = try askingStore { () throws(RunStoreError) in
+            try history.ledger(recalling: planner.recall(at: composition.clock.now))
+        }
         // Conditions come before `moment`. A condition measured after it would look as if the clock
         // had been set back since the measurement.
         let conditions = composition.conditions(file).conditions(
             asking: job.checks, of: Set([job.id.account].compactMap(\.self)))
         let moment = composition.clock.moment
-        say(of: job, file, conditions, moment, ledger)
+        say(of: job, planner, conditions, moment, ledger)
         if job.kind != .command { _ = try composition.ownState(file) }
         var order = AttemptOrder(
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, fencingToken: 1,
@@ -49,9 +52,9 @@ struct DryRunCommand {
     /// Below follow each constraint's verdict and every other reason to wait, such as a request of
     /// the run itself.
     private func say(
-        of job: Job, _ file: JobFile, _ conditions: Conditions, _ moment: Moment, _ ledger: Ledger
+        of job: Job, _ planner: Planner, _ conditions: Conditions, _ moment: Moment,
+        _ ledger: Ledger
     ) {
-        let planner = composition.planner(file, owner: "", scope: .everything)
         let status = planner.statuses(at: moment, conditions: conditions, ledger: ledger)
             .first { $0.job == job.id }
         let holdings = status?.deferrals ?? []

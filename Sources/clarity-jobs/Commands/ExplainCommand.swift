@@ -28,11 +28,13 @@ struct ExplainCommand {
             asking: job.checks, of: Set([job.id.account].compactMap(\.self)))
         let moment = composition.clock.moment
         let history = try composition.history(file)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let ledger = try askingStore { () throws(RunStoreError) in
+            try history.ledger(recalling: planner.recall(at: moment.wall))
+        }
         let past = try past(of: job.id, at: moment.wall, ledger, history)
-        let explanation = composition.planner(file, owner: "", scope: .everything).explanation(
-            of: job.id, at: moment,
-            conditions: conditions, ledger: ledger, past: past)
+        let explanation = planner.explanation(
+            of: job.id, at: moment, conditions: conditions, ledger: ledger, past: past)
         guard let explanation else {
             throw CommandFailure(.usage, "job `\(job.id)` is not planned")
         }

@@ -13,8 +13,10 @@ struct ListCommand {
         let file = try composition.jobFile()
         let history = try composition.history(file)
         let planner = composition.planner(file, owner: "", scope: .everything)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let moment = composition.clock.moment
+        let ledger = try askingStore { () throws(RunStoreError) in
+            try history.ledger(recalling: planner.recall(at: moment.wall))
+        }
         let lastLook = ledger.lastLook(before: moment.wall)
         let statuses = planner.statuses(
             at: moment,

@@ -122,8 +122,10 @@ struct RunCommand {
             let history = try RunHistory(
                 of: file, inDirectory: composition.statePath(file),
                 environment: composition.environment)
-            let ledger = try history.ledger()
-            let first = decide(file, ledger, quick)
+            let planner = composition.planner(file, owner: "", scope: .due)
+            let ledger = try history.ledger(
+                recalling: planner.recall(at: composition.clock.now))
+            let first = decide(planner, file, ledger, quick)
             if let first,
                 !first.plan.waiting.contains(where: { dependent.contains($0.job.declared) })
             {
@@ -131,16 +133,16 @@ struct RunCommand {
             }
             let monitor = composition.conditions(file)
             asking = monitor
-            return decide(file, ledger, monitor)
+            return decide(planner, file, ledger, monitor)
         } catch {
             return nil
         }
     }
 
     private func decide(
-        _ file: JobFile, _ ledger: Ledger, _ monitor: HostConditions
+        _ planner: Planner, _ file: JobFile, _ ledger: Ledger, _ monitor: HostConditions
     ) -> Quiet? {
-        var planner = composition.planner(file, owner: "", scope: .due)
+        var planner = planner
         let moment = composition.clock.moment
         let plan = planner.handle(
             [.tick] + composition.sourcesSeen(file, monitor), at: moment,

@@ -23,8 +23,11 @@ struct StatusCommand {
         let moment = composition.clock.moment
         let goals = try readingSections { () throws(Failure) in try file.sections.freshness }
         let history = try composition.history(file)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
-        let jobs = try jobs(file, history, ledger, at: moment)
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let ledger = try askingStore { () throws(RunStoreError) in
+            try history.ledger(recalling: planner.recall(at: moment.wall))
+        }
+        let jobs = try jobs(file, planner, history, ledger, at: moment)
         let store = try composition.healthStore(file, as: "status")
         let named = try composition.sourceZone(file)
         let installation = Installation(
@@ -72,9 +75,9 @@ struct StatusCommand {
 
     /// Returns each job with its state. It runs no checks, because a check could send a request.
     private func jobs(
-        _ file: JobFile, _ history: borrowing RunHistory, _ ledger: Ledger, at moment: Moment
+        _ file: JobFile, _ planner: Planner, _ history: borrowing RunHistory, _ ledger: Ledger,
+        at moment: Moment
     ) throws(CommandFailure) -> [BringingJob] {
-        let planner = composition.planner(file, owner: "", scope: .everything)
         let statuses = planner.statuses(
             at: moment,
             conditions: composition.conditions(file).conditions(of: ledger.accountsInNeed),

@@ -6,6 +6,9 @@ extension Deferral {
     /// `for network: wanted unmetered, is metered`.
     var wait: String {
         switch (reason, subject) {
+        case (.overlap, _) where group != nil: inGroup(group ?? "")
+        case (.backoff, _) where group != nil:
+            "until \(instant): group `\(group ?? "")` has had \(measured)"
         case (.notDue, _), (.backoff, _): "until \(instant), \(occasion)"
         case (.paused, _):
             (wanted == "a resume" ? "until somebody resumes it" : "until \(instant)")
@@ -22,6 +25,15 @@ extension Deferral {
     /// The same with where the measured value comes from, if that is not in the sentence.
     var waitWithSource: String {
         reason == .constraint || subject == "max_parallel" ? "\(wait) (\(source))" : wait
+    }
+
+    /// What the run waits for in a group: the end of the attempts that hold the places, or a place
+    /// that another run keeps.
+    private func inGroup(_ name: String) -> String {
+        guard !measured.contains(" reserved: "), let start = measured.firstRange(of: ": ") else {
+            return "for a place in group `\(name)`: wanted \(wanted), is \(measured)"
+        }
+        return "until a job of group `\(name)` has ended: \(measured[start.upperBound...])"
     }
 
     /// The name of the check in `wanted`, which says that it passes.

@@ -83,6 +83,7 @@ struct ExplanationReport {
         case .finish(let run): "run \(run) has to finish"
         case .attemptGone: "an attempt that is being ended has to be gone"
         case .slot: "one of the attempts that run has to end"
+        case .place(let group): "a place in group `\(group)` has to become free"
         case .answer: "a check that is being asked for another run has to answer"
         case .resume(nil): "clarity-jobs resume \(job.id)"
         case .resume(let until?):

@@ -173,7 +173,7 @@ struct JobFileReference {
         case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"
         case .rate: "rate such as `1 per 6h`"
         case .window: "window such as `Mon..Fri 22:00-06:00`"
-        case .checkName: "name"
+        case .checkName, .groupName: "name"
         case .interfacePattern: "interface"
         case .list(.mapping): "list of [mappings](#keys-of-\(name))"
         case .list(.variants): "list of mappings, see below"

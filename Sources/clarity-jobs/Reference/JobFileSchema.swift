@@ -108,7 +108,7 @@ struct JobFileSchema {
         case .serverAddress: text(#"^postgres(ql)?://"#)
         case .accountID: text(#"^[a-z0-9_][a-z0-9_-]{0,63}$"#)
         case .jobID: text(#"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"#)
-        case .checkName: text(#"^[A-Za-z0-9._-]{1,64}$"#)
+        case .checkName, .groupName: text(#"^[A-Za-z0-9._-]{1,64}$"#)
         case .cron, .calendar, .timeZone, .path, .window, .interfacePattern: ["type": "string"]
         case .list(let element): ["type": "array", "items": schema(element)]
         case .mapping(let keys): object(keys)

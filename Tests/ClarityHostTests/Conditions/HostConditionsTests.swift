@@ -84,12 +84,16 @@ import Testing
 
         init(_ isHeld: Flag) { self.isHeld = isHeld }
 
-        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        func decide(
+            recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+        ) throws(RunStoreError) {
             isHeld.set(true)
             defer { isHeld.set(false) }
-            try store.decide(decide)
+            try store.decide(recalling: starts, decide)
         }
-        func ledger() throws(RunStoreError) -> Ledger { try store.ledger() }
+        func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
+            try store.ledger(recalling: starts)
+        }
         func end() { store.end() }
         func tidy() { store.tidy() }
     }

@@ -24,6 +24,7 @@ import Testing
         ("an unknown key", "colour: red"),
         ("a faulty schedule", "schedule: { cron: \"61 * * * *\" }"),
         ("a faulty option", "options: { page_size: many }"),
+        ("an unknown group", "group: nas"),
         ("an unknown check", "constraints: { checks: [nas] }"),
         ("an unknown follower", "then: [c]"), ("itself as a follower", "then: [a]"),
         ("a key twice", "priority: low\npriority: high"),

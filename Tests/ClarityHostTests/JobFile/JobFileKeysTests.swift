@@ -35,7 +35,9 @@ import Testing
         let paths = keys.map(\.path)
         #expect(
             paths.filter { !$0.contains(".") } == [
-                "version", "store", "defaults", "metrics_textfile", "conditions", "checks", "jobs",
+                "version", "store", "defaults", "metrics_textfile", "conditions", "checks",
+                "groups",
+                "jobs",
                 "accounts", "backend", "sources", "limits",
             ])
         for path in [
@@ -67,7 +69,7 @@ import Testing
                 ])
         #expect(
             keys.filter { if case .entries = $0.1.value { true } else { false } }.map(\.path)
-                == ["conditions.interfaces", "checks", "accounts[].jobs"])
+                == ["conditions.interfaces", "checks", "groups", "accounts[].jobs"])
         #expect(keys.allSatisfy { !$0.1.summary.isEmpty })
         #expect(Set(paths).count == paths.count)
     }

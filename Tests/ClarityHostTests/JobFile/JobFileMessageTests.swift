@@ -12,7 +12,7 @@ import Testing
             """
             jobs.yaml:6:5: unknown key `colour` in job `a`
             help: its keys are `id`, `kind`, `class`, `priority`, `enabled`, `schedule`, `on`, \
-            `then`, `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `on_lost`, \
+            `then`, `group`, `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `on_lost`, \
             `start_within`, `relax`, `timeout`, `stall`, `memory_limit` and `options`
             """),
         MessageCase(

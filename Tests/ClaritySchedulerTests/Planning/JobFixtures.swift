@@ -9,14 +9,14 @@ func job(
     earliestBegin: Duration = .zero, overlap: OverlapPolicy = .skip,
     catchUp: CatchUpPolicy = .latest, attempts: Int = 3,
     timeout: Duration = .seconds(100), warning: Duration = .seconds(20), then: [JobID] = [],
-    thenFailed: [JobID] = [], events: Set<EventName> = []
+    thenFailed: [JobID] = [], events: Set<EventName> = [], groups: [LimitGroup] = []
 ) throws -> Job {
     Job(
         id: try #require(JobID(id)), kind: JobKind("work"), schedule: schedule,
         earliestBegin: earliestBegin, events: events, constraints: constraints,
         relaxations: relaxations, onLost: onLost, startWithin: startWithin, priority: priority,
         retry: RetryPolicy(attempts: attempts), overlap: overlap, catchUp: catchUp,
-        timeout: timeout, warning: warning, stall: stall, then: then,
+        timeout: timeout, warning: warning, stall: stall, groups: groups, then: then,
         thenFailed: thenFailed)
 }
 

@@ -217,13 +217,17 @@ private final class FailingStore: RunStore {
         decisionsLeft = decisions
     }
 
-    func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+    func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError) {
         guard decisionsLeft > 0 else { throw .disk("the disk is full") }
         decisionsLeft -= 1
-        try store.decide(decide)
+        try store.decide(recalling: starts, decide)
     }
 
-    func ledger() throws(RunStoreError) -> Ledger { try store.ledger() }
+    func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
+        try store.ledger(recalling: starts)
+    }
 
     func tidy() { store.tidy() }
 

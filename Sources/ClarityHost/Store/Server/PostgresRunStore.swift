@@ -65,10 +65,12 @@ public final class PostgresRunStore: RunStore {
     /// until when they are certain.
     var proof: (socket: Int32, span: Int32) { session.proof }
 
-    public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+    public func decide(
+        recalling starts: StartRecall?, _ decide: (Ledger) -> [LedgerChange]
+    ) throws(RunStoreError) {
         try rethrowing(server: place) {
             try demandSession()
-            let written = try shared.decide { ledger in
+            let written = try shared.decide(recalling: starts) { ledger in
                 attemptLocks?.live.completing(decide(ledger)) ?? decide(ledger)
             }
             attemptLocks?.remove(ended: written.changes)
@@ -84,10 +86,10 @@ public final class PostgresRunStore: RunStore {
         }
     }
 
-    public func ledger() throws(RunStoreError) -> Ledger {
+    public func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
         try rethrowing(server: place) {
             try demandSession()
-            return try shared.ledger()
+            return try shared.ledger(recalling: starts)
         }
     }
 
