@@ -1,6 +1,7 @@
 import CLinux
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// Checks that nobody but one user and root may write a file whose programs that user runs, as
 /// cron(8) checks a crontab.
