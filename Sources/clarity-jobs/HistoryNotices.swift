@@ -19,6 +19,8 @@ struct HistoryNotices {
         var output: [String] = []
         /// The last runs, newest first; enough of them to reach back beyond `Notice.longOutage`.
         var runs: [Run] = []
+        /// How long its running attempt takes.
+        var pace: JobPace?
     }
 
     /// The most lines of output, and the most characters of one, that a notice has.
@@ -90,6 +92,16 @@ struct HistoryNotices {
                     details: job.output.map { Notice.outputMark + $0 } + job.stretch))
         }
         guard let status = job.status else { return notices }
+        if let open = status.open, let pace = job.pace, pace.isSlow(at: now),
+            !JobStatusReport.isAbandoned(open)
+        {
+            // The same text at each look, as it is stored.
+            notices.append(
+                Notice(
+                    .jobSlow, about: name,
+                    "job `\(name)` runs since \(pace.since), \(pace.should ?? "too long"); see "
+                        + "`clarity-jobs history show \(open.id)`"))
+        }
         guard let open = status.open, open.state == .enqueued else { return notices }
         if open.needs == .login {
             notices.append(
@@ -203,7 +215,8 @@ extension Composition {
                 }
                 return HistoryNotices.JobFacts(
                     id: job.id, usesBackend: kinds[job.kind]?.addressKey == backendAddress,
-                    status: known[job.id], output: try lastOutput(of: runs, history), runs: runs)
+                    status: known[job.id], output: try lastOutput(of: runs, history), runs: runs,
+                    pace: try pace(of: known[job.id]?.open, job, history))
             }
         let machine = SystemClock()
         return HistoryNotices(
@@ -233,6 +246,16 @@ extension Composition {
         let most = HistoryNotices.mostOutput
         return (attempts.last?.output?.lines ?? []).suffix(most.lines).map {
             printable($0, atMost: most.characters)
+        }
+    }
+
+    /// Returns how long the running attempt of a job takes; `nil` if none runs.
+    func pace(
+        of open: Run?, _ job: Job, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> JobPace? {
+        guard let open, open.state == .running else { return nil }
+        return try askingStore { () throws(RunStoreError) in
+            try history.pace(of: open, expected: job.expected)
         }
     }
 

@@ -51,7 +51,7 @@ struct JobAssembly {
             timeout: common.timeout?.value,
             warning: isWarnedAtLimit ? nil : declaration.warning?.value,
             warnsAhead: !isWarnedAtLimit,
-            stall: common.stall?.value,
+            stall: common.stall?.value, expected: common.expected?.value,
             groups: groups.groups(of: entry, &decoding),
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.defaultMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,

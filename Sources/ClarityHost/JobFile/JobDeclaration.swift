@@ -120,6 +120,7 @@ struct CommonDeclaration: Sendable {
     var relax: Field<[Field<RelaxationDeclaration>]>?
     var timeout: Field<Duration>?
     var stall: Field<Duration>?
+    var expected: Field<Duration>?
     var memoryLimitBytes: Field<Int64>?
 
     static let schema = MappingSchema(
@@ -157,6 +158,11 @@ struct CommonDeclaration: Sendable {
             Key(
                 "stall", { swap(&$0.stall, &$1) }, .duration(.seconds(1) ... .seconds(7 * 86_400)),
                 "how long an attempt may go without progress; without it there is no limit"),
+            Key(
+                "expect", { swap(&$0.expected, &$1) },
+                .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                "time after which a running attempt is slow, for a notice; without it three times "
+                    + "what most of the last successful ones took"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
                 default: sizeText(Job.defaultMemoryLimitBytes),

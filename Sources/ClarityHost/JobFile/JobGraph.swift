@@ -224,6 +224,7 @@ struct JobWarnings {
             var common = own
             common.inherit(from: defaults)
             checkStall(of: job, own, common, &decoding)
+            checkExpectation(of: job, own, common, &decoding)
             checkRelaxations(of: job, own, common, &decoding)
             checkCatchUp(of: job, own, common, &decoding)
         }
@@ -353,6 +354,19 @@ struct JobWarnings {
             own.stall == nil ? own.timeout?.position ?? position : position,
             "stall `\(spanText(stall))` is not shorter than the timeout of "
                 + "`\(spanText(job.timeout))`, and never ends an attempt")
+    }
+
+    private func checkExpectation(
+        of job: Job, _ own: CommonDeclaration, _ common: CommonDeclaration,
+        _ decoding: inout Decoding
+    ) {
+        guard let expected = job.expected, expected >= job.timeout,
+            let position = (own.expected ?? common.expected).map(\.position)
+        else { return }
+        decoding.warn(
+            own.expected == nil ? own.timeout?.position ?? position : position,
+            "expect `\(spanText(expected))` is not shorter than the timeout of "
+                + "`\(spanText(job.timeout))`, so that no attempt is ever slow")
     }
 
     private func checkRelaxations(

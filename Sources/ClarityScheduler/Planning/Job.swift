@@ -66,6 +66,9 @@ public struct Job: Hashable, Sendable {
     /// Whether an attempt is warned that long before its time limit, so that it has ended by then; else
     /// it is warned at the limit, and killed `warning` later.
     public var warnsAhead: Bool
+    /// How long an attempt is expected to take; it is not stopped then. `nil` if the job file does not
+    /// say.
+    public var expected: Duration?
     /// The groups of the job file to which the job belongs, in the order of the job's list.
     public var groups: [LimitGroup]
     /// The longest time that an attempt may go without reporting progress; `nil` for no limit.
@@ -93,7 +96,7 @@ public struct Job: Hashable, Sendable {
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, warnsAhead: Bool = true,
-        stall: Duration? = nil, groups: [LimitGroup] = [],
+        stall: Duration? = nil, expected: Duration? = nil, groups: [LimitGroup] = [],
         memoryLimitBytes: Int64 = Job.defaultMemoryLimitBytes,
         heedsConditions: Bool = false, emits: Set<EventName> = [], then: [JobID] = [],
         thenFailed: [JobID] = [], options: [String: String] = [:]
@@ -119,6 +122,7 @@ public struct Job: Hashable, Sendable {
         self.timeout = timeout
         self.warning = warning ?? min(.seconds(10), timeout / 5)
         self.warnsAhead = warnsAhead
+        self.expected = expected
         self.groups = groups
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes

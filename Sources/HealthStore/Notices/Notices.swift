@@ -241,6 +241,8 @@ public struct Notice: Hashable, Sendable {
         case serviceFailed = "service-failed"
         /// The job file, or a job in it, has a fault.
         case jobFileFaulty = "job-file-faulty"
+        /// An attempt of a job takes much longer than usual, or longer than the job file expects.
+        case jobSlow = "job-slow"
     }
 
     /// The age at which the newest backup counts as old: 8 days.

@@ -46,7 +46,8 @@ struct ExplainCommand {
         let remedies = isUnknown ? monitor.diagnosis(asking: []).remedies : [:]
         let text = ExplanationReport(
             job: job, explanation: explanation,
-            attemptSince: try attemptSince(explanation, history), remedies: remedies,
+            pace: try composition.pace(of: explanation.status.open, job, history), now: moment.wall,
+            remedies: remedies,
             style: composition.console.terminalStyle)
         composition.console.results(text.lines, text)
         return .done
@@ -66,16 +67,6 @@ struct ExplainCommand {
             return JobPast(
                 waitingSince: since,
                 holds: try history.holds(job, since: now - JobPast.stretch, until: now))
-        }
-    }
-
-    /// Returns the start of the running attempt; `nil` if none is running.
-    private func attemptSince(
-        _ explanation: JobExplanation, _ history: borrowing RunHistory
-    ) throws(CommandFailure) -> Instant? {
-        guard let run = explanation.status.open, run.state == .running else { return nil }
-        return try askingStore { () throws(RunStoreError) in
-            try history.attempts(of: run.id).last?.startedAt
         }
     }
 }

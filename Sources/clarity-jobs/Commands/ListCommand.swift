@@ -36,6 +36,8 @@ struct ListCommand {
                 }
                 return ListedJob(
                     job: job, fault: file.held[job.id], status: known[job.id], last: ends[job.id],
+                    pace: try composition.pace(of: open, job, history),
+                    now: moment.wall,
                     overdue: JobStatusReport.overdue(
                         known[job.id], now: moment.wall, lastLook: lastLook), progress: progress)
             })
@@ -52,6 +54,9 @@ struct ListedJob: Reported {
     let status: JobStatus?
     /// How its last run ended; `nil` if none succeeded or failed yet.
     let last: JobEnd?
+    /// How long its running attempt takes.
+    let pace: JobPace?
+    let now: Instant
     let overdue: String?
     /// How far the running attempt is, if it has said so.
     let progress: AttemptProgress?
@@ -74,9 +79,24 @@ struct ListedJob: Reported {
         Column("fault", "the fault in the job file for which the job is held") { $0.fault },
         Column("overdue", "since when no scheduler has run, in words") { $0.overdue },
         Column("progress", "how far the running attempt is, if it has said so") { $0.progress },
+        Column("running_since", "start of the running attempt") { $0.pace?.since },
+        Column("usual_ms", "how long the job's attempts usually take, in milliseconds") {
+            $0.pace?.usual?.milliseconds
+        },
+        Column("slow_at", "when the running attempt becomes slow; see the notice `job-slow`") {
+            job in job.pace.flatMap { pace in pace.slowAfter.map { pace.since + $0 } }
+        },
         Column("waiting_on", "what holds the job back now") { $0.waitingOn }
-            .shown("WAITING ON") { $0.fault ?? $0.overdue ?? $0.progress?.words ?? $0.waits },
+            .shown("WAITING ON") {
+                $0.fault ?? $0.overdue ?? $0.runningWords ?? $0.waits
+            },
     ])
+
+    /// How far the running attempt is, and how long it has run.
+    private var runningWords: String? {
+        let words = [progress?.words, runs].compactMap(\.self)
+        return words.isEmpty ? nil : words.joined(separator: "; ")
+    }
 
     /// `disabled`, `held`, the state of the unfinished run, or `idle`.
     private var state: String {
@@ -89,6 +109,9 @@ struct ListedJob: Reported {
         guard let status, status.open?.state != .running else { return [] }
         return status.deferrals
     }
+
+    /// For how long the job runs, in words; `nil` if nobody knows how long it should.
+    private var runs: String? { pace?.words(at: now).map { "running for \($0)" } }
 
     /// What the job waits for, in words.
     ///

@@ -92,6 +92,7 @@ struct StatusCommand {
                 lastEnd: ends[job.id])
             facts.now = moment.wall
             facts.lastLook = lastLook
+            facts.pace = try composition.pace(of: facts.status?.open, job, history)
             if let run = facts.status?.open, run.state == .enqueued {
                 let spans = try askingStore { () throws(RunStoreError) in
                     try history.deferrals(of: run.id)

@@ -6,8 +6,9 @@ import Platform
 struct ExplanationReport {
     let job: Job
     let explanation: JobExplanation
-    /// The start of the running attempt.
-    let attemptSince: Instant?
+    /// How long the running attempt takes.
+    let pace: JobPace?
+    let now: Instant
     /// What would make an unknown condition known, by the condition's name in a trace.
     var remedies: [String: String] = [:]
     /// The terminal that the table has to fit, if there is one.
@@ -53,8 +54,9 @@ struct ExplanationReport {
     private var state: String {
         guard let open else { return "idle" }
         guard isRunning else { return words(open) }
-        let since = attemptSince.map { " since \($0.shown)" } ?? ""
-        return "running\(since): \(name(of: open)), attempt \(open.attempts), by "
+        let since = pace.map { " since \($0.since.shown)" } ?? ""
+        let length = pace?.words(at: now).map { " for \($0)" } ?? ""
+        return "running\(since)\(length): \(name(of: open)), attempt \(open.attempts), by "
             + (open.lease?.owner ?? "nobody")
     }
 
@@ -163,7 +165,13 @@ extension ExplanationReport: Reported {
         },
         Column("enqueued_at", "when that run was made") { $0.open?.enqueuedAt },
         Column("attempts", "number of its attempts") { $0.open?.attempts ?? 0 },
-        Column("running_since", "start of the running attempt") { $0.attemptSince },
+        Column("running_since", "start of the running attempt") { $0.pace?.since },
+        Column("usual_ms", "how long the job's attempts usually take, in milliseconds") {
+            $0.pace?.usual?.milliseconds
+        },
+        Column("slow_at", "when the running attempt becomes slow; see the notice `job-slow`") {
+            job in job.pace.flatMap { pace in pace.slowAfter.map { pace.since + $0 } }
+        },
         Column("owner", "the process that runs it") { $0.open?.lease?.owner },
         Column("given_up_at", "when the run expires if it has not started") {
             $0.explanation.expiresAt

@@ -15,6 +15,8 @@ enum JobStatusReport {
         var since: [String: Instant] = [:]
         /// How the last run ended that succeeded or failed.
         var lastEnd: JobEnd?
+        /// How long the running attempt takes.
+        var pace: JobPace?
         /// The current time; `lastLook` is when a scheduler last left a trace.
         var now: Instant?
         var lastLook: Instant?
@@ -44,7 +46,7 @@ enum JobStatusReport {
         if let open = status.open, open.state == .running {
             return isAbandoned(open)
                 ? "ran when its scheduler ended; the next `loop` or `run --due` takes it over"
-                : "runs now"
+                : words(facts.pace, at: facts.now) ?? "runs now"
         }
         if let overdue = overdue(status, now: facts.now, lastLook: facts.lastLook) {
             return "is \(overdue)"
@@ -61,6 +63,13 @@ enum JobStatusReport {
         }
         let lastTry = status.open?.failure.map { "; its last try: \($0.reason)" } ?? ""
         return "waits \(words.joined(separator: "; "))\(lastTry)"
+    }
+
+    /// Returns how long an attempt has been running, and whether that is slow; `nil` if nobody knows how
+    /// long it should take.
+    private static func words(_ pace: JobPace?, at now: Instant?) -> String? {
+        guard let pace, let now, let words = pace.words(at: now) else { return nil }
+        return (pace.isSlow(at: now) ? "is slow: running for " : "has been running for ") + words
     }
 
     /// Returns how the job's last run failed; `nil` if it succeeded, or if the job is disabled.
@@ -80,16 +89,19 @@ enum JobStatusReport {
 
     /// Returns whether something other than its schedule holds the job back.
     ///
-    /// It does if the job is disabled or waits, if its last run failed, or if the scheduler of its
-    /// running run has died.
+    /// It does if the job is disabled or waits, if its last run failed, or if its running run is slow or
+    /// has lost its scheduler.
     static func isHeldBack(_ facts: Facts) -> Bool {
         guard !facts.isDisabled, let status = facts.status else { return true }
-        if let open = status.open, open.state == .running { return isAbandoned(open) }
+        if let open = status.open, open.state == .running {
+            return isAbandoned(open)
+                || facts.now.flatMap { facts.pace?.isSlow(at: $0) } ?? false
+        }
         return !holding(status).isEmpty || facts.lastEnd?.failure != nil
     }
 
     /// Returns whether the history says that the run is running, but its lease has lapsed.
-    private static func isAbandoned(_ run: Run) -> Bool { run.lease?.state == .lapsed }
+    static func isAbandoned(_ run: Run) -> Bool { run.lease?.state == .lapsed }
 
     /// Returns what keeps a requested or due job from starting.
     ///

@@ -13,7 +13,7 @@ import Testing
             jobs.yaml:6:5: unknown key `colour` in job `a`
             help: its keys are `id`, `kind`, `class`, `priority`, `enabled`, `schedule`, `on`, \
             `then`, `group`, `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `on_lost`, \
-            `start_within`, `relax`, `timeout`, `stall`, `memory_limit` and `options`
+            `start_within`, `relax`, `timeout`, `stall`, `expect`, `memory_limit` and `options`
             """),
         MessageCase(
             job: "page_size: 7",

@@ -15,6 +15,7 @@ struct PatienceKeysTests {
             priority: high
             start_within: 10h
             stall: 2m
+            expect: 5m
             overlap: replace
             on_lost: { finish_within: 90s }
             constraints: { idle: true, external_power: true }
@@ -25,6 +26,7 @@ struct PatienceKeysTests {
         #expect(job.priority == .high)
         #expect(job.startWithin == .seconds(36_000))
         #expect(job.stall == .seconds(120))
+        #expect(job.expected == .seconds(300))
         #expect(job.overlap == .replace)
         #expect(job.onLost == .finishWithin(.seconds(90)))
         #expect(
@@ -57,13 +59,14 @@ struct PatienceKeysTests {
     }
 
     @Test func `defaults say it for all jobs, and a job says otherwise`() throws {
-        let top = "defaults: { start_within: 1h, stall: 1m, on_lost: finish, catch_up: all }"
+        let top = "defaults: { start_within: 1h, stall: 1m, expect: 2m, on_lost: finish, catch_up: all }"
 
         let silent = try job("", top: top)
         let own = try job("start_within: 2h\nstall: 3m\non_lost: stop", top: top)
 
         #expect(silent.startWithin == .seconds(3600))
         #expect(silent.stall == .seconds(60))
+        #expect(silent.expected == .seconds(120))
         #expect(silent.onLost == .finish)
         #expect(silent.catchUp == .all(CatchUpBounds()))
         #expect(own.startWithin == .seconds(7200))

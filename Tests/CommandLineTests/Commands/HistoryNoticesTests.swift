@@ -112,6 +112,27 @@ struct HistoryNoticesTests {
         #expect(try found(silentMinutes: 99) { $0.absence.asleep = .seconds(83 * 60) }.count == 1)
     }
 
+    @Test(arguments: [(59, Lease.State.held, 0), (61, .held, 1), (61, .lapsed, 0)])
+    func `a job is slow while an attempt runs longer than expected`(
+        minutes: Int64, lease: Lease.State, count: Int
+    ) throws {
+        var open = try run(7, .running)
+        open.lease = Lease(owner: "loop", state: lease)
+        let since = Self.now - .seconds(minutes * 60)
+
+        let found = try notices([]) {
+            $0.jobs[0].status = JobStatus(
+                job: open.job, next: nil, nextStart: nil, open: open, deferrals: [])
+            $0.jobs[0].pace = JobPace(
+                since: since, lastSuccesses: [], expected: .seconds(3600))
+        }
+
+        let text =
+            "job-slow upload: job `upload` runs since \(since), expected 1h; see "
+            + "`clarity-jobs history show 7`"
+        #expect(found == [String](repeating: text, count: count))
+    }
+
     @Test(arguments: [(8, 1), (7, 0)])
     func `a backup is old after eight days`(days: Int64, count: Int) throws {
         let found = try notices([]) { $0.lastBackup = Self.now - .seconds(days * 86_400) }

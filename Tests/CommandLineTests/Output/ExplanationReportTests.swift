@@ -22,7 +22,7 @@ struct ExplanationReportTests {
                 of: id, at: desk.moment, conditions: desk.conditions,
                 ledger: try desk.store.ledger(), past: JobPast()))
         return ExplanationReport(
-            job: job, explanation: explanation, attemptSince: nil, remedies: remedies
+            job: job, explanation: explanation, pace: nil, now: desk.moment.wall, remedies: remedies
         ).lines.filter { $0.hasPrefix("to start") }
     }
 

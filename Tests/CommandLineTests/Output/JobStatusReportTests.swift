@@ -38,6 +38,23 @@ import Testing
             lastEnd: reason.map { JobEnd(run: RunID(7), at: at, failure: $0) })
     }
 
+    @Test func `a running job is named with how long its attempts take`() throws {
+        func words(_ minutes: Int64, _ lengths: [Int64]) throws -> (String, Bool) {
+            var facts = try facts(open: run(.running))
+            facts.now = at + .seconds(minutes * 60)
+            facts.pace = JobPace(since: at, lastSuccesses: lengths.map { .seconds($0 * 60) })
+            return (JobStatusReport.words(facts), JobStatusReport.isHeldBack(facts))
+        }
+
+        #expect(try words(130, [1, 2, 3]) == ("runs now", false))
+        #expect(
+            try words(37, [11, 12, 12, 12, 12])
+                == ("has been running for 37m, usually 12m", false))
+        #expect(
+            try words(130, [11, 12, 12, 12, 12])
+                == ("is slow: running for 2h 10m, usually 12m", true))
+    }
+
     @Test func `a job has one state, and may wait for more than its schedule`() throws {
         let notDue = deferral(.notDue, "schedule")
         let network = deferral(.constraint, "network")

@@ -149,7 +149,8 @@ struct HistoryProgramTests {
             #expect(
                 job.keys == [
                     "job", "kind", "class", "last_at", "last_failure", "next", "set_back_until",
-                    "state", "fault", "overdue", "waiting_on",
+                    "state", "fault", "overdue", "progress", "running_since", "usual_ms",
+                    "slow_at", "waiting_on",
                 ])
         }
         #expect(
