@@ -222,7 +222,9 @@ public struct ProgressBar: Sendable {
     public func rate(_ done: Int64, at elapsed: Duration) -> String? {
         let spent = elapsed - startedAt
         guard spent >= ProgressBar.firstEstimate else { return nil }
-        return "\(Int64(Double(done) * 1000 / Double(spent.milliseconds)))/s"
+        let rate = Int64(Double(done) * 1000 / Double(spent.milliseconds))
+        // A slow part shows its time left, which says more than `0/s`.
+        return rate > 0 ? "\(rate)/s" : nil
     }
 
     /// Returns a bar and the facts, at most `width` columns wide; the facts alone if the share is

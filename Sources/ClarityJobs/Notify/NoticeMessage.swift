@@ -9,12 +9,14 @@ import Platform
 struct NoticeMessage: Sendable {
     var deliveries: [NoticeDelivery]
     var context = NoticeContext()
+    /// Whether it is that of `notify test`, and nothing is wrong.
+    var isTest = false
 
     private var raised: [NoticeDelivery] { deliveries.filter { $0.event == .raised } }
     private var resolved: [NoticeDelivery] { deliveries.filter { $0.event == .resolved } }
 
     /// Whether nothing new is wrong.
-    var isGood: Bool { raised.isEmpty }
+    var isGood: Bool { isTest || raised.isEmpty }
 
     /// One line of at most 250 bytes: the machine, and the only notice or how many there are.
     var title: String {
@@ -33,17 +35,18 @@ struct NoticeMessage: Sendable {
 
     /// What a target is told, in at most its number of bytes: each notice with its details, and a link.
     func text(for target: NoticeTarget) -> String {
-        let notices = deliveries.flatMap { delivery in
+        let notices = deliveries.map { delivery in
             let notice = delivery.notice.notice
-            return [line(delivery)]
-                + (delivery.event == .raised
-                    ? notice.details(withOutput: target.rules.showsOutput) : [])
+            let details =
+                delivery.event == .raised
+                ? notice.details(withOutput: target.rules.showsOutput) : []
+            return ([line(delivery)] + details).joined(separator: "\n")
         }
-        return NoticeMessage.text(
-            of: notices + [target.jobsPage].compactMap(\.self), upTo: target.mostBytes)
+        let link = target.jobsPage.map { "\($0)\n" } ?? ""
+        return NoticeMessage.text(of: notices, upTo: target.mostBytes - link.utf8.count) + link
     }
 
-    /// Returns whole lines in at most `limit` bytes of UTF-8. The last line says how many are left
+    /// Returns whole notices, of one or more lines each, in at most `limit` bytes of UTF-8. The last line says how many are left
     /// out, as `and 240 more`. If not even the first line fits, it is cut between two characters.
     static func text(of lines: [String], upTo limit: Int) -> String {
         guard lines.reduce(0, { $0 + $1.utf8.count + 1 }) > limit else {
@@ -64,13 +67,20 @@ struct NoticeMessage: Sendable {
     private func line(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
         guard delivery.event == .resolved else { return notice.headline }
-        return notice.kind == .jobFailed ? worksAgain(notice) : "over: " + notice.headline
+        switch notice.kind {
+        case .jobFailed: return worksAgain(notice)
+        case .jobFileFaulty:
+            return notice.subject.isEmpty
+                ? "the job file is mended"
+                : "job `\(notice.subject)` starts again: the job file is mended"
+        default: return "over: " + notice.headline
+        }
     }
 
     /// The same without the reason, for a title.
     private func short(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
-        return delivery.event == .raised && notice.kind == .jobFailed
+        return delivery.event == .raised && notice.kind == .jobFailed && !isTest
             ? "job `\(notice.subject)` failed" : line(delivery)
     }
 
@@ -101,7 +111,8 @@ struct NoticeMessage: Sendable {
 
     private func object(_ delivery: NoticeDelivery, _ showsOutput: Bool) -> JSON {
         let stored = delivery.notice
-        let details = stored.notice.details(withOutput: showsOutput)
+        let details =
+            delivery.event == .raised ? stored.notice.details(withOutput: showsOutput) : []
         return [
             "id": .integer(stored.id), "kind": .string(stored.notice.kind.rawValue),
             "subject": .string(stored.notice.subject), "event": .string(delivery.event.rawValue),
@@ -117,7 +128,9 @@ extension NoticeMessage {
     static func test(at now: Instant) -> NoticeMessage {
         let notice = Notice(
             .jobFailed, about: "test", "this is a test of `clarity-jobs notify test`")
-        return .of([notice], at: now)
+        var message = NoticeMessage.of([notice], at: now)
+        message.isTest = true
+        return message
     }
 
     /// A message with notices that are not stored.

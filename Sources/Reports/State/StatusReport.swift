@@ -102,6 +102,12 @@ extension StatusReport {
             "wanted within \(verdict.goal.within.text)\(verdict.goal.isDefault ? " by default" : "")"
         let age = verdict.age.map { "\(StatusReport.text($0)) old" } ?? "none yet"
         let name = verdict.goal.subject.name
+        if case .source(let reading)? = verdict.blame, verdict.holds, let age = verdict.age {
+            // Nobody asked for newer data, and there is none.
+            let read = reading.map { "read \(AsOf.age(of: $0, at: now))" } ?? "never read"
+            let kind = name.replacing("_", with: " ")
+            return "\(kind): newest is of \((now - age).shown), as in the sources (\(read))"
+        }
         guard let blame = verdict.blame else { return "\(name): holds: \(age), \(wanted)" }
         return "\(name): \(verdict.holds ? "holds" : "missed"): \(age), \(wanted): \(words(blame))"
     }

@@ -33,7 +33,7 @@ extension CommandSyntax {
                 ],
                 examples: [
                     "clarity-jobs auth login --email you@example.com",
-                    "clarity-jobs auth login --email you@example.com --password-stdin"
+                    "clarity-jobs auth login --email a@b.example --password-stdin"
                         + " < password.txt",
                 ]),
             CommandSyntax(
@@ -267,7 +267,7 @@ extension CommandSyntax {
         examples: [
             "clarity-jobs receive token add phone",
             "clarity-jobs receive",
-            "clarity-jobs receive --listen 0.0.0.0:9188 --certificate cert.pem --private-key key.pem",
+            "clarity-jobs receive --certificate cert.pem --private-key key.pem",
         ],
         commands: [
             CommandSyntax(

@@ -61,9 +61,9 @@ extension CommandSyntax {
                 name: "loop",
                 summary: "Run jobs as they fall due, until stopped.",
                 details: [
-                    "An edit of the job file applies within a second. One with a fault is reported and leaves the",
-                    "jobs as they were. SIGHUP reloads the file too. SIGTERM lets running attempts finish, then",
-                    "ends the loop.",
+                    "An edit of the job file applies within a second. A job with a fault is held, and the others",
+                    "run; a fault of the rest of the file is reported and leaves the jobs as they were. SIGHUP",
+                    "reloads the file too. SIGTERM lets running attempts finish, then ends the loop.",
                 ]),
             CommandSyntax(
                 name: "exporter", summary: "Serve metrics to Prometheus, until stopped.",
@@ -119,6 +119,9 @@ extension CommandSyntax {
                 operands: "[JOB]",
                 options: [
                     OptionSyntax("limit", "n", value: "N", summary: "number of runs; default 20"),
+                    OptionSyntax(
+                        "all",
+                        summary: "also runs of `notify` and `processing-status` that did nothing"),
                     OptionSyntax("failed", summary: "only runs that failed for good"),
                     OptionSyntax("deferred", summary: "only runs that had to wait"),
                     OptionSyntax(

@@ -286,7 +286,7 @@ extension CommandSyntax {
         ],
         examples: [
             "clarity-jobs init",
-            "clarity-jobs init --yes --backend https://clarity.example/api/v1 --email you@example.com",
+            "clarity-jobs init --yes --backend https://a.example/api/v1 --email a@b.example",
         ])
 }
 

@@ -1,5 +1,6 @@
 public import ClarityHost
 import ClarityScheduler
+import HealthStore
 import Platform
 public import Reports
 
@@ -19,11 +20,17 @@ struct HistoryCommand {
             job: job, account: composition.namedAccount, isFailed: arguments.has("failed"),
             isDeferred: arguments.has("deferred"),
             since: try composition.time("since"), until: try composition.time("until"))
-        let (runs, waits) = try askingStore {
+        // Programs get everything, and so does a person who names what to see.
+        let hidesIdle =
+            composition.console.form == .table && job == nil
+            && !["all", "failed", "deferred"].contains(where: arguments.has)
+        let (found, waits) = try askingStore {
             () throws(RunStoreError) -> ([Run], [RunID: [Deferral]]) in
-            let runs = try history.runs(filter, limit: limit)
-            return (runs, try deferrals(holding: runs, history))
+            let runs = try history.runs(filter, limit: hidesIdle ? limit + 10_000 : limit)
+            let shown = hidesIdle ? Array(runs.filter { !$0.isIdleUpkeep }.prefix(limit)) : runs
+            return (shown, try deferrals(holding: shown, history))
         }
+        let runs = found
         if runs.isEmpty, let job { try composition.demandKnown(job, file, history) }
         composition.console.results(
             runs.map { ListedRun(run: $0, waitingOn: waits[$0.id] ?? []) })
@@ -40,6 +47,13 @@ struct HistoryCommand {
                 .map(\.deferral)
         }
         return waits
+    }
+}
+
+extension Run {
+    /// Whether it looked for something to tell or to confirm, and found nothing.
+    fileprivate var isIdleUpkeep: Bool {
+        [.notify, .processingStatus].contains(kind) && state == .succeeded && !tally.hasCounted
     }
 }
 
@@ -149,8 +163,10 @@ struct HistoryShowCommand {
         show(run)
         for attempt in attempts { show(attempt) }
         for span in spans {
-            let until = span.until.map { "until \($0)" } ?? "until now"
-            console.show("waited since \(span.since) \(until) \(span.deferral.waitWithSource)")
+            let stretch =
+                span.until.map { "waited \(($0 - span.since).text) from \(span.since)" }
+                ?? "has waited since \(span.since)"
+            console.show("\(stretch): \(span.deferral.waitWithSource)")
         }
         return .done
     }

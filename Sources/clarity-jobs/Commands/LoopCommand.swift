@@ -99,6 +99,8 @@ struct LoopCommand {
         let accounts = file.accounts.map {
             " of \(counted($0.filter(\.isEnabled).count, "accounts"))"
         }
+        let held = file.held.count + (file.accounts ?? []).count { $0.fault != nil }
         return "clarity-jobs: \(words) \(counted(jobs, "jobs"))\(accounts ?? "")"
+            + (held > 0 ? ", \(held) held for a fault" : "")
     }
 }

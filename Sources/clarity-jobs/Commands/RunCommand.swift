@@ -33,11 +33,11 @@ struct RunCommand {
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
         if arguments.has("ask") { return try ask(for: jobs, of: file) }
-        defer { composition.keepValid(file) }
-        guard isDue else { return try carryOut(jobs, of: file, nil) }
-        composition.reportHeld(file)
-        let status = try carryOut(nil, of: file, file.heldFaults.isEmpty ? spell : nil)
-        return file.heldFaults.isEmpty ? status : status.joined(with: .faultyInput)
+        if isDue { composition.reportHeld(file) }
+        let status = try carryOut(
+            isDue ? nil : jobs, of: file, file.heldFaults.isEmpty ? spell : nil)
+        composition.keepValid(file)
+        return isDue && !file.heldFaults.isEmpty ? status.joined(with: .faultyInput) : status
     }
 
     /// Runs `jobs`, or everything that is due if it is `nil`.

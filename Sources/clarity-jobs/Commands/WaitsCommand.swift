@@ -66,6 +66,7 @@ struct WaitSum: Reported {
 
     /// Returns a time in hours and minutes: sums of waits are compared, and days hide their size.
     private static func text(_ span: Duration) -> String {
+        guard span >= .seconds(60) else { return "\(span.milliseconds / 1000)s" }
         let minutes = (span.milliseconds + 30_000) / 60_000
         let parts = [(minutes / 60, "h"), (minutes % 60, "m")].filter { $0.0 > 0 }
         return parts.isEmpty ? "0m" : parts.map { "\($0.0)\($0.1)" }.joined(separator: " ")

@@ -10,7 +10,8 @@ extension JobPace {
 
     /// How long an attempt of the job takes: what the job file expects, or else what is usual.
     var should: String? {
-        expected.map { "expected \($0.text)" } ?? usual.map { "usually \(JobPace.rounded($0).text)" }
+        expected.map { "expected \($0.text)" }
+            ?? usual.map { "usually \(JobPace.rounded($0).text)" }
     }
 
     /// Returns whole seconds, or whole minutes from ten minutes on.

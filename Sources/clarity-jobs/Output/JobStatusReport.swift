@@ -55,7 +55,7 @@ enum JobStatusReport {
         guard !waits.isEmpty else {
             let clock = status.setBackUntil.map { "; \(setBack(until: $0))" } ?? ""
             let next = status.nextStart.map { "is due \($0.shown)\(clock)" }
-            return next ?? "starts by event, chain or request"
+            return next ?? "starts by an event, after another job or by hand"
         }
         let words = waits.map { deferral in
             deferral.wait

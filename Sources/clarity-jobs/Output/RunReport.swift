@@ -149,7 +149,7 @@ extension AttemptProgress: Reported {
             Column("left_ms", "how long the rest takes at this rate, in milliseconds") {
                 $0.timeLeft?.milliseconds
             },
-        ], name: "progress")
+        ])
 
     /// Text such as `45 %, 450 of 1000, 2m left`.
     var words: String {

@@ -17,6 +17,7 @@ extension Table {
     ///   - times: how instants are shown.
     func lines(in style: PageStyle?, _ times: NearTimes? = nil) -> [String] {
         guard !rows.isEmpty else { return [] }
+        let times = times ?? style?.times
         let all = ([heading] + rows).map { row in
             row.map { times?.replaced(in: $0.printable) ?? $0.printable }
         }

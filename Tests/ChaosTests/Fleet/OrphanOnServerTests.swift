@@ -17,7 +17,7 @@ struct OrphanOnServerTests {
     @Test func `a keeper that does not end its command is noticed`() async throws {
         let scene = try await StartingLoops(
             2, command: Self.script, every: "1d",
-            keeper: "head -c 1 <&4 >/dev/null; shift 2; exec \"$@\" 3<&- 4<&- 5<&- 6<&-")
+            keeper: "head -c 1 <&4 >/dev/null; shift 3; exec \"$@\" 3<&- 4<&- 5<&- 6<&-")
         // After the loops, which leave their commands behind here.
         defer { (try? scene.begins())?.compactMap { pid_t($0) }.forEach { kill($0, SIGKILL) } }
         defer { scene.end() }

@@ -20,7 +20,9 @@ struct FormerSchemaTests {
     static let steps = [
         Steps(
             testDescription: "history", migrations: historyMigrations,
-            sums: [0x7542_f9f2_d3c4_be9b, 0x8d50_0b4c_b671_e4d0]),
+            sums: [
+                0x7542_f9f2_d3c4_be9b, 0x8d50_0b4c_b671_e4d0, 0x16f3_d5cb_f4e9_2c50,
+            ]),
         Steps(
             testDescription: "health", migrations: HealthSchema.migrations,
             sums: [0x42fb_60a7_0f24_ccec]),

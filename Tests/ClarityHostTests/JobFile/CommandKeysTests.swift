@@ -37,7 +37,10 @@ import Testing
     @Test func `keys that are left out have their defaults`() throws {
         let options = try #require(try read("command: [\"true\"]").jobs.first?.options)
 
-        #expect(options == ["command": "true", "folder": "/", "output_limit": "65536"])
+        #expect(
+            options == [
+                "command": "true", "folder": "/", "umask": "077", "output_limit": "65536",
+            ])
     }
 
     @Test(arguments: [

@@ -59,7 +59,8 @@ struct PatienceKeysTests {
     }
 
     @Test func `defaults say it for all jobs, and a job says otherwise`() throws {
-        let top = "defaults: { start_within: 1h, stall: 1m, expect: 2m, on_lost: finish, catch_up: all }"
+        let top =
+            "defaults: { start_within: 1h, stall: 1m, expect: 2m, on_lost: finish, catch_up: all }"
 
         let silent = try job("", top: top)
         let own = try job("start_within: 2h\nstall: 3m\non_lost: stop", top: top)

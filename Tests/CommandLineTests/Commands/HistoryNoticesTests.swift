@@ -40,7 +40,17 @@ struct HistoryNoticesTests {
             "job-failed upload: job `upload` failed; see "
             + "`clarity-jobs history show 2`"
 
-        #expect(try notices([run(2, .failed, .work), run(1, .succeeded)]) == [failed])
+        #expect(
+            try notices([run(2, .failed, .work), run(1, .succeeded)]) == [
+                "\(failed)\nlast success at \(Self.now - .seconds(3600))"
+            ])
+        #expect(
+            try notices([
+                run(3, .failed, .work), run(2, .failed, .work, hoursAgo: 2),
+                run(1, .succeeded, hoursAgo: 3),
+            ]).first?.hasSuffix(
+                "\n2 failures in a row since \(Self.now - .seconds(7200)); last success at "
+                    + "\(Self.now - .seconds(10_800))") == true)
         #expect(try notices([run(3, .enqueued), run(2, .failed, .work)]) == [failed])
         #expect(try notices([run(3, .skipped), run(2, .failed, .work)]) == [failed])
         #expect(try notices([run(3, .succeeded), run(2, .failed, .work)]).isEmpty)

@@ -73,7 +73,7 @@ import Testing
                 "is due 2025-10-09T08:53:20Z; the clock was set back: the schedule goes on at "
                     + "2025-10-09T08:52:20Z, where it had been", false
             ),
-            (try facts([notDue]), "starts by event, chain or request", false),
+            (try facts([notDue]), "starts by an event, after another job or by hand", false),
             (
                 try facts(next: true, [notDue], failed: "no route"),
                 "is due 2025-10-09T08:53:20Z", true

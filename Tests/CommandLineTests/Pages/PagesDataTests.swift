@@ -196,11 +196,12 @@ struct PagesDataTests {
         let playground = try await Playground(sandboxOptions: nil)
         let pages = try await PagesProgram(playground)
         let cookie = try await pages.enter()
-        try playground.folder.write("jobs.yaml", Array("version: 1\njobs: [{ id: a }]\n".utf8))
+        let faulty = "version: 1\nbackend: { url: \(playground.url) }\njobs: 7\n"
+        try playground.folder.write("jobs.yaml", Array(faulty.utf8))
 
         let answer = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
 
         #expect(answer.status == 503)
-        #expect(try answer.error?.contains("jobs.yaml:2:8:") == true)
+        #expect(try answer.error?.contains("jobs.yaml:3:7:") == true)
     }
 }

@@ -86,7 +86,8 @@ struct CommandProgramTests {
         #expect(
             names == [
                 "CLARITY_ATTEMPT", "CLARITY_DEADLINE", "CLARITY_GENERATION", "CLARITY_JOB",
-                "CLARITY_RUN", "CLARITY_SCHEDULED_FOR", "HOME", "OWN", "PATH", "PLAIN",
+                "CLARITY_REPORT", "CLARITY_RUN", "CLARITY_SCHEDULED_FOR", "HOME", "OWN", "PATH",
+                "PLAIN",
             ])
     }
 

@@ -50,9 +50,9 @@ struct ConstraintProgramTests {
         let table = try await playground.run("history", "cleanup").outputLines
         #expect(table.last?.wholeMatch(of: shape) != nil, "\(table)")
         let text = try await playground.run("history", "show", "1").outputLines
-        #expect(text.last?.hasPrefix("waited since 2") == true)
+        #expect(text.last?.hasPrefix("has waited since 2") == true)
         #expect(
-            text.last?.contains(" until now for storage_free: wanted 900 TiB free, is ") == true)
+            text.last?.contains(": for storage_free: wanted 900 TiB free, is ") == true)
     }
 
     /// The dynamic loader's own log shows which files it was asked for after the start (ld.so(8)).

@@ -47,7 +47,7 @@ struct FailedJobProgramTests {
 
         let line =
             "backup: FAILED just now: \(failure) (run 2; no success yet); "
-            + "starts by event, chain or request"
+            + "starts by an event, after another job or by hand"
         #expect(failed.status == 1 && failed.outputLines.first == line, "\(failed.output)")
         #expect(failed.outputLines.dropFirst().first?.hasPrefix("fetch: succeeded ") == true)
         #expect(!failed.output.contains("outbox") && !failed.output.contains("logged in"))
@@ -75,7 +75,7 @@ struct FailedJobProgramTests {
         #expect(
             line.wholeMatch(
                 of:
-                    /backup: FAILED just now: exited with status 1: no repository \(run \d+; last success at 20[^ ]*Z\); starts by event, chain or request/
+                    /backup: FAILED just now: exited with status 1: no repository \(run \d+; last success at 20[^ ]*Z\); starts by an event, after another job or by hand/
             ) != nil, "\(line)")
     }
 

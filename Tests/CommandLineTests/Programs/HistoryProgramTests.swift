@@ -133,6 +133,33 @@ struct HistoryProgramTests {
         #expect(found.elements.count == runs)
     }
 
+    @Test func `history leaves out the upkeep that did nothing, unless somebody asks for it`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            notify: [{ kind: command, command: ["true"] }]
+            jobs:
+              - { id: fetch, kind: command, schedule: 1h, options: { command: ["true"] } }
+
+            """
+        }
+        _ = try await playground.run("run", "fetch", "notify")
+
+        let jobs = { (result: ProgramResult) in
+            result.outputLines.dropFirst().map { $0.split(separator: " ")[1] }
+        }
+        let plain = try await playground.run("history")
+        let all = try await playground.run("history", "--all")
+        let named = try await playground.run("history", "notify")
+        let json = try await playground.json("history").elements.map { $0["job"].text }
+
+        #expect(jobs(plain) == ["fetch"])
+        #expect(jobs(all).sorted() == ["fetch", "notify"] && jobs(named) == ["notify"])
+        #expect(json.count == 2)
+    }
+
     @Test func `list shows the state of each job`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder)

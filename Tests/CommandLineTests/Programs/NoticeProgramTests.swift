@@ -1,3 +1,4 @@
+import ClarityHost
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Foundation
@@ -163,7 +164,7 @@ struct NoticeProgramTests {
 
         #expect(await sink.readLine() == "you@example.com")
         let mail = try String(contentsOfFile: "\(folder)/mail", encoding: .utf8)
-        #expect(mail.contains("Subject: clarity-jobs: job `nightly` failed"))
+        #expect(mail.contains("Subject: \(HostIdentity.name): job `nightly` failed"))
         #expect(mail.contains("Auto-Submitted: auto-generated"))
         #expect(mail.contains("\r\n\r\njob `nightly` failed: exited with status 1; see"))
         _ = await sink.finish()

@@ -1,3 +1,4 @@
+import ClarityHost
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
@@ -76,7 +77,8 @@ struct NoticeWireProgramTests {
         let more = try #require(words.count == 3 ? Int(words[1]) : nil)
         #expect(lines.last == "and \(more) more")
         // The last of the jobs may have failed a moment later.
-        #expect(message.headers["title"] == "clarity-jobs: \(lines.count - 1 + more) notices")
+        let title = "\(HostIdentity.name): \(lines.count - 1 + more) notices"
+        #expect(message.headers["title"] == title)
         #expect(lines.dropLast().allSatisfy { $0.hasPrefix("job `nnn") && $0.contains("show ") })
         #expect(message.body.utf8.count > 3900)
         let list = try await playground.json("notices", "list", "--limit", "99")

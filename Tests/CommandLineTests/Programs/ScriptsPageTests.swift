@@ -49,7 +49,8 @@ struct ScriptsPageTests {
         for block in try ScriptsPageTests.blocks() {
             guard case .session(let commands) = block else {
                 if case .jobFile(let text) = block {
-                    try playground.folder.write("jobs.yaml", text.utf8)
+                    let own = text.replacing("/home/you", with: playground.folder.path)
+                    try playground.folder.write("jobs.yaml", own.utf8)
                 }
                 continue
             }
@@ -72,6 +73,11 @@ struct ScriptsPageTests {
                 #expect(lines == shown, "\(command)")
             }
         }
+        let told = String(
+            decoding: try TemporaryFolder.read("\(playground.folder.path)/told.json"), as: UTF8.self
+        )
+        #expect(told.contains("Cannot stat: No such file or directory"), "\(told)")
+        #expect(told.contains("job `nightly-backup` works again"), "\(told)")
         #expect(sessions == 6)
     }
 }

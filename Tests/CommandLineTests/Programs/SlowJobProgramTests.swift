@@ -51,7 +51,8 @@ struct SlowJobProgramTests {
         #expect(bodies.count == 2, "\(bodies)")
         #expect(
             bodies.first?.contains(
-                /^job `nightly` runs since [-0-9T:.]+Z, expected 1s; see `clarity-jobs history show 1`\n$/)
+                /^job `nightly` runs since [-0-9T:.]+Z, expected 1s; see `clarity-jobs history show 1`\n$/
+            )
                 == true, "\(bodies)")
         #expect(bodies.last?.hasPrefix("over: job `nightly` runs since ") == true, "\(bodies)")
     }

@@ -174,11 +174,11 @@ struct StatusProgramTests {
         let held = try await playground.json(status: 1, "status", "--now", noon)
 
         #expect(before.map { $0["goal"].text } == ["profile"])
-        let line = try #require(quiet.outputLines.first { $0.hasPrefix("heart_rate") })
+        let line = try #require(quiet.outputLines.first { $0.hasPrefix("heart rate") })
         #expect(
             line.hasPrefix(
-                "heart_rate: holds: 7d 23h 58m old, wanted within 2d by default: nothing newer was "
-                    + "there when the sources were read at "), "\(line)")
+                "heart rate: newest is of 2026-10-01T00:02:00Z, as in the sources (read "),
+            "\(line)")
         let goal = try #require(held["goals"].elements.first { $0["goal"].text == "heart_rate" })
         #expect(goal["holds"] == .bool(false) && goal["default"] == .bool(true))
         #expect(goal["blame"].text == "job")

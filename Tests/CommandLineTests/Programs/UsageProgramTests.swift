@@ -97,7 +97,7 @@ struct UsageProgramTests {
         #expect(result.outputLines.contains { $0.hasPrefix(usage) })
         #expect(result.output.contains("\n  -c, --config FILE "))
         #expect(result.output.hasSuffix("\n") && !result.output.hasSuffix("\n\n"))
-        #expect(result.outputLines.allSatisfy { $0.count <= 100 })
+        #expect(result.outputLines.filter { $0.count > 80 } == [])
     }
 
     @Test func `without a command, the help page is printed and the exit status is an error`()
@@ -108,7 +108,7 @@ struct UsageProgramTests {
         let result = try await playground.start([]).finish()
 
         #expect(result.status == 64)
-        #expect(result.output.contains("\nCommands:\n  init"))
+        #expect(result.output.contains("\nWhat happens:\n  status"))
     }
 
     /// A build of the tests has no commit; `scripts/release` gives it to a release.

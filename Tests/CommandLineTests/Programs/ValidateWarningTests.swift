@@ -283,6 +283,7 @@ struct ValidateWarningTests {
         async throws
     {
         let playground = try await Playground(sandboxOptions: nil)
+        try playground.folder.write("export.xml", [])
 
         let sound = try await playground.run("validate", "--output", "json")
         let lines = try await playground.run("validate", "--output", "ndjson")
