@@ -6,6 +6,8 @@ public final class MemoryRunStore: RunStore {
     /// All runs, including finished ones.
     public private(set) var runs: [RunID: Run] = [:]
     public private(set) var attempts: [RunID: [Int: Attempt]] = [:]
+    /// The start of each attempt, in the order in which they were written.
+    private var starts: [AttemptStart] = []
     /// Each `recordOutcome` change, in order.
     public private(set) var outcomes: [LedgerChange] = []
     /// Each `prune` change, in order. The store forgets nothing.
@@ -42,7 +44,7 @@ public final class MemoryRunStore: RunStore {
     ) throws(RunStoreError) {
         let changes = decide(try ledger(recalling: starts))
         let before = (runs, attempts, outcomes, prunes)
-        let alsoBefore = (present, lateRuns, eras, taken)
+        let alsoBefore = (present, lateRuns, eras, taken, self.starts)
         do throws(RunStoreError) {
             beginEras(changes)
             for change in changes {
@@ -51,7 +53,7 @@ public final class MemoryRunStore: RunStore {
             }
         } catch {
             (runs, attempts, outcomes, prunes) = before
-            (present, lateRuns, eras, taken) = alsoBefore
+            (present, lateRuns, eras, taken, self.starts) = alsoBefore
             throw error
         }
     }
@@ -67,20 +69,16 @@ public final class MemoryRunStore: RunStore {
     public func end() { deadOwners.insert(owner) }
 
     public func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
-        present.recall(starts, isStale: true, self.starts)
+        present.recall(starts, isStale: true, recalled)
         for run in present.open.values where run.lease != nil {
             present.setLeaseState(state(of: run), of: run.id)
         }
         return present
     }
 
-    private func starts(_ recall: StartRecall) -> [AttemptStart] {
-        attempts.values.flatMap(\.values).compactMap { attempt in
-            guard attempt.startedAt > recall.since, let job = runs[attempt.run]?.job,
-                recall.jobs.contains(job.declared)
-            else { return nil }
-            return AttemptStart(of: job, at: attempt.startedAt)
-        }.sorted { ($0.at, $0.job) < ($1.at, $1.job) }
+    private func recalled(_ recall: StartRecall) -> [AttemptStart] {
+        starts.filter { $0.at > recall.since && recall.jobs.contains($0.job.declared) }
+            .sorted { ($0.at, $0.job) < ($1.at, $1.job) }
     }
 
     private func state(of run: Run) -> ClarityScheduler.Lease.State {
@@ -120,7 +118,11 @@ public final class MemoryRunStore: RunStore {
             // As in the tables, the start of an attempt never changes.
             attempt.startedAt =
                 attempts[attempt.run]?[attempt.number]?.startedAt ?? attempt.startedAt
-            attempts[attempt.run, default: [:]][attempt.number] = attempt
+            let former = attempts[attempt.run, default: [:]].updateValue(
+                attempt, forKey: attempt.number)
+            if former == nil, let job = runs[attempt.run]?.job {
+                starts.append(AttemptStart(of: job, at: attempt.startedAt))
+            }
         case .deferred(let run, _, at: _):
             guard runs[run] != nil else { throw .refused("an unknown run that waits") }
         case .prune: prunes.append(change)
