@@ -63,6 +63,13 @@ package struct NearTimes: Sendable {
     /// After a word such as `since`, that is always the time by the clock; `at` goes. Instants in
     /// quotes stay: they are part of a command or of data.
     package func replaced(in line: String) -> String {
+        // A regular expression for each cell of a table takes longer than all the rest of a command.
+        guard line.utf8.contains(UInt8(ascii: "Z")), !isWhole || !zone.identifier.hasSuffix("UTC")
+        else { return line }
+        if isWhole, let instant = Instant(rfc3339: line), line.hasSuffix("Z") {
+            let local = zone.text(instant)
+            return local.hasSuffix("+00:00") ? line : local
+        }
         let pattern = /(?:\b(?<word>[a-z]+) )?(?<instant>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/
         return line.replacing(pattern) { match in
             let before = line[..<match.range.lowerBound]
