@@ -1,6 +1,7 @@
 import ClarityScheduler
 import JSON
 import Platform
+import Synchronization
 @preconcurrency import Glibc
 
 /// What a program says of its work in the file that `CLARITY_REPORT` names: JSON objects, one a line.
@@ -135,24 +136,33 @@ struct CommandReport: Sendable {
     }
 }
 
-/// The file into which a program writes its report.
+/// The file into which a program may write its report. It does not exist before the program writes it.
 final class ReportFile: Sendable {
     let path: String
-    private let descriptor: Int32
+    /// -1 until there is a file.
+    private let descriptor = Mutex<Int32>(-1)
 
-    /// Creates the file; `nil` if that fails, and then the program has none.
-    init?(_ path: String) {
+    /// Removes what a former attempt may have left at the path.
+    init(_ path: String) {
         self.path = path
         unlink(path)
-        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        if descriptor < 0 { return nil }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        descriptor.withLock { if $0 >= 0 { close($0) } }
+    }
 
+    /// Returns the next bytes from an offset on; none while there is no ordinary file.
     func bytes(at offset: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
-            count = max(pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)), 0)
+        descriptor.withLock { descriptor in
+            if descriptor < 0 {
+                descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+            }
+            guard descriptor >= 0 else { return [] }
+            return [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
+                // A pipe or a folder has no bytes at an offset.
+                count = max(pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)), 0)
+            }
         }
     }
 }

@@ -39,9 +39,8 @@ public struct LiveAttempts: Sendable {
         LiveProgress(path(order) + LiveAttempts.progress, clock)
     }
 
-    /// Returns the file into which the program of an attempt of this scheduler writes its report;
-    /// `nil` if it cannot be created.
-    func report(of order: AttemptOrder) -> ReportFile? {
+    /// Returns the file into which the program of an attempt of this scheduler may write its report.
+    func report(of order: AttemptOrder) -> ReportFile {
         ReportFile(path(order) + LiveAttempts.report)
     }
 
