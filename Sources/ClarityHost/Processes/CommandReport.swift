@@ -13,8 +13,8 @@ import Synchronization
 /// | `{"not_before": "2h"}`, or a time by RFC 3339 | a run that ends with status 75 goes on then; after a success the job is paused until then |
 /// | `{"pause": "the disk is full"}` | the job is paused until somebody resumes it |
 ///
-/// A later line replaces an earlier one of its kind. A line of another form changes nothing, and is a
-/// note of the run.
+/// A later line replaces an earlier one of its kind. What is of another form in a
+/// line is left out, and is a note of the run.
 struct CommandReport: Sendable {
     /// A longer line, and what follows this many bytes, is not read.
     static let longest = (line: 4096, file: 1 << 20)
@@ -22,6 +22,7 @@ struct CommandReport: Sendable {
 
     private let file: ReportFile
     private let now: @Sendable () -> Instant
+    private let isOfAccount: Bool
     private var offset = 0
     private var line: [UInt8] = []
     private var number = 0
@@ -30,15 +31,17 @@ struct CommandReport: Sendable {
     private(set) var notBefore: Instant?
     private(set) var pause: String?
 
-    init(_ file: ReportFile, now: @escaping @Sendable () -> Instant) {
-        (self.file, self.now) = (file, now)
+    /// - Parameter isOfAccount: whether the job is an account's. The reason of a pause is shown to
+    ///   whoever looks after the accounts, and what a program says is not for them.
+    init(_ file: ReportFile, isOfAccount: Bool, now: @escaping @Sendable () -> Instant) {
+        (self.file, self.isOfAccount, self.now) = (file, isOfAccount, now)
     }
 
     /// The environment variable that names the file.
     static let variable = "CLARITY_REPORT"
 
     /// The summary, and what could not be read.
-    var notes: [String] { [summary].compactMap(\.self) + faults }
+    var notes: [String] { [summary, isOfAccount ? pause : nil].compactMap(\.self) + faults }
 
     /// Reads what was appended since the last call.
     mutating func read(progress: (_ done: Int64, _ total: Int64) -> Void) {
@@ -131,8 +134,12 @@ struct CommandReport: Sendable {
                     ? .snooze(after: left, failure) : .retry(after: left, failure))
         default: break
         }
-        if let pause { end.pause = PauseRequest(until: nil, reason: pause) }
+        if let pause { end.pause = PauseRequest(until: nil, reason: reason(pause)) }
         return end
+    }
+
+    private func reason(_ words: String?) -> String {
+        isOfAccount ? "its program asked for it" : words ?? "its program asked for it"
     }
 }
 

@@ -99,7 +99,9 @@ public struct CommandWorker: Worker {
         if let output { heard = { output(order, $0) } }
         let captured = CapturedOutput(
             limit: limit, live: keeper?.live.output(of: order, limit: limit), heard: heard,
-            report: report.map { [clock] in CommandReport($0) { clock.now } })
+            report: report.map { [clock] in
+                CommandReport($0, isOfAccount: order.job.account != nil) { clock.now }
+            })
         let words = [program] + plan.words.dropFirst()
         do throws(SystemError) {
             return try await ProcessAttempt.run(

@@ -44,8 +44,10 @@ public struct LiveAttempts: Sendable {
         ReportFile(path(order) + LiveAttempts.report)
     }
 
-    private func path(_ order: AttemptOrder) -> String {
-        "\(folder)/\(owner).\(order.run).\(order.attempt)"
+    private func path(_ order: AttemptOrder) -> String { path(order.run, order.attempt) }
+
+    private func path(_ run: RunID, _ number: Int) -> String {
+        "\(folder)/\(owner).\(run).\(number)"
     }
 
     // MARK: Reading
@@ -83,11 +85,12 @@ public struct LiveAttempts: Sendable {
         }
     }
 
-    /// Adds to the attempts that vanished what they had written.
+    /// Adds to the attempts whose scheduler has ended before them what they had written.
     func completing(_ changes: [LedgerChange]) -> [LedgerChange] {
         changes.map { change in
-            guard case .putAttempt(var attempt) = change, attempt.result == .interrupted,
-                attempt.output == nil
+            // Those of this scheduler have their output already, or wrote none.
+            guard case .putAttempt(var attempt) = change, attempt.result != .running,
+                attempt.output == nil, access(path(attempt.run, attempt.number), F_OK) != 0
             else { return change }
             attempt.output = output(of: attempt.run, attempt.number)
             return .putAttempt(attempt)
@@ -134,8 +137,10 @@ final class LiveOutput: Sendable {
             if state.size + text.count > 2 * limit + LiveOutput.markLength {
                 let kept = last.suffix(limit)
                 text = LiveOutput.mark(total - Int64(kept.count)) + kept
-                state.size = Int(ftruncate(state.file, 0))
+                state.isUsable = ftruncate(state.file, 0) == 0
+                state.size = 0
             }
+            guard state.isUsable else { return }
             let count = pwrite(state.file, text, text.count, off_t(state.size))
             state.isUsable = count == text.count
             state.size += text.count

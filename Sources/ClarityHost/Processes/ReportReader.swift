@@ -57,11 +57,12 @@ struct ReportReader: AttemptListener {
         take(rest)
     }
 
+    /// A worker says everything in its reports.
+    mutating func look(progress: (_ done: Int64, _ total: Int64) -> Void) {}
+
     /// Marks that the worker ended by itself.
     ///
     /// An unfinished line is not a report: it may be any part of the intended line.
-    mutating func look(progress: (_ done: Int64, _ total: Int64) -> Void) {}
-
     mutating func finish() {
         if fault == nil, !line.isEmpty { refuse("a newline at the end") }
     }
