@@ -28,9 +28,7 @@ struct NoticeMessage: Sendable {
                 resolved.isEmpty ? nil : "\(resolved.count) resolved",
             ].compactMap(\.self)
         let host = context.host.isEmpty ? "clarity-jobs" : context.host
-        var title = "\(host): \(parts.joined(separator: ", "))"
-        while title.utf8.count > 250 { title.removeLast() }
-        return title
+        return "\(host): \(parts.joined(separator: ", "))".prefix(bytes: 250)
     }
 
     /// What a target is told, in at most its number of bytes: each notice with its details, and a link.

@@ -47,7 +47,8 @@ public struct NotifyAttempt {
         report(.count(name: "notices_resolved", Int64(changes.resolved)))
         var sent: Int64 = 0
         for target in targets where try mayTell(target) {
-            let waiting = try store.notices.pending(for: target.name)
+            let waiting = try store.notices.pending(
+                for: target.name, reminding: target.rules.repeatsAfter.map { clock.now - $0 })
             guard !waiting.isEmpty else { continue }
             try store.notices.begin(waiting, to: target.name)
             do throws(NoticeSendError) {
@@ -158,7 +159,9 @@ extension NotifyAttempt {
             try attempt.active(), targets: targets.map(\.addressee), at: clock.now)
         for target in targets {
             let message = NoticeMessage(
-                deliveries: try store.notices.pending(for: target.name), context: attempt.context)
+                deliveries: try store.notices.pending(
+                    for: target.name, reminding: target.rules.repeatsAfter.map { clock.now - $0 }),
+                context: attempt.context)
             let text =
                 message.deliveries.isEmpty
                 ? "nothing new\n" : message.text(for: target)

@@ -107,8 +107,7 @@ public struct TargetOptions: EntryOptions {
     public var addressee: NoticeAddressee {
         NoticeAddressee(
             name: name, kinds: rules.wanted,
-            jobs: rules.jobs.map { Set($0.split(separator: "\n").map(String.init)) },
-            repeatsAfter: rules.repeatsAfter)
+            jobs: rules.jobs.map { Set($0.split(separator: "\n").map(String.init)) })
     }
 }
 

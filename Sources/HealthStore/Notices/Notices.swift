@@ -44,7 +44,7 @@ public struct Notices: Sendable {
                 }
             }
             for notice in ended { try resolve(notice.id, at: now, connection) }
-            try tell(targets, at: now, connection)
+            try tell(targets, connection)
             try connection.run(
                 "DELETE FROM notices WHERE resolved_at_ms < ?",
                 .instant(now - Notices.kept))
@@ -67,10 +67,9 @@ public struct Notices: Sendable {
             """, .integer(id))
     }
 
-    /// Plans to tell each target of the open notices that it wants, again if it is to be reminded, and
-    /// drops what is planned for targets that are gone.
+    /// Plans to tell each target of the open notices that it wants, and drops what is planned for targets that are gone.
     private func tell(
-        _ targets: [NoticeAddressee], at now: Instant, _ connection: Connection
+        _ targets: [NoticeAddressee], _ connection: Connection
     ) throws {
         let planned = try connection.all(
             "SELECT DISTINCT target FROM notice_deliveries WHERE state <> 'sent'"
@@ -86,29 +85,30 @@ public struct Notices: Sendable {
                     INSERT INTO notice_deliveries (notice, target, event, state)
                     VALUES (?, ?, 'raised', 'pending') ON CONFLICT DO NOTHING
                     """, .integer(notice.id), .text(target.name))
-                guard let span = target.repeatsAfter else { continue }
-                try connection.run(
-                    """
-                    UPDATE notice_deliveries SET state = 'pending', sends = 0, sent_at_ms = NULL
-                    WHERE notice = ? AND target = ? AND event = 'raised' AND sent_at_ms <= ?
-                    """, .integer(notice.id), .text(target.name), .instant(now - span))
             }
         }
     }
 
     /// Returns what a target is to be told, oldest first.
-    public func pending(for target: String) throws(HealthStoreError) -> [NoticeDelivery] {
+    ///
+    /// - Parameter reminding: a target that was told until then of a notice that is not over is told
+    ///   again; `nil` for never.
+    public func pending(
+        for target: String, reminding limit: Instant? = nil
+    ) throws(HealthStoreError) -> [NoticeDelivery] {
         try store.all(
             """
-            SELECT \(NoticeColumn.list), event, sends
+            SELECT \(NoticeColumn.list), event, sends, sent_at_ms
             FROM notice_deliveries JOIN notices ON id = notice
-            WHERE target = ? AND state <> 'sent' ORDER BY id, event
-            """, .text(target)
+            WHERE target = ?
+                AND (state <> 'sent' OR event = 'raised' AND resolved_at_ms IS NULL AND sent_at_ms <= ?)
+            ORDER BY id, event
+            """, .text(target), limit.map { .instant($0) } ?? .null
         ) { row in
             // The CHECK constraint of the table allows no other word.
             NoticeDelivery(
                 notice: StoredNotice(row), event: NoticeEvent(rawValue: row.text(6)) ?? .raised,
-                unanswered: row.integer(7))
+                unanswered: row.integer(7), lastSent: row.optionalInstant(8))
         }
     }
 
@@ -128,7 +128,13 @@ public struct Notices: Sendable {
     public func begin(
         _ deliveries: [NoticeDelivery], to target: String
     ) throws(HealthStoreError) {
-        try set(deliveries, of: target, "state = 'sending', sends = sends + 1")
+        // A reminder is the first send of its message.
+        try set(
+            deliveries, of: target,
+            """
+            sends = CASE state WHEN 'sent' THEN 1 ELSE sends + 1 END, state = 'sending',
+            sent_at_ms = NULL
+            """)
     }
 
     /// Records that the target has a message.
@@ -142,8 +148,14 @@ public struct Notices: Sendable {
     public func postpone(
         _ deliveries: [NoticeDelivery], to target: String, mayHaveArrived: Bool
     ) throws(HealthStoreError) {
+        let reminders = deliveries.filter { $0.lastSent != nil && !mayHaveArrived }
+        for delivery in reminders {
+            // It was told once, and is to learn of the end, whatever becomes of the reminder.
+            let sent = delivery.lastSent?.millisecondsSince1970 ?? 0
+            try set([delivery], of: target, "state = 'sent', sent_at_ms = \(sent)")
+        }
         try set(
-            deliveries, of: target,
+            deliveries.filter { $0.lastSent == nil || mayHaveArrived }, of: target,
             "state = 'pending', sends = sends - \(mayHaveArrived ? 0 : 1)")
     }
 
@@ -218,7 +230,8 @@ extension HealthStore {
 
 /// Something that a person should know, from when it begins until it is over.
 ///
-/// It has job names, kinds of data and counts; never a value, an account or a path.
+/// It has job names, kinds of data and counts, and lines that a failed program wrote; never a health
+/// value or an account.
 public struct Notice: Hashable, Sendable {
     public enum Kind: String, CaseIterable, Sendable {
         /// The last finished run of a job failed for good.
@@ -293,16 +306,10 @@ public struct NoticeAddressee: Sendable {
     public var kinds: Set<Notice.Kind>
     /// The jobs whose notices it wants; `nil` for every notice.
     public var jobs: Set<String>?
-    /// After which time it is told again of a notice that is not over; `nil` for never.
-    public var repeatsAfter: Duration?
 
     /// Creates a target.
-    public init(
-        name: String, kinds: Set<Notice.Kind>, jobs: Set<String>? = nil,
-        repeatsAfter: Duration? = nil
-    ) {
-        (self.name, self.kinds) = (name, kinds)
-        (self.jobs, self.repeatsAfter) = (jobs, repeatsAfter)
+    public init(name: String, kinds: Set<Notice.Kind>, jobs: Set<String>? = nil) {
+        (self.name, self.kinds, self.jobs) = (name, kinds, jobs)
     }
 
     /// Whether it is told of a notice.
@@ -396,11 +403,16 @@ public struct NoticeDelivery: Hashable, Sendable {
     public var event: NoticeEvent
     /// How often it may have arrived already: sends whose answer nobody saw.
     public var unanswered: Int64
+    /// When the target was last told of it, if this is a reminder.
+    public var lastSent: Instant?
 
     /// Creates a delivery.
-    public init(notice: StoredNotice, event: NoticeEvent, unanswered: Int64 = 0) {
+    public init(
+        notice: StoredNotice, event: NoticeEvent, unanswered: Int64 = 0, lastSent: Instant? = nil
+    ) {
         self.notice = notice
         self.event = event
         self.unanswered = unanswered
+        self.lastSent = lastSent
     }
 }
