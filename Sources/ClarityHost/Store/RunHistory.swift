@@ -143,6 +143,12 @@ public struct RunHistory: ~Copyable {
         }
     }
 
+    /// Returns how far the running attempt of a run is; `nil` if none runs on this machine or it has
+    /// not said.
+    public func progress(of run: Run) -> AttemptProgress? {
+        run.state == .running ? live?.progress(of: run.id, run.attempts) : nil
+    }
+
     /// Returns the deferrals of a run, in the order in which they began.
     public func deferrals(of run: RunID) throws(RunStoreError) -> [DeferralSpan] {
         try rethrowing(path) {

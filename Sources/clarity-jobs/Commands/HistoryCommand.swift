@@ -24,13 +24,18 @@ struct HistoryCommand {
         let hidesIdle =
             composition.console.form == .table && job == nil
             && !["all", "failed", "deferred"].contains(where: arguments.has)
-        let (found, waits) = try askingStore {
+        let (runs, waits) = try askingStore {
             () throws(RunStoreError) -> ([Run], [RunID: [Deferral]]) in
-            let runs = try history.runs(filter, limit: hidesIdle ? limit + 10_000 : limit)
-            let shown = hidesIdle ? Array(runs.filter { !$0.isIdleUpkeep }.prefix(limit)) : runs
+            var (shown, count) = ([Run](), limit)
+            // There may be any number of idle runs between those that are shown.
+            while true {
+                let found = try history.runs(filter, limit: count)
+                shown = hidesIdle ? Array(found.filter { !$0.isIdleUpkeep }.prefix(limit)) : found
+                if !hidesIdle || shown.count == limit || found.count < count { break }
+                count *= 4
+            }
             return (shown, try deferrals(holding: shown, history))
         }
-        let runs = found
         if runs.isEmpty, let job { try composition.demandKnown(job, file, history) }
         composition.console.results(
             runs.map { ListedRun(run: $0, waitingOn: waits[$0.id] ?? []) })

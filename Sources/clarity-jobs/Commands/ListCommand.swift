@@ -28,12 +28,7 @@ struct ListCommand {
         composition.console.results(
             try file.jobs.map { job throws(CommandFailure) in
                 let open = known[job.id]?.open
-                let progress = try askingStore { () throws(RunStoreError) in
-                    open?.state == .running
-                        ? try open.flatMap { run throws(RunStoreError) in
-                            try history.attempts(of: run.id).last?.progress
-                        } : nil
-                }
+                let progress = open.flatMap { history.progress(of: $0) }
                 return ListedJob(
                     job: job, fault: file.held[job.id], status: known[job.id], last: ends[job.id],
                     pace: try composition.pace(of: open, job, history),

@@ -104,7 +104,11 @@ private struct ShownOutput {
         }
         begun += bytes.dropFirst(Int(seen - place))
         seen = max(seen, place + Int64(bytes.count))
-        guard let end = begun.lastIndex(of: UInt8(ascii: "\n")) else { return }
+        guard let end = begun.lastIndex(of: UInt8(ascii: "\n")) else {
+            // A line without an end is shown in parts.
+            if begun.count > RunReporter.longestLine { flush(console) }
+            return
+        }
         write(Array(begun[...end]), console)
         begun.removeSubrange(...end)
     }

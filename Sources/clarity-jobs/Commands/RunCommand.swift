@@ -182,6 +182,7 @@ struct RunCommand {
             throw CommandFailure(error)
         }
         reporter.display.writing {}
+        try steering.check()
         let status = report(result.waiting, to: reporter, isDue: isDue)
         if let signal = signals.received {
             signals.sayInterrupted(

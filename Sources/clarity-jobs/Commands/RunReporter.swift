@@ -14,6 +14,9 @@ final class RunReporter: Sendable {
         case everything
     }
 
+    /// The most bytes of a line of output that are kept until its end comes.
+    static let longestLine = 64 << 10
+
     private let console: Console
     private let detail: Detail
     /// The progress of the runs, for a person at a terminal.
@@ -60,9 +63,9 @@ final class RunReporter: Sendable {
     func hear(_ order: AttemptOrder, _ bytes: ArraySlice<UInt8>) {
         let whole = lines.withLock { lines -> [UInt8] in
             let text = lines[order.run, default: []] + bytes
-            // A line without an end is not kept for ever.
+            // A line without an end is shown in parts.
             let end = text.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }
-            let count = end ?? (text.count > 64 << 10 ? text.count : 0)
+            let count = end ?? (text.count > RunReporter.longestLine ? text.count : 0)
             lines[order.run] = Array(text[count...])
             return Array(text[..<count])
         }
