@@ -106,50 +106,55 @@ struct Composition {
     ) throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         try requireReadable(path)
+        let runsNothing = Composition.runningNothing.contains(arguments.path)
+        var reader = runsNothing ? jobFileReader : runnersReader
+        reader.holdsFaulty = holdsFaulty
+        // The fault may be in what only whoever looks after this machine is to see.
+        let hidden =
+            "the job file has an error; whoever looks after this machine sees it by "
+            + "`clarity-jobs validate`"
         var file: JobFile
         do throws(JobFileFaults) {
-            let runsNothing = Composition.runningNothing.contains(arguments.path)
-            var reader = runsNothing ? jobFileReader : runnersReader
-            reader.holdsFaulty = holdsFaulty
             file = try reader.read(fileAt: path, remembering: memory)
         } catch {
-            // The fault may be in another account's file.
             let failure =
-                pagesViewer == "wearer"
-                ? CommandFailure(
-                    .faultyInput,
-                    "the job file has an error; whoever looks after this machine sees it by "
-                        + "`clarity-jobs validate`") : failure(error)
-            guard let former = validFile(path, error) else { throw failure }
+                pagesViewer == "wearer" ? CommandFailure(.faultyInput, hidden) : failure(error)
+            guard let former = validFile(path, error, reader) else { throw failure }
             file = former
             file.laterFault = failure.lines.joined(separator: "; ")
             if arguments.path != ["status"] {
                 failure.lines.forEach(console.fault)
-                console.fault("clarity-jobs: this is by the job file as it was last valid")
+                console.fault("clarity-jobs: using the job file as it was last valid")
             }
         }
+        if pagesViewer == "wearer" { file.hideFaults(as: hidden) }
         // People see times in the zone of the account's days.
         console.showTimes(
             inZone: try sourceZone(file), environment: environment, clock: clock)
         return file
     }
 
-    /// The commands that start or check something by the job file: none of them works by a former
-    /// one.
-    private static let needingValidFile: Set<[String]> = [
-        ["loop"], ["run"], ["backfill"], ["dry-run"], ["import"], ["export-data"],
-        ["auth", "login"], ["auth", "register"], ["notify", "test"], ["key", "rotate"],
-        ["accounts", "add"], ["accounts", "remove"], ["restore"],
+    /// The commands that only show something, and so work by a former job file while the present one
+    /// has a fault. All others need a valid one.
+    private static let workingByFormerFile: Set<[String]> = [
+        ["status"], ["list"], ["next"], ["tonight"], ["explain"], ["history"],
+        ["history", "missed"], ["history", "show"], ["history", "waits"], ["logs"], ["outbox"],
+        ["audit"], ["audit", "log"], ["notices", "list"], ["sources"], ["summary"], ["metrics"],
+        ["records"], ["report"], ["insights"], ["analyses"], ["profile"], ["archive"],
+        ["archive", "list"], ["archive", "show"], ["serve"], ["serve", "link"], ["exporter"],
+        ["accounts", "list"], ["accounts", "show"], ["auth", "status"], ["backup", "list"],
+        ["completion", "words"],
     ]
 
     /// Returns the job file as it was when a scheduler last found it valid; `nil` if there is none, or
     /// the command needs a valid one.
-    private func validFile(_ path: String, _ faults: JobFileFaults) -> JobFile? {
+    private func validFile(
+        _ path: String, _ faults: JobFileFaults, _ reader: JobFileReader
+    ) -> JobFile? {
         var status = stat()
-        guard faults.writer == nil, !Composition.needingValidFile.contains(arguments.path),
+        guard faults.writer == nil, Composition.workingByFormerFile.contains(arguments.path),
             stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG
         else { return nil }
-        let reader = jobFileReader
         do {
             let folder = reader.stateDirectory(in: try reader.bytes(of: path), path: path)
             let former = ValidJobFile(inState: statePath(named: folder))

@@ -93,9 +93,11 @@ struct AccountFolder {
                 help: AccountID.rule)
             return nil
         }
+        var text: [UInt8]?
         do throws(JobFileFault) {
             try writers?.checkLink("\(path)/\(name)")
             let bytes = try BoundedFile.read("\(path)/\(name)", writers, isOrdinary: true)
+            text = bytes
             // An account may declare nothing but its name.
             guard bytes.contains(where: { $0 > 0x20 }) else {
                 let empty = YAMLNode(position: start, content: .mapping([]))
@@ -110,6 +112,11 @@ struct AccountFolder {
             var status = stat()
             if lstat("\(path)/\(name)", &status) != 0, errno == ENOENT { return nil }
             decoding.report([error.of(decoding.files[number])])
+            if let text {
+                decoding.suspect(String(decoding: text, as: UTF8.self))
+            } else {
+                decoding.unreadFiles.insert("\(path)/\(name)")
+            }
             return nil
         }
     }

@@ -77,7 +77,10 @@ struct DeclaredAccount: Sendable {
                     + [YAMLNode.Entry(key: "id", keyPosition: node.position, value: value)])
         }
         let path = node["id"]?.text.map { .account($0) } ?? path
-        return schema.decode(node, in: path, &decoding).map {
+        let faults = decoding.faults.count
+        let declaration = schema.decode(node, in: path, &decoding)
+        if decoding.faults.count > faults { node.texts.forEach { decoding.suspect($0) } }
+        return declaration.map {
             Listed(position: node.position, node: node, declaration: $0)
         }
     }

@@ -51,6 +51,17 @@ extension JobFile {
         return file
     }
 
+    /// Puts a sentence in the place of each fault, for a reader who is to see nothing of the job file.
+    public mutating func hideFaults(as sentence: String) {
+        held = held.mapValues { _ in sentence }
+        heldFaults = heldFaults.map { _ in sentence }
+        accounts = accounts?.map { account in
+            var account = account
+            account.fault = account.fault.map { _ in sentence }
+            return account
+        }
+    }
+
     /// Returns the job whose own declaration has a fault; `nil` if its id does not say which job that
     /// is.
     private static func job(with fault: JobFileFault, in root: YAMLNode) -> JobID? {

@@ -111,7 +111,9 @@ public struct JobFileReader: Sendable {
         file?.warnings = warnings
         let faults = decoding.faults.placed(in: root)
         if let file, faults.isEmpty { return file }
-        if holdsFaulty, let held = file?.holding(faults, of: root, path) {
+        if holdsFaulty, faults.allSatisfy({ !decoding.unreadFiles.contains($0.file ?? "") }),
+            let held = file?.holding(faults, of: root, path)
+        {
             // It would be remembered as if it had no fault.
             memory?.forget()
             return held
@@ -187,6 +189,7 @@ public struct JobFileReader: Sendable {
                 file.secretVariables.formUnion(section.secretVariables(in: sections))
             }
         }
+        file.secretVariables.formUnion(decoding.suspects)
         file.host = decoding.context.host
         return file
     }

@@ -240,6 +240,11 @@ struct Decoding: Sendable {
     var context: DecodingContext
     /// The paths of the accounts' files, by their number in positions.
     var files: [Int: String] = [:]
+    /// The words of accounts with a fault: one of them may be the name of a variable with a secret,
+    /// at a place that could not be read.
+    private(set) var suspects: Set<String> = []
+    /// The paths of the accounts' files of which nothing could be read.
+    var unreadFiles: Set<String> = []
     private(set) var faults: [JobFileFault] = []
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
@@ -259,6 +264,15 @@ struct Decoding: Sendable {
         var fault = JobFileFault(position, message, help: help)
         fault.file = files[position.file]
         faults.append(fault)
+    }
+
+    /// Records the words of a text of an account with a fault, besides those that programs need.
+    mutating func suspect(_ text: String) {
+        let words = text.unicodeScalars.split { scalar in
+            !(scalar == "_" || scalar.isASCII && scalar.properties.isAlphabetic
+                || "0"..."9" ~= scalar)
+        }
+        suspects.formUnion(words.map { String($0) }.filter { !["PATH", "HOME"].contains($0) })
     }
 
     /// Records a fault, and returns `nil` for the value that has it.

@@ -5,7 +5,7 @@ import SwiftOverlayShims
 /// The job file as it was when a scheduler last found it valid, in the state directory.
 ///
 /// While the job file has a fault that concerns all of it, a running loop keeps its jobs, nothing
-/// else starts, and commands that only show something work with this one.
+/// else starts one, and commands that only show something work with this one.
 public struct ValidJobFile {
     private let folder: String
     private var path: String { "\(folder)/jobs.valid" }
@@ -19,7 +19,7 @@ public struct ValidJobFile {
         var status = stat()
         guard access(folder, W_OK) == 0, stat(jobFile, &status) == 0,
             status.st_mode & S_IFMT == S_IFREG,
-            isOlder(than: status)
+            differs(from: status)
         else { return }
         var reader = reader
         reader.skipsAccountFiles = true
@@ -45,29 +45,33 @@ public struct ValidJobFile {
     /// Returns the jobs of a job file as they were last valid; `nil` if no scheduler has used it with
     /// this state directory.
     public func read(_ jobFile: String, _ reader: JobFileReader) throws(BackupError) -> JobFile? {
-        guard let text = try DurableFile.text(of: path, atMost: 2 << 20),
-            text.hasPrefix("\(ValidJobFile.mark(jobFile))\n")
-        else { return nil }
+        let mark = "\(ValidJobFile.mark(jobFile))\n"
+        guard let text = try DurableFile.text(of: path, atMost: 2 << 20), text.hasPrefix(mark)
+        else {
+            return nil
+        }
         var reader = reader
         reader.holdsFaulty = true
         do throws(JobFileFaults) {
-            return try reader.read(Array(text.utf8), path: jobFile)
+            // Its faults have the places that they had in the job file.
+            return try reader.read(Array(text.utf8.dropFirst(mark.utf8.count)), path: jobFile)
         } catch {
             // Its accounts have changed, or this version knows fewer keys.
             return nil
         }
     }
 
-    /// Locks the folder; `nil` if another process has.
+    /// Locks the folder of schedulers' locks, which nobody else locks; `nil` if another process has.
     private static func lock(_ folder: String) throws(BackupError) -> FileLock? {
         do throws(SystemError) {
-            return try FileLock.take(folder, LOCK_EX, patience: .zero)
+            return try FileLock.take("\(folder)/owners", LOCK_EX, patience: .zero)
         } catch {
+            guard error.code != ENOENT else { return nil }
             throw .file(path: folder, errno: error.code)
         }
     }
 
-    private func isOlder(than jobFile: stat) -> Bool {
+    private func differs(from jobFile: stat) -> Bool {
         var own = stat()
         guard stat(path, &own) == 0 else { return true }
         return own.st_mtim.tv_sec != jobFile.st_mtim.tv_sec

@@ -60,6 +60,15 @@ struct YAMLNode: Hashable, Sendable {
         return entries.first { $0.key == key }?.value
     }
 
+    /// All keys and scalars of the tree.
+    var texts: [String] {
+        switch content {
+        case .scalar(let text, _): [text]
+        case .sequence(let nodes): nodes.flatMap(\.texts)
+        case .mapping(let entries): entries.flatMap { [$0.key] + $0.value.texts }
+        }
+    }
+
     /// The text, if this is a scalar with a value.
     var text: String? {
         guard case .scalar(let text, _) = content, !isNull else { return nil }

@@ -67,7 +67,8 @@ struct MetricsCollector: Sendable {
         let file = try jobFile()
         var report = MetricsReport()
         report.isJobFileFaulty = file.laterFault != nil
-        report.heldJobs = Set(file.held.keys).count
+        report.heldJobs = file.held.count
+        report.heldAccounts = (file.accounts ?? []).count { $0.fault != nil }
         do throws(RunStoreError) {
             let history = try RunHistory(of: file, inDirectory: state, environment: environment)
             report.totals = try history.totals(at: clock.now)

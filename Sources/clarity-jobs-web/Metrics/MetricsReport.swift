@@ -41,6 +41,8 @@ struct MetricsReport: Sendable {
     var isJobFileFaulty = false
     /// The number of jobs that are held because their declaration has a fault.
     var heldJobs = 0
+    /// The number of accounts that are held for the same reason.
+    var heldAccounts = 0
     /// The loops that run.
     var loops: [RunningLoop] = []
     /// `nil` if there is none, or it cannot be read.
@@ -69,7 +71,11 @@ struct MetricsReport: Sendable {
         var held = MetricFamily(
             "held_jobs", .gauge, "Jobs that are held because their declaration has a fault.")
         held.add(.count(Int64(heldJobs)))
-        return [isFaulty, held]
+        var accounts = MetricFamily(
+            "held_accounts", .gauge, "Accounts that are held because their declaration has a fault."
+        )
+        accounts.add(.count(Int64(heldAccounts)))
+        return [isFaulty, held, accounts]
     }
 
     private var build: MetricFamily {

@@ -174,7 +174,7 @@ struct StatusAllCommand {
         let jobs = view.groups.first ?? JobGroup(jobs: [])
         return status(
             of: Account(name: account.id.rawValue, goals: goals, jobs: jobs),
-            known[account.id] ?? AccountHistory(), at: now)
+            known[account.id] ?? AccountHistory(), at: now, held: file.held)
     }
 
     /// An account with what the job file says of it.

@@ -98,7 +98,7 @@ struct FaultyJobFileProgramTests {
                 && line.hasSuffix("; the jobs are as they were before"), "\(status.output)")
         #expect(json["job_file_fault"].text?.hasPrefix(playground.jobFilePath) == true)
         #expect(list.status == 0 && list.output.contains("backup"))
-        #expect(list.errors.contains("clarity-jobs: this is by the job file as it was last valid"))
+        #expect(list.errors.contains("clarity-jobs: using the job file as it was last valid"))
         #expect(history.status == 0 && history.output.contains("succeeded"))
         #expect(logs.status == 0 && logs.output.contains("saved"))
         #expect(refused.map(\.status) == [65, 65, 65, 65, 65])
