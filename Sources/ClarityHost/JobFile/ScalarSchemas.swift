@@ -153,11 +153,28 @@ extension ValueSchema where Value == Duration {
             guard let span = Duration(text: text) else {
                 throw TextFault(
                     "is not a span of time",
-                    help: "write it as `30s`, `15m`, `6h`, `90d` or `1h30m`")
+                    help: spanInWords(text).map { "write it as `\($0)`" }
+                        ?? "write it as `30s`, `15m`, `6h`, `90d` or `1h30m`")
             }
             return try checked(span, in: range, show: spanText)
         }
     }
+}
+
+/// Returns how the file writes a span that a person put in words, such as `1h` for `1 hour` and
+/// `every hour`; `nil` if the words are others.
+func spanInWords(_ text: String) -> String? {
+    var words = text.lowercased().split(separator: " ")
+    if words.first == "every" { words.removeFirst() }
+    if words.count == 1 { words.insert("1", at: 0) }
+    guard words.count == 2, isWholeNumber(String(words[0])), words[0].count < 6 else { return nil }
+    for unit in ["second", "minute", "hour", "day", "week"] {
+        let short = unit.prefix(3)
+        if [unit, unit + "s", String(short), short + "s"].contains(String(words[1])) {
+            return "\(words[0])\(unit.prefix(1))"
+        }
+    }
+    return nil
 }
 
 extension ValueSchema where Value == Int64 {

@@ -81,6 +81,7 @@ extension ValueSchema where Value == ScheduleDeclaration {
             let position = node.position
             let isSpan =
                 text.first?.isNumber == true && text.allSatisfy { $0.isNumber || $0.isLetter }
+                || spanInWords(text) != nil
             if text.hasPrefix("@") || text.split(separator: " ").count > 4 {
                 let rule = ValueSchema<CronRule>.cron.decode(node, path, &decoding)
                 declaration.cron = Field(position: position, value: rule)

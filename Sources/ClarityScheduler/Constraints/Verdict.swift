@@ -192,7 +192,7 @@ extension Conditions.Battery {
     /// The charge for people: `17 %`.
     fileprivate var text: String {
         switch self {
-        case .absent: "no battery"
+        case .absent: "no battery: counts as full"
         case .charge(let percent): "\(percent) %"
         }
     }

@@ -226,16 +226,25 @@ public struct OutboxCounts: Hashable, Sendable {
 extension OutboxCounts: CustomStringConvertible {
     /// The sum as a line for people.
     public var description: String {
-        // Only some dialects have this state.
-        let kept = self[.stored] > 0 ? " + \(self[.stored]) stored" : ""
-        let gone =
-            (discarded > 0 ? " + \(discarded) discarded" : "")
-            + (erased > 0 ? " + \(erased) erased" : "")
-        return """
-            \(counted(total, "samples")) = \(self[.confirmed]) confirmed\(kept) + \(self[.accepted]) accepted + \
-            \(self[.unconfirmed]) unconfirmed + \(self[.rejected]) rejected\(gone) + \
-            \(self[.setAside]) set aside + \(waiting) waiting
-            """
+        let parts = [
+            (self[.confirmed], "confirmed"), (self[.stored], "stored"),
+            (self[.accepted], "accepted"), (self[.unconfirmed], "unconfirmed"),
+            (self[.rejected], "rejected"), (discarded, "discarded"), (erased, "erased"),
+            (self[.setAside], "set aside"), (waiting, "waiting"),
+        ].filter { $0.0 > 0 }
+        let sum = parts.map { "\($0.0) \($0.1)" }.joined(separator: " + ")
+        return counted(total, "samples") + (sum.isEmpty ? "" : " = \(sum)")
+    }
+
+    /// What is left to do, in one sentence: `all sent; 1 needs your decision`.
+    public var headline: String {
+        let decisions =
+            forPerson > 0
+            ? "; \(forPerson) \(forPerson == 1 ? "needs" : "need") your decision" : ""
+        let processing = self[.accepted] > 0 ? "; the backend processes \(self[.accepted])" : ""
+        let sent =
+            waiting == 0 ? "all sent" : "\(waiting) \(waiting == 1 ? "waits" : "wait") to be sent"
+        return total == 0 ? "nothing to send" : sent + processing + decisions
     }
 }
 

@@ -88,3 +88,8 @@ enum MonthNumbers {
         return isAbbreviation ? name : name.prefix(1).lowercased() + name.dropFirst()
     }
 }
+
+/// Returns a count with a comma between groups of three digits: `600,240`.
+public func grouped(_ count: Int64) -> String {
+    MonthNumbers.grouped(Double(count), decimals: 0)
+}

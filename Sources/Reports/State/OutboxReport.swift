@@ -7,7 +7,7 @@ import Platform
 extension OutboxArithmetic {
     /// The sums, followed by their explanations and by everything that needs attention.
     public var lines: [String] {
-        var lines: [String] = []
+        var lines = [account.headline]
         if readings > 0 || counts[.read] > 0 {
             lines.append(recordsLine)
             lines.append(metricsLine)
@@ -38,36 +38,37 @@ extension OutboxArithmetic {
     }
 
     private var recordsLine: String {
-        var line =
-            "\(counts[.read]) read = \(counts[.queued]) queued + \(counts[.known]) known + "
-            + "\(counts[.paired]) second halves of a blood pressure + \(counts[.aggregated]) of days, "
-            + "nights and workouts + \(counts[.repeated]) repeated + \(counts[.unmapped]) kept here + "
-            + "\(counts[.refused]) refused"
-        if counts[.beforeSince] > 0 { line += " + \(counts[.beforeSince]) before the time wanted" }
-        return line
+        let parts: [(ReadingCounts.Name, String)] = [
+            (.queued, "queued"), (.known, "known"), (.paired, "second halves of a blood pressure"),
+            (.aggregated, "of days, nights and workouts"), (.repeated, "repeated"),
+            (.unmapped, "kept here"), (.refused, "refused"),
+            (.beforeSince, "before the time wanted"),
+        ]
+        return "\(counted(counts[.read], "records")) read" + sum(parts)
+    }
+
+    /// Returns a sum of the counts above zero, after a sign; empty if there are none.
+    private func sum(_ parts: [(ReadingCounts.Name, String)]) -> String {
+        let words = parts.filter { counts[$0.0] > 0 }.map { "\(counts[$0.0]) \($0.1)" }
+        return words.isEmpty ? "" : " = \(words.joined(separator: " + "))"
     }
 
     private var metricsLine: String {
-        var line =
-            "\(counts[.made]) days, nights and workouts = \(counts[.madeQueued]) queued + "
-            + "\(counts[.madeKnown]) known"
-        for (name, words) in [
-            (ReadingCounts.Name.madeReplaced, "replaced"), (.madeCorrected, "corrected"),
-            (.madeRefused, "refused"), (.madeBeforeSince, "before the time wanted"),
-        ] where counts[name] > 0 { line += " + \(counts[name]) \(words)" }
-        return line
+        "\(counts[.made]) days, nights and workouts"
+            + sum([
+                (.madeQueued, "queued"), (.madeKnown, "known"), (.madeReplaced, "replaced"),
+                (.madeCorrected, "corrected"), (.madeRefused, "refused"),
+                (.madeBeforeSince, "before the time wanted"),
+            ])
     }
 
     private var rowsLine: String {
-        var line =
-            "\(counted(account.total, "samples")) = \(counts[.queued]) queued + \(counts[.madeQueued]) days, "
-            + "nights and workouts"
-        if counts[.madeCorrected] > 0 { line += " + \(counts[.madeCorrected]) corrections" }
-        if counts[.rowsBefore] > 0 {
-            line += " + \(counts[.rowsBefore]) from before there was a ledger"
-        }
-        if counts[.rowsRemoved] > 0 { line += " - \(counts[.rowsRemoved]) removed" }
-        return line
+        let removed = counts[.rowsRemoved] > 0 ? " - \(counts[.rowsRemoved]) removed" : ""
+        return counted(account.total, "samples")
+            + sum([
+                (.queued, "queued"), (.madeQueued, "days, nights and workouts"),
+                (.madeCorrected, "corrections"), (.rowsBefore, "from before there was a ledger"),
+            ]) + removed
     }
 
     private func list(_ title: String, _ counts: [String: Int64]) -> [String] {

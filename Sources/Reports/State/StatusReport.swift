@@ -75,10 +75,7 @@ extension StatusReport {
 
     private var outboxLines: [String] {
         guard backlog.waiting + backlog[.accepted] + backlog.forPerson > 0 else { return [] }
-        return [
-            "outbox: \(backlog.waiting) waiting, \(backlog[.accepted]) accepted, "
-                + "\(backlog.forPerson) for you to decide"
-        ]
+        return ["outbox: \(backlog.headline)"]
     }
 
     /// The session; nothing if nobody has logged in and nothing needs it.

@@ -48,9 +48,21 @@ struct ExplainCommand {
             job: job, explanation: explanation,
             pace: try composition.pace(of: explanation.status.open, job, history), now: moment.wall,
             remedies: remedies,
+            starter: try starter(history, ledger, at: moment.wall),
             style: composition.console.terminalStyle)
         composition.console.results(text.lines, text)
         return .done
+    }
+
+    /// Who starts the job if it is not a loop; `nil` if one runs.
+    private func starter(
+        _ history: borrowing RunHistory, _ ledger: Ledger, at now: Instant
+    ) throws(CommandFailure) -> String? {
+        let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
+        guard loops.isEmpty else { return nil }
+        return ledger.lastLook(before: now).map {
+            "no loop runs: it starts at the next `run --due`; one was last seen at \($0.shown)"
+        } ?? "no scheduler has run yet: it starts with `clarity-jobs loop` or `run --due`"
     }
 
     private func past(

@@ -24,6 +24,7 @@ struct ListCommand {
             ledger: ledger)
         let known = Dictionary(
             statuses.map { ($0.job, $0) }, uniquingKeysWith: { first, _ in first })
+        let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
         let ends = try askingStore { () throws(RunStoreError) in try history.lastEnds() }
         composition.console.results(
             try file.jobs.map { job throws(CommandFailure) in
@@ -36,6 +37,10 @@ struct ListCommand {
                     overdue: JobStatusReport.overdue(
                         known[job.id], now: moment.wall, lastLook: lastLook), progress: progress)
             })
+        if lastLook == nil, loops.isEmpty, composition.console.terminalStyle != nil {
+            composition.console.note(
+                "no scheduler has run yet: start `clarity-jobs loop`, or let cron call `run --due`")
+        }
         return .done
     }
 }

@@ -11,6 +11,8 @@ struct ExplanationReport {
     let now: Instant
     /// What would make an unknown condition known, by the condition's name in a trace.
     var remedies: [String: String] = [:]
+    /// Who starts the job, if no loop runs.
+    var starter: String?
     /// The terminal that the table has to fit, if there is one.
     var style: PageStyle?
 
@@ -26,6 +28,7 @@ struct ExplanationReport {
             "next: \(next)",
             "state: \(state)",
         ]
+        if !isRunning, let starter { lines.append(starter) }
         if isRunning, let waiting = explanation.waiting {
             lines.append("behind it: \(words(waiting))")
         }
@@ -37,10 +40,17 @@ struct ExplanationReport {
         lines += JobExplanation.Factor.report.table(explanation.factors).lines(in: style)
         let changes = changes
         if changes.isEmpty {
-            lines.append("nothing holds it back; it \(isRunning ? "runs" : "starts") now")
+            lines.append(
+                "nothing holds it back"
+                    + (isRunning ? "; it runs now" : starter == nil ? "; it starts now" : ""))
         }
         lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
-        return lines + ["likely: \(StartReport.words(explanation.start))"]
+        return lines + ["likely: \(likely)"]
+    }
+
+    private var likely: String {
+        if case .now = explanation.start, starter != nil { return "as soon as a scheduler runs" }
+        return StartReport.words(explanation.start)
     }
 
     private var next: String {

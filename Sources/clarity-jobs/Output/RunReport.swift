@@ -21,7 +21,7 @@ enum RunReport {
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
         let waits = deferrals.map { "waits \($0.waitWithSource)" }
         // A row of zeros beside a failure says nothing, and neither do counts that are missing.
-        let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
+        let counts = run.failure == nil || run.tally.hasCounted ? run.tally.words : ""
         // What a program says of its work; else notes are remarks beside the counts.
         let said = run.kind == .command && run.failure == nil ? run.notes.first : nil
         return ([counts, said ?? "", run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
@@ -75,6 +75,7 @@ extension ListedRun: Reported {
             Column("state", RunState.listed) { $0.run.state.rawValue }
                 .shown("STATE", isState: true),
             Column("attempts", "number of attempts so far") { $0.run.attempts }.shown("ATTEMPTS"),
+            Column("parameters", "the values that its request set, by name") { $0.run.parameters },
             Column("scheduled_for", "when the run was due") { $0.run.scheduledFor }
                 .shown("SCHEDULED FOR"),
             Column("started_at", "start of the first attempt") { $0.run.startedAt },

@@ -163,7 +163,7 @@ import Testing
             job: "timeout: 4 hours",
             """
             jobs.yaml:6:14: timeout `4 hours` is not a span of time
-            help: write it as `30s`, `15m`, `6h`, `90d` or `1h30m`
+            help: write it as `4h`
             """),
         MessageCase(
             job: "timeout: 500ms",
@@ -272,6 +272,16 @@ import Testing
         MessageCase(
             job: "schedule: { every: 0s }",
             "jobs.yaml:6:24: every `0s` is out of range, wanted 1s to 366d"),
+        MessageCase(
+            job: "schedule: 1 hour",
+            "jobs.yaml:6:15: schedule `1 hour` is not a span of time\nhelp: write it as `1h`"),
+        MessageCase(
+            job: "schedule: Every day",
+            "jobs.yaml:6:15: schedule `Every day` is not a span of time\nhelp: write it as `1d`"),
+        MessageCase(
+            job: "timeout: soon",
+            "jobs.yaml:6:14: timeout `soon` is not a span of time\n"
+                + "help: write it as `30s`, `15m`, `6h`, `90d` or `1h30m`"),
         MessageCase(
             job: "schedule: { cron: '0 25 * * *' }",
             "jobs.yaml:6:23: cron `0 25 * * *` has `25` for the hour, wanted 0 to 23"),

@@ -89,7 +89,7 @@ struct VerdictTests {
             wanted: "above 20 %", measured: "20 %"),
         Row(
             .batteryAbove(percent: 100), Conditions(battery: is_(.absent)), .met,
-            wanted: "above 100 %", measured: "no battery"),
+            wanted: "above 100 %", measured: "no battery: counts as full"),
         Row(
             .batteryAbove(percent: 20), Conditions(), .assumed, wanted: "above 20 %",
             measured: "unknown", source: "not probed"),

@@ -31,6 +31,7 @@ struct ExplainProgramTests {
                 "schedule: cron 30 3 * * * UTC",
                 "next: 2031-05-07T03:30:00Z",
                 "state: idle",
+                "no scheduler has run yet: it starts with `clarity-jobs loop` or `run --due`",
                 "REASON    WANTED                         MEASURED   SOURCE    VERDICT  SINCE"
                     + "  LAST 7 DAYS",
                 "schedule  2031-05-07T03:30:00Z or later  too early  schedule  unmet    -"
@@ -48,8 +49,10 @@ struct ExplainProgramTests {
             "explain", "cleanup", "--now", "2031-05-06T07:08:09Z")
 
         #expect(
-            result.outputLines.suffix(3) == [
-                "state: idle", "nothing holds it back; it starts now", "likely: now",
+            result.outputLines.suffix(4) == [
+                "state: idle",
+                "no scheduler has run yet: it starts with `clarity-jobs loop` or `run --due`",
+                "nothing holds it back", "likely: as soon as a scheduler runs",
             ])
     }
 

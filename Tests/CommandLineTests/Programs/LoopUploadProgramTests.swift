@@ -36,7 +36,7 @@ struct LoopUploadProgramTests {
         #expect(
             first.errorLines.first?.wholeMatch(
                 of:
-                    /upload: goes on at \d{4}-[^ ]*: 130 .* in an hour are used up \(run 1\)/
+                    /upload: goes on at \d{4}-[^ ]*: read 130 .* in an hour are used up \(run 1\)/
             )
                 != nil, "\(first.errors)")
         #expect(second.status == 75)

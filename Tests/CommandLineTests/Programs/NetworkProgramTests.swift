@@ -202,7 +202,7 @@ struct NetworkProgramTests {
             between["waiting_on"].elements.map { $0["subject"] }
                 == [.string("backoff"), .string("network")])
         #expect(again.status == 0, "\(again.errors)")
-        #expect(again.output.contains("5 samples accepted"), "\(again.output)")
+        #expect(again.output.contains(": 5 sent"), "\(again.output)")
         let attempts = run["attempt_list"].elements
         #expect(attempts.map { $0["stop_reason"] } == [.string("constraintLost"), .null])
         #expect(try await playground.sandbox?.count("metrics") == 5)

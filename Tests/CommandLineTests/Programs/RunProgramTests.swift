@@ -35,8 +35,7 @@ struct RunProgramTests {
                 "insights: succeeded: 23 insights pulled, 23 insights new, 23 texts fetched ",
                 "refresh: succeeded: 23 insights pulled, 32 metrics pulled, 32 metrics new ",
                 "status: succeeded: 1 upload confirmed, 20 samples confirmed ",
-                "upload: succeeded: 20 samples read, 20 samples queued, 20 samples sent, "
-                    + "20 samples accepted ",
+                "upload: succeeded: read 20 records: 20 sent ",
             ])
         #expect(
             again.outputLines.map { $0.prefix { $0 != ":" } }.sorted()

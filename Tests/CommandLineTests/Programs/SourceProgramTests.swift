@@ -115,8 +115,7 @@ struct SourceProgramTests {
         #expect(
             result.isRefusal(
                 1,
-                "upload: failed: 9 samples read, 9 samples queued, 9 samples sent, "
-                    + "9 samples accepted; `export.xml` breaks off at byte \(last) of its text: "
+                "upload: failed: read 9 records: 9 sent; `export.xml` breaks off at byte \(last) of its text: "
                     + "the text ends inside a tag; what was read before it is kept (run 1)"))
     }
 

@@ -182,7 +182,7 @@ struct SpoolProgramTests {
 
         #expect(lines.count == 5)
         #expect(lines.allSatisfy { $0.hasPrefix("upload: succeeded: ") }, "\(lines)")
-        #expect(lines.last?.contains("1 sample sent") == true, "\(lines)")
+        #expect(lines.last?.contains(": 1 sent") == true, "\(lines)")
         runs = try await playground.json("history", "upload").elements
         #expect(runs.count == 6, "\(runs)")
         #expect(runs.filter { $0["trigger"] == .string("event") }.count == 5)

@@ -46,7 +46,7 @@ struct StatusProgramTests {
                 "heart_rate: holds: 11h 58m old, wanted within 1d 2h",
                 "profile: holds: 0s old, wanted within 100d",
                 "insights: holds: 0s old, wanted within 2d by default",
-                "outbox: 0 waiting, 3 accepted, 0 for you to decide",
+                "outbox: all sent; the backend processes 3",
             ])
         try #require(status.outputLines.count == 10)
         #expect(status.outputLines[4].hasPrefix("session: logged in, access until "))

@@ -182,8 +182,43 @@ struct TerminalProgramTests {
         #expect(
             end.screen.contains(/\r\u{1B}\[K\[=+ *\] \w+  \d+ %  \d+ of 300/), "\(end.screen)")
         #expect(
-            end.screen.contains(/\r\u{1B}\[Kupload: succeeded: 300 samples read, [^)]*\(run 1\)\n/),
+            end.screen.contains(/\r\u{1B}\[Kupload: succeeded: read 300 records: [^)]*\(run 1\)\n/),
             "\(end.screen)")
+    }
+
+    @Test func `at a terminal, list and run say who starts the jobs`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - id: a
+                kind: command
+                schedule: { every: 1h }
+                constraints: { storage_free: 900TiB }
+                options: { command: ["true"] }
+
+            """
+        }
+        func onTerminal(_ words: String...) async throws -> String {
+            try await TerminalProgram(
+                "\(ChildProgram.folder)/clarity-jobs", words,
+                environment: playground.terminalEnvironment, columns: 100
+            ).finish().screen
+        }
+
+        let first = try await onTerminal("list")
+        let waits = try await onTerminal("run", "a")
+        let loop = try playground.start(["loop"])
+        _ = try #require(await loop.readErrorLine())
+        let again = try await onTerminal("run", "a")
+        let later = try await onTerminal("list")
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(first.contains("no scheduler has run yet: start `clarity-jobs loop`"), "\(first)")
+        #expect(waits.contains("no loop runs: the next `run --due` starts what waits"), "\(waits)")
+        #expect(again.contains("the loop starts what waits, once it may"), "\(again)")
+        #expect(!later.contains("no scheduler"), "\(later)")
     }
 
     @Test(arguments: [(["-q"], [:]), ([], ["TERM": "dumb"])] as [([String], [String: String])])

@@ -62,7 +62,7 @@ struct TwoUploadsProgramTests {
         #expect(audit.samples["setAside"] == nil && audit.samples["queued"] == nil)
         let summaries = try await [playground.history("upload"), playground.history("again")]
             .map { try #require($0.first).summary }
-        #expect(summaries[0].contains("100 samples accepted"), "\(summaries)")
-        #expect(!summaries[1].contains("accepted"), "\(summaries)")
+        #expect(summaries[0].contains(": 100 sent"), "\(summaries)")
+        #expect(!summaries[1].contains(": 100 sent"), "\(summaries)")
     }
 }

@@ -1,0 +1,46 @@
+import ClarityScheduler
+import Reports
+
+// What a run did, in a sentence.
+extension Tally {
+    /// The counts of a run that read sources, as what became of the records; of any other run, the
+    /// counts one by one.
+    ///
+    /// Such as `read 600,240 records: 121,430 sent; 319,309 added up to 2,000 days and nights`.
+    var words: String {
+        guard self["samples_read"] > 0, self[Tally.unreported] == 0 else { return summary }
+        let queued = [
+            "samples_queued", "metrics_queued", "metrics_replaced", "metrics_corrected",
+        ].reduce(0) { $0 + self[$1] }
+        let sent = self["samples_sent"]
+        let fates: [(count: Int64, words: String)] = [
+            (sent, "sent"), (max(0, queued - sent), "to be sent"),
+            (self["samples_duplicate"], "known before"),
+            (self["samples_paired"], "second halves of a blood pressure"),
+            (
+                self["samples_folded"],
+                "added up to \(grouped(self["metrics_made"])) days, nights and workouts"
+            ),
+            (self["samples_repeated"], "repeated"), (self["samples_kept_here"], "kept here only"),
+            (self["samples_refused"], "refused"),
+            (self["samples_before_since"], "before the time asked for"),
+        ]
+        var told: Set<String> = [
+            "samples_read", "samples_queued", "samples_sent", "samples_duplicate",
+            "samples_paired", "samples_folded", "samples_repeated", "samples_kept_here",
+            "samples_refused", "samples_before_since", "metrics_made", "metrics_queued",
+            "metrics_known", "metrics_replaced", "metrics_corrected",
+        ]
+        // What was sent was accepted, unless another count says otherwise.
+        if self["samples_accepted"] == sent { told.insert("samples_accepted") }
+        let rest = names.filter {
+            self[$0] > 0 && !told.contains($0) && !$0.hasPrefix(Tally.answerPrefix)
+        }
+        let parts =
+            fates.filter { $0.count > 0 }.map { "\(grouped($0.count)) \($0.words)" }
+            + rest.map { counted(self[$0], $0.replacing("_", with: " ")) }
+        let read = self["samples_read"]
+        return "read \(grouped(read)) record\(read == 1 ? "" : "s")"
+            + (parts.isEmpty ? "" : ": \(parts.joined(separator: "; "))")
+    }
+}
