@@ -6,15 +6,20 @@ import Synchronization
 /// What running attempts have written and how far they are, for whoever asks before they end.
 ///
 /// An attempt has at most three files for this beside its lock (`AttemptLocks`): `.out`, `.progress`,
-/// and `.report` of its program. They are not synced, and whoever cannot write them goes on without: when the attempt ends, the
-/// history gets its output from the scheduler's memory. Only for an attempt whose scheduler was
-/// killed the history takes what is in the file.
+/// and `.report` of its program. They are not synced, and whoever cannot write them goes on without:
+/// when the attempt ends, the history gets its output from the scheduler's memory. Only for an
+/// attempt whose scheduler was killed the history takes what is in the file.
 public struct LiveAttempts: Sendable {
     static let output = ".out"
     static let progress = ".progress"
     static let report = ".report"
     /// How the names end of all files that an attempt may have beside its lock.
     static let endings = [output, progress, report]
+
+    /// Whether a file beside the locks of attempts has what `output(of:)` or `progress(of:)` returns.
+    public static func isOutput(_ name: String) -> Bool {
+        name.hasSuffix(output) || name.hasSuffix(progress)
+    }
 
     private let folder: String
     private let owner: String

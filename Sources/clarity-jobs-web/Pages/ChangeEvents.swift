@@ -1,3 +1,4 @@
+import ClarityHost
 import HTTPServing
 import ClarityScheduler
 import Platform
@@ -6,8 +7,8 @@ import Synchronization
 
 /// Tells browsers that the history has changed, as server-sent events.
 ///
-/// One thread watches the state directory with inotify(7) for writes to the history, whichever
-/// program makes them. A client that waits is a suspended connection and costs no thread.
+/// One thread watches the state directory with inotify(7) for writes to the history and to what
+/// running attempts have written so far, whichever program makes them. A client that waits is a suspended connection and costs no thread.
 final class ChangeEvents: Sendable {
     /// The most clients at the same time.
     static let most = 256
@@ -17,12 +18,13 @@ final class ChangeEvents: Sendable {
 
     /// In the order in which they came.
     private let clients = Mutex<[Client]>([])
-    /// Where the history is, and where the sessions are.
-    private let folder, pages: String
+    /// Where the history is, where the sessions are, and where running attempts write.
+    private let folder, pages, attempts: String
 
     init(stateDirectory: String) {
         folder = stateDirectory
         pages = "\(stateDirectory)/pages"
+        attempts = "\(stateDirectory)/attempts"
     }
 
     /// Begins to watch; returns `false` if the system gives no thread or no watch.
@@ -61,12 +63,14 @@ final class ChangeEvents: Sendable {
             // The folder may be created later, or be another one after a restore.
             watch.watch(folder, IN_MODIFY | IN_MOVED_TO)
             watch.watch(pages, IN_MODIFY | IN_MOVED_TO)
+            watch.watch(attempts, IN_MODIFY)
             var set = pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)
             let wait = plan.next - ContinuousClock.now
             poll(&set, 1, wait > .zero ? Int32(clamping: wait.milliseconds + 1) : 0)
             let now = ContinuousClock.now
             let changes = ChangeEvents.changes(watch)
-            if changes.history { plan.noteChange(at: now) }
+            if changes.history { plan.noteChange(at: now, EventPlan.delay) }
+            if changes.output { plan.noteChange(at: now, EventPlan.outputDelay) }
             let due = plan.take(at: now)
             guard due.isChanged || due.isBeat || changes.sessions else { continue }
             for client in clients.withLock(\.self) {
@@ -77,10 +81,12 @@ final class ChangeEvents: Sendable {
         }
     }
 
-    /// Reads the pending events, and returns whether the history was written to and whether the
-    /// sessions have changed.
-    private static func changes(_ watch: Inotify) -> (history: Bool, sessions: Bool) {
-        var changes = (history: false, sessions: false)
+    /// Reads the pending events, and returns whether the history was written to, whether the sessions
+    /// have changed, and whether a running attempt wrote something or made progress.
+    private static func changes(
+        _ watch: Inotify
+    ) -> (history: Bool, sessions: Bool, output: Bool) {
+        var changes = (history: false, sessions: false, output: false)
         for event in watch.events() {
             // After an overflow, any event may be missing.
             let isLost = event.isAny(IN_Q_OVERFLOW)
@@ -88,6 +94,7 @@ final class ChangeEvents: Sendable {
                 changes.history = true
             }
             if isLost || event.name == "sessions" { changes.sessions = true }
+            if LiveAttempts.isOutput(event.name) { changes.output = true }
         }
         return changes
     }
@@ -157,6 +164,8 @@ struct EventPlan {
     static let beat = Duration.seconds(15)
     /// How long changes are collected, so that many of them are one event.
     static let delay = Duration.milliseconds(200)
+    /// The same for what a running attempt writes, which may be much.
+    static let outputDelay = Duration.seconds(2)
 
     private var nextBeat: ContinuousClock.Instant
     private var changeDue: ContinuousClock.Instant?
@@ -166,8 +175,8 @@ struct EventPlan {
     /// When something is due next.
     var next: ContinuousClock.Instant { min(nextBeat, changeDue ?? nextBeat) }
 
-    mutating func noteChange(at now: ContinuousClock.Instant) {
-        changeDue = changeDue ?? now + EventPlan.delay
+    mutating func noteChange(at now: ContinuousClock.Instant, _ delay: Duration) {
+        changeDue = min(changeDue ?? now + delay, now + delay)
     }
 
     /// Returns what is due, and forgets it.

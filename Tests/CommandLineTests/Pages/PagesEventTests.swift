@@ -79,6 +79,25 @@ struct PagesEventTests {
         #expect(first.contains(Self.changed) && second.contains(Self.changed))
     }
 
+    @Test func `what a running attempt writes is an event`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.json("pause", "upload")
+        mkdir("\(playground.statePath)/attempts", 0o700)
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+        let browser = try Listening(pages, cookie)
+        _ = try await browser.read(until: "retry: 2000\n\n")
+        _ = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
+
+        var events = ""
+        for name in ["me.1.1.out", "me.1.1.progress"] {
+            try playground.folder.write("state/attempts/\(name)", Array("x".utf8))
+            events += try await browser.read(until: Self.changed)
+        }
+
+        #expect(events.ranges(of: Self.changed).count == 2, "\(events)")
+    }
+
     @Test func `two hundred browsers hear of a change, and the memory stays`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         _ = try await playground.json("pause", "upload")
@@ -134,8 +153,10 @@ struct PagesEventTests {
         var plan = EventPlan(at: start)
         #expect(plan.next == start + .seconds(15))
 
-        plan.noteChange(at: start + .seconds(1))
-        plan.noteChange(at: start + .seconds(1) + .milliseconds(150))
+        plan.noteChange(at: start + .milliseconds(900), EventPlan.outputDelay)
+        #expect(plan.next == start + .milliseconds(2900))
+        plan.noteChange(at: start + .seconds(1), EventPlan.delay)
+        plan.noteChange(at: start + .seconds(1) + .milliseconds(150), EventPlan.delay)
         #expect(plan.next == start + .milliseconds(1200))
         #expect(plan.take(at: start + .milliseconds(1199)) == (false, false))
         #expect(plan.take(at: start + .milliseconds(1200)) == (true, false))
