@@ -71,8 +71,9 @@ import Testing
         #expect(
             text(end).split(separator: "\n") == [
                 "/tmp", "CLARITY_ATTEMPT=2", "CLARITY_DEADLINE=2023-11-14T22:14:00Z",
-                "CLARITY_GENERATION=11", "CLARITY_JOB=com.clarity.refresh", "CLARITY_RUN=7",
-                "CLARITY_SCHEDULED_FOR=2023-11-14T22:13:20Z", "GREETING=good day",
+                "CLARITY_GENERATION=11", "CLARITY_JOB=com.clarity.refresh",
+            ] + (isKept ? ["CLARITY_REPORT=/nowhere/me.7.2.report"] : []) + [
+                "CLARITY_RUN=7", "CLARITY_SCHEDULED_FOR=2023-11-14T22:13:20Z", "GREETING=good day",
                 "PATH=/usr/bin:/bin", "0 /dev/null", "1 pipe", "2 pipe",
             ])
     }

@@ -2,6 +2,7 @@ import HealthStore
 import ClarityScheduler
 import ClarityTestSupport
 import JSON
+import Synchronization
 import Testing
 
 @testable import Backend
@@ -102,6 +103,44 @@ struct NoticeContentsTests {
             ])
     }
 
+    @Test func `a reminder that could not be sent is sent at the next try, and once`() async {
+        let isDown = Mutex(false)
+        let bench = WorkBench { _ in isDown.withLock { $0 } ? .status(503) : .ok("{}") }
+        let daily = ["notify.0.repeat": "86400000"]
+
+        await attempt(bench, [Self.failed], daily)
+        bench.clock.advance(by: .seconds(90_000))
+        isDown.withLock { $0 = true }
+        await attempt(bench, [Self.failed], daily)
+        isDown.withLock { $0 = false }
+        await attempt(bench, [Self.failed], daily)
+        await attempt(bench, [Self.failed], daily)
+        await attempt(bench, [], daily)
+
+        let first = bodies(bench).map { $0.split(separator: "\n").first ?? "" }
+        #expect(
+            first == [
+                "job `backup` failed: no space left", "job `backup` failed: no space left",
+                "job `backup` failed: no space left", "job `backup` works again",
+            ])
+    }
+
+    @Test func `a reminder waits for the end of the quiet hours`() async {
+        // 2025-10-09 08:53:20 UTC.
+        let bench = WorkBench()
+        let options = ["notify.0.repeat": "82800000", "notify.0.quiet": "07:00-09:00"]
+
+        bench.clock.advance(by: .seconds(600))
+        await attempt(bench, [Self.failed], options)
+        bench.clock.advance(by: .seconds(82_900))
+        await attempt(bench, [Self.failed], options)
+        let quiet = bodies(bench).count
+        bench.clock.advance(by: .seconds(3600))
+        await attempt(bench, [Self.failed], options)
+
+        #expect(quiet == 1 && bodies(bench).count == 2)
+    }
+
     @Test func `the details are fields of the JSON for programs`() async throws {
         let bench = WorkBench()
         let message = NoticeMessage.of([Self.failed], at: bench.clock.now)
@@ -110,9 +149,12 @@ struct NoticeContentsTests {
         target.rules.showsOutput = false
         let bare = try JSONParser.parse(message.json(for: target))
 
-        let details = { (json: JSON) in json["notices"]?.texts ?? [] }
-        #expect(details(whole) == details(bare))
-        #expect("\(whole)".contains("last line") && !"\(bare)".contains("last line"))
+        let details = { (json: JSON) -> [JSON] in
+            guard case .array(let notices)? = json["notices"] else { return [] }
+            return notices.compactMap { $0["details"] }
+        }
+        #expect(details(whole) == [["| last line", "3 failures in a row"]])
+        #expect(details(bare) == [["3 failures in a row"]])
     }
 
     @Test func `http to another machine goes out only where the job file allows it`() async {

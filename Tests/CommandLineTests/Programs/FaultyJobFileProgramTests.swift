@@ -104,6 +104,43 @@ struct FaultyJobFileProgramTests {
         #expect(refused.map(\.status) == [65, 65, 65, 65, 65])
     }
 
+    @Test func `a fault in the valid copy has the line that it had in the job file`() async throws {
+        let playground = try await playground(Self.jobFile(fetch: Self.misspelt))
+        let held = try await playground.run("run", "--due")
+        try playground.folder.write("jobs.yaml", Array(Self.syntax.utf8))
+
+        let list = try await playground.json("list").elements
+
+        #expect(held.status == 65)
+        #expect(
+            list.first?["fault"].text?.hasPrefix("\(playground.jobFilePath):6:16: ") == true,
+            "\(list)")
+    }
+
+    @Test func `the metrics say what is faulty, and what is held`() async throws {
+        let playground = try await playground(Self.jobFile(fetch: Self.misspelt))
+        let exporter = try playground.start(["exporter", "--listen", "127.0.0.1:0"])
+        let ready = try #require(await exporter.readErrorLine())
+        let port = try #require(
+            ready.split(separator: ":").last.flatMap { UInt16($0.prefix { $0.isNumber }) })
+        let figures = { () async throws -> [Substring] in
+            try await LoopbackRequest.send("GET", "/metrics", port: port).split(separator: "\n")
+                .filter { $0.contains("faulty ") || $0.contains("held_jobs ") }
+                .filter { !$0.hasPrefix("#") }
+        }
+
+        _ = try await playground.run("run", "--due")
+        let held = try await figures()
+        try playground.folder.write("jobs.yaml", Array(Self.syntax.utf8))
+        let faulty = try await figures()
+        exporter.signal(SIGTERM)
+        _ = await exporter.finish()
+
+        let prefix = "clarity_jobs_"
+        #expect(held == ["\(prefix)job_file_faulty 0", "\(prefix)held_jobs 1"])
+        #expect(faulty == ["\(prefix)job_file_faulty 1", "\(prefix)held_jobs 1"])
+    }
+
     @Test func `a faulty file that no scheduler has ever used is refused by every command`()
         async throws
     {

@@ -118,6 +118,26 @@ struct LiveOutputProgramTests {
         #expect(attempts.last?["output"]["head"] == .string("first\nsecond\n"))
     }
 
+    @Test func `a program that ends with success after its scheduler was killed keeps its output`()
+        async throws
+    {
+        let playground = try await playground(first: "trap 'exit 0' TERM; echo first")
+        let loop = try await begin(playground)
+        try await waitForOutput(playground)
+        loop.signal(SIGKILL)
+        _ = await loop.finish()
+        // The program is asked to stop, and this shell does so once it has its line.
+        try await open(playground)
+
+        let next = try await playground.run("run", "--due")
+        let run = try await playground.json("history", "show", "1")
+
+        #expect(next.status == 0 && run["state"].text == "succeeded", "\(run)")
+        let attempts = run["attempt_list"].elements
+        #expect(attempts.map { $0["result"].text } == ["succeeded"], "\(attempts)")
+        #expect(attempts.first?["output"]["head"].text?.hasPrefix("first\n") == true)
+    }
+
     @Test func `run shows it at a terminal, and not in a pipe`() async throws {
         let playground = try await playground(first: "echo first; printf half")
         let program = "\(ChildProgram.folder)/clarity-jobs run backup --force"

@@ -190,6 +190,27 @@ struct ProgramSecretsTests {
         #expect(try descriptors("ben", playground) == [0, 1, 2])
     }
 
+    @Test func `an account that is held keeps its secrets from the programs of others`()
+        async throws
+    {
+        let playground = try await family()
+        let text = String(
+            decoding: try TemporaryFolder.read(playground.jobFilePath), as: UTF8.self)
+        try playground.write { _, _ in
+            text.replacing("secret: TOKEN_ben", with: "secrt: TOKEN_ben")
+        }
+
+        let run = try await run(
+            playground, "run", "anna/nightly", environment: familySecrets(playground))
+        let held = try await self.run(
+            playground, "run", "ben/nightly", environment: familySecrets(playground))
+
+        #expect(run.status == 1 && held.status == 65, "\(run)\(held)")
+        let found = try variables("job", playground)
+        #expect(found.filter { $0.contains("invented") } == [])
+        #expect(found.contains("PLAIN=plain"))
+    }
+
     @Test(arguments: [true, false])
     func `an account's target gets its own secret, from a variable or a credential`(
         isVariable: Bool
