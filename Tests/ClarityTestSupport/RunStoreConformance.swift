@@ -395,6 +395,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         run.tally["samples_sent"] = 12
         run.tally["samples_read"] = 0
         run.notes = ["a note", "another; with = signs", "", #"two\nlines\#nor \ more"#]
+        run.parameters = ["TAG": #"a=b\c d"#, "EMPTY": ""]
         return run
     }
 }

@@ -90,6 +90,7 @@ struct SectionKeysTests {
         case .variableName, .secretName: return isFirst ? "ONE" : "TWO"
         case .texts, .command: return isFirst ? "[one]" : "[two]"
         case .variables: return isFirst ? "[A=1]" : "[A=2]"
+        case .parameters: return isFirst ? "{ A: }" : "{ B: }"
         case .boolean: return isFirst ? "true" : "false"
         case .integer(let range): return "\(range.lowerBound + number)"
         case .number(let range): return "\(range.lowerBound + Double(number))"

@@ -194,6 +194,7 @@ extension ValueSchema where Value == String {
         // A text of a job file never contains U+0000.
         case .command: ValueSchema<[String]>.command.map { $0.joined(separator: "\u{0}") }
         case .variables: .variables
+        case .parameters: .parameters
         case .boolean: ValueSchema<Bool>.boolean.map { "\($0)" }
         case .integer(let range): ValueSchema<Int>.integer(range).map { "\($0)" }
         case .number(let range): ValueSchema<Double>.number(range).map(numberText)

@@ -16,7 +16,8 @@ struct JobGraph {
         }
     }
 
-    /// Reports duplicate ids, ids in `then` that no job has, and cycles.
+    /// Reports duplicate ids, ids in `then` that no job has, cycles, and jobs that start without a
+    /// value that they need.
     func check(_ decoding: inout Decoding) {
         let ids = jobs.compactMap { $0.declaration.id?.value?.rawValue }
         for (index, job) in jobs.enumerated() {
@@ -36,6 +37,26 @@ struct JobGraph {
             }
         }
         for circle in circles() { report(circle, &decoding) }
+        reportMissingDefaults(&decoding)
+    }
+
+    /// Reports parameters without a default, of jobs that start by themselves.
+    private func reportMissingDefaults(_ decoding: inout Decoding) {
+        let followers = Set(jobs.flatMap { ($0.declaration.then?.value?.all ?? []).map(\.value) })
+        for job in jobs {
+            let declaration = job.declaration
+            guard
+                declaration.schedule != nil || declaration.events != nil
+                    || declaration.id.map({ followers.contains($0.value) }) ?? false,
+                let text = declaration.options[Parameters.option],
+                let missing = Parameters(optionText: text)?.required.first
+            else { continue }
+            decoding.report(
+                job.position,
+                "\(job.path.text) starts by itself, and its parameter `\(missing.name)` has no "
+                    + "`default`",
+                help: "give it one, or leave the starts to `run --set \(missing.name)=VALUE`")
+        }
     }
 
     private func report(_ circle: [Int], _ decoding: inout Decoding) {

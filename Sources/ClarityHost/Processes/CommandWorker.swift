@@ -82,7 +82,7 @@ public struct CommandWorker: Worker {
         _ progress: @escaping ProgressHandler
     ) async throws(Failure) -> AttemptEnd {
         let report = keeper?.live.report(of: order)
-        let variables = plan.environment(
+        let variables = try plan.environment(
             over: environment(), order, after: try order.after.flatMap(finished),
             startedAt: clock.now)
         let all =
@@ -155,6 +155,8 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     public private(set) var folder = "/"
     /// The variables that it gets in addition to those of this program.
     public private(set) var variables: [String: String]?
+    /// The parameters that a request for a run may set.
+    public private(set) var parameters: Parameters?
     /// The umask with which it starts under a keeper; else it inherits that of this program.
     public private(set) var umask = Umask.none
     /// The maximum number of bytes of its output to keep.
@@ -182,6 +184,9 @@ public struct CommandPlan: DeclaredOptions, Hashable {
         fields.add(
             "environment", .variables, &variables,
             "more environment variables; no secrets")
+        fields.add(
+            Parameters.option, .parameters, &parameters,
+            "more environment variables, which `run --set` may set for one run; no secrets")
         fields.add(
             "umask", &umask,
             "which rights new files of the program lack, as umask(2) counts them")
@@ -232,13 +237,24 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     ///   - base: the variables that it gets from this program's environment.
     ///   - before: the run whose end started this one.
     ///   - startedAt: the time at which the attempt starts.
+    /// - Throws: `Failure` (configuration) if the run's parameters do not fit those of the job.
     public func environment(
         over base: [String: String], _ order: AttemptOrder, after before: Run? = nil,
         startedAt: Instant
-    ) -> [String: String] {
+    ) throws(Failure) -> [String: String] {
         base.merging(variables ?? [:]) { _, own in own }
+            .merging(try values(order.parameters)) { _, own in own }
             .merging(CommandPlan.variables(of: order, startedAt: startedAt)) { _, ours in ours }
             .merging(before.map(CommandPlan.variables) ?? [:]) { _, ours in ours }
+    }
+
+    /// Returns the values of the parameters. The job file may have changed since the request.
+    private func values(_ given: [String: String]) throws(Failure) -> [String: String] {
+        do throws(Parameters.Fault) {
+            return try (parameters ?? Parameters([])).values(given)
+        } catch {
+            throw Failure(.configuration, error.reason)
+        }
     }
 
     /// Returns the variables that tell a job what happened to the one before it.

@@ -217,7 +217,7 @@ public struct AccountErasure {
         "UPDATE attempts SET reason = NULL WHERE reason IS NOT NULL AND run_id IN (\(runs))",
         "UPDATE deferrals SET wanted = '', measured = '', source = '' WHERE run_id IN (\(runs))",
         """
-        UPDATE runs SET notes = '', checkpoint = NULL,
+        UPDATE runs SET notes = '', checkpoint = NULL, parameters = NULL,
             failure_reason = CASE WHEN failure_reason IS NOT NULL THEN '\(removedReason)' END
         WHERE job_id > ?1 AND job_id < ?2
         """,
@@ -242,9 +242,11 @@ public struct AccountErasure {
 extension Run {
     /// The run without what its programs wrote, if they did.
     var withoutTexts: Run? {
-        guard !notes.isEmpty || checkpoint != nil || failure != nil else { return nil }
+        guard !notes.isEmpty || checkpoint != nil || failure != nil || !parameters.isEmpty else {
+            return nil
+        }
         var run = self
-        (run.notes, run.checkpoint) = ([], nil)
+        (run.notes, run.checkpoint, run.parameters) = ([], nil, [:])
         if let failure { run.failure = Failure(failure.category, AccountErasure.removedReason) }
         return run
     }

@@ -11,7 +11,7 @@ let historyMigrations = Migrations(
         factTables, machineTables, waitTables,
     ].joined(separator: "\n"),
     oldest: 11,
-    steps: [factTables, machineTables, waitTables])
+    steps: [factTables, machineTables, waitTables, parametersColumn])
 
 /// Gives a history the current schema, and backs it up before that changes.
 func migrateHistory(_ connection: FileConnection, at path: String) throws {
@@ -130,6 +130,8 @@ let runTables = """
         awaits TEXT CONSTRAINT runs_awaits CHECK (awaits = 'login' OR awaits = 'source'),
         -- The latest of the occurrences that were coalesced into a waiting run: it stands for that one.
         latest_occurrence_ms INTEGER,
+        -- The values that the request for the run set, NAME=VALUE one per line.
+        parameters TEXT,
         CONSTRAINT runs_needs_state CHECK (needs IS NULL OR state <> 'running'),
         CONSTRAINT runs_awaits_state CHECK (awaits IS NULL OR state <> 'running'),
         CONSTRAINT runs_lease CHECK ((state = 'running') = (lease_owner IS NOT NULL)),
@@ -389,6 +391,9 @@ let waitTables = """
         ON CONFLICT (job_id, fate) DO UPDATE SET number = number + excluded.number;
     END;
     """
+
+/// The values that a request for a run set for parameters of its job.
+let parametersColumn = "ALTER TABLE runs ADD COLUMN parameters TEXT"
 
 private let countingRun = """
     INSERT INTO totals (job_id, measure, label, number, sum_ms)

@@ -252,6 +252,7 @@ extension Run {
     fileprivate var withoutOutput: Run {
         var run = self
         (run.notes, run.checkpoint) = ([], nil)
+        run.parameters = [:]
         run.failure = failure.map { Failure($0.category, $0.reason.withoutOutput) }
         return run
     }

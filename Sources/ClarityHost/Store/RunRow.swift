@@ -8,7 +8,7 @@ enum RunRow {
         case is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner
         case started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category
         case failure_reason, stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request
-        case needs, awaits, latest_occurrence_ms
+        case needs, awaits, latest_occurrence_ms, parameters
     }
 
     /// The unfinished runs, as text that follows `FROM`.
@@ -79,6 +79,7 @@ enum RunRow {
         run.needs = need.flatMap { NeededCondition(rawValue: $0) }
         run.latestOccurrence = row.optionalInstant(Column.latest_occurrence_ms)
         run.stopRequest = row.word(Column.stop_request)
+        run.parameters = ParametersText.values(row.optionalText(Column.parameters))
         return run
     }
 
@@ -120,6 +121,7 @@ enum RunRow {
             case .needs: .text(run.needs.flatMap { firstNeeds.contains($0) ? $0.rawValue : nil })
             case .awaits: .text(run.needs.flatMap { firstNeeds.contains($0) ? nil : $0.rawValue })
             case .latest_occurrence_ms: .instant(run.latestOccurrence)
+            case .parameters: .text(ParametersText.text(run.parameters))
             }
         }
         try connection.run(upsert, with: values)
@@ -132,7 +134,7 @@ enum RunRow {
 
     /// The columns that never change.
     private static let fixed: [Column] = [
-        .id, .job_id, .kind, .trigger, .scheduled_for_ms, .enqueued_at_ms, .caused_by,
+        .id, .job_id, .kind, .trigger, .scheduled_for_ms, .enqueued_at_ms, .caused_by, .parameters,
     ]
 }
 
@@ -193,6 +195,19 @@ enum NotesText {
         text.unicodeScalars.split(separator: "\n").map { line in
             line.elementsEqual(#"\0"#.unicodeScalars) ? "" : unescapedLine(line)
         }
+    }
+}
+
+/// The values of parameters as text, `NAME=VALUE` one per line; `nil` for none.
+enum ParametersText {
+    static func text(_ values: [String: String]) -> String? {
+        guard !values.isEmpty else { return nil }
+        return NotesText.text(values.map { "\($0.key)=\($0.value)" }.sorted())
+    }
+
+    static func values(_ text: String?) -> [String: String] {
+        let lines = NotesText.notes(text ?? "").joined(separator: "\u{0}")
+        return [String: String](optionText: lines) ?? [:]
     }
 }
 

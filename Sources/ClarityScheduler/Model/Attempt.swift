@@ -272,6 +272,8 @@ public struct AttemptOrder: Hashable, Sendable {
     public var scheduledFor: Instant
     /// The run whose end started this one through `then`; not part of the lines that a worker reads.
     public var after: RunID?
+    /// The values that the request for the run set for parameters; not part of the lines either.
+    public var parameters: [String: String] = [:]
     /// The time from the start of the attempt to its deadline.
     public var timeout: Duration
     /// How long before the deadline the worker is warned.

@@ -16,6 +16,8 @@ public struct OptionDeclaration: Hashable, Sendable {
         case command
         /// A list of `NAME=VALUE` with distinct names; passed on with U+0000 between them.
         case variables
+        /// `Parameters` by their names, each with a default and a pattern.
+        case parameters
         case boolean
         case integer(ClosedRange<Int>)
         /// A number that may have a fraction, such as `0.5`; passed on as written.

@@ -45,13 +45,22 @@ public struct Run: Hashable, Sendable {
     /// The counts of all attempts together; see `Tally.add(_:)`.
     public var tally = Tally()
     public var notes: [String] = []
+    /// The values that the request for the run set for parameters of its job; never changed.
+    public var parameters: [String: String] = [:]
 
     /// The instant from which the run's lateness counts: its occurrence, or the request for a
     /// backfill, whose occurrence is in the past from the start.
     public var lateSince: Instant { trigger == .backfill ? enqueuedAt : scheduledFor }
 
-    /// Whether the run is a waiting backfill, which never stands for a new occurrence.
-    public var isWaitingBackfill: Bool { trigger == .backfill && state == .enqueued }
+    /// Whether the run waits, and never stands for a new occurrence, an event or another request: a
+    /// backfill, or a run with parameters of its own.
+    public var waitsForItself: Bool {
+        state == .enqueued && (trigger == .backfill || !parameters.isEmpty)
+    }
+
+    /// Which of the waiting runs of a job go first: those with parameters of their own, which a
+    /// person just asked for, then all others, then backfills. Those of one rank go by number.
+    var rank: Int { !parameters.isEmpty ? 0 : trigger == .backfill ? 2 : 1 }
 
     /// The occurrence that the run stands for: the latest one coalesced into it, else its own.
     public var occurrence: Instant { latestOccurrence ?? scheduledFor }

@@ -33,7 +33,7 @@ extension PlanBuilder {
     /// Returns the status of a job.
     mutating func status(of job: Job) -> JobStatus {
         let runs = openRuns(of: job.id)
-        let open = runs.first { !$0.isWaitingBackfill } ?? runs.first
+        let open = runs.first { !$0.waitsForItself } ?? runs.first
         let next = next(of: job)
         let candidate = candidate(of: job)
         var deferrals = deferrals(of: candidate, job)
@@ -55,7 +55,7 @@ extension PlanBuilder {
     /// Returns the run that would start next: the one that waits, or a hypothetical one.
     mutating func candidate(of job: Job) -> Run {
         let waiting = openRuns(of: job.id).filter { $0.state == .enqueued }
-        if let next = waiting.first(where: { $0.trigger != .backfill }) ?? waiting.first {
+        if let next = waiting.min(by: { $0.rank < $1.rank }) {
             return next
         }
         return Run(

@@ -295,6 +295,7 @@ extension PlanBuilder {
                 conditions: orderConditions(of: run, job),
                 options: planner.jobs.options(of: job.id))
         if run.trigger == .chain { order.after = run.causedBy }
+        order.parameters = run.parameters
         add(.start(order))
     }
 

@@ -135,16 +135,15 @@ extension PlanBuilder {
     }
 
     /// Returns the unfinished run of the same job that has to finish first: a running one, or an
-    /// older one, even while it waits for a retry. Backfills come after all other runs that this
-    /// planner may start.
+    /// older one, even while it waits for a retry. Runs of a later rank come after those of an
+    /// earlier one that this planner may start.
     func runAhead(of run: Run) -> Run? {
         // In the order of their ids: the first match is ahead of all others.
         for id in openRunNumbers(of: run.job) {
             guard let other = self.run(id), !other.state.isFinished, id != run.id else { continue }
             if other.state == .running { return other }
             let isBefore =
-                other.isWaitingBackfill == run.isWaitingBackfill
-                ? id < run.id : run.isWaitingBackfill && isInScope(id)
+                other.rank == run.rank ? id < run.id : other.rank < run.rank && isInScope(id)
             if isBefore { return other }
         }
         return nil

@@ -1,23 +1,30 @@
 // Handles what people, events and other jobs request.
 extension PlanBuilder {
     /// Enqueues a run of each job that a person requested, or expedites the one that waits already.
-    /// A job that is running gets no second run.
-    mutating func request(_ ids: [JobID], isForced: Bool, causedBy: RunID? = nil) {
+    /// A job that is running gets no second run, unless the request has values for its parameters:
+    /// no other run does what such a request asks for.
+    mutating func request(
+        _ ids: [JobID], isForced: Bool, _ parameters: [String: String], causedBy: RunID? = nil
+    ) {
         for id in ids {
             guard let job = planner.jobs[id] else { continue }
-            let runs = presentRuns(of: id)
-            if var waiting = runs.first(where: { $0.state == .enqueued }) {
+            let runs = openRuns(of: id)
+            let same = runs.first {
+                $0.state == .enqueued && $0.trigger != .backfill && $0.parameters == parameters
+            }
+            if var waiting = same {
                 waiting.isExpedited = true
                 waiting.isForced = waiting.isForced || isForced
                 waiting.notBefore = nil
                 put(waiting)
                 noteRequested(waiting.id)
-            } else if let running = runs.first {
+            } else if parameters.isEmpty, let running = runs.first(where: { $0.state == .running })
+            {
                 add(waiting: Plan.Waiting(job: id, run: running.id, deferrals: [overlap(running)]))
             } else {
                 let run = enqueue(
                     job, .manual, for: moment.wall, isExpedited: true, isForced: isForced,
-                    causedBy: causedBy)
+                    causedBy: causedBy, parameters: parameters)
                 noteRequested(run)
             }
         }

@@ -57,8 +57,10 @@ struct PlanBuilder {
         switch event {
         case .tick, .reload, .sourcesSeen: break
         case .conditionsChanged: noticeNetwork()
-        case .requested(let ids, let isForced): request(ids, isForced: isForced)
-        case .retry(let run, let job): request([job], isForced: false, causedBy: run)
+        case .requested(let ids, let isForced, let parameters):
+            request(ids, isForced: isForced, parameters)
+        case .retry(let run, let job, let parameters):
+            request([job], isForced: false, parameters, causedBy: run)
         case .backfill(let job, let occurrences): fill(occurrences, of: job)
         case .cancel(let run): cancel(run)
         case .pause(let ids, let until, let reason): pause(ids, until: until, reason: reason)
@@ -107,10 +109,10 @@ struct PlanBuilder {
         openRunNumbers(of: job).compactMap { run($0) }.filter { !$0.state.isFinished }
     }
 
-    /// Returns the unfinished runs of a job without its waiting backfills, oldest first. No
-    /// occurrence, event or request is coalesced into a waiting backfill or replaces it.
+    /// Returns the unfinished runs of a job without those that wait for themselves, oldest first. No
+    /// occurrence or event is coalesced into one of these or replaces it.
     func presentRuns(of job: JobID) -> [Run] {
-        openRuns(of: job).filter { !$0.isWaitingBackfill }
+        openRuns(of: job).filter { !$0.waitsForItself }
     }
 
     /// Returns the ids of a job's runs that were unfinished when the decision began or are new,
@@ -189,13 +191,15 @@ struct PlanBuilder {
     @discardableResult
     mutating func enqueue(
         _ job: Job, _ trigger: Trigger, for instant: Instant, notBefore: Instant? = nil,
-        isExpedited: Bool = false, isForced: Bool = false, causedBy: RunID? = nil
+        isExpedited: Bool = false, isForced: Bool = false, causedBy: RunID? = nil,
+        parameters: [String: String] = [:]
     ) -> RunID {
         var run = Run(
             id: RunID(nextRun), job: job.id, kind: job.kind, trigger: trigger,
             scheduledFor: instant, enqueuedAt: moment.wall, isExpedited: isExpedited,
             isForced: isForced, causedBy: causedBy)
         run.notBefore = notBefore
+        run.parameters = parameters
         nextRun += 1
         put(run)
         return run.id

@@ -23,10 +23,10 @@ public struct Planner: Sendable {
         case tick
         /// The machine's conditions may have changed.
         case conditionsChanged
-        /// A person requests runs of these jobs, in this order.
-        case requested([JobID], isForced: Bool)
-        /// A person asks to repeat a finished run of a job.
-        case retry(RunID, of: JobID)
+        /// A person requests runs of these jobs, in this order, with values for their parameters.
+        case requested([JobID], isForced: Bool, parameters: [String: String] = [:])
+        /// A person asks to repeat a finished run of a job, which had these values.
+        case retry(RunID, of: JobID, parameters: [String: String] = [:])
         /// A person requests past occurrences of a job, each with a run of its own.
         case backfill(JobID, [Instant])
         /// A person cancels an unfinished run.

@@ -2,6 +2,10 @@ extension OptionSyntax {
     /// The option of every command that only reads.
     static let now = OptionSyntax(
         "now", value: "TIME", summary: "answer as if it were this time (RFC 3339 or local)")
+    /// A value of a parameter for a run.
+    static let set = OptionSyntax(
+        "set", value: "NAME=VALUE",
+        summary: "give a parameter of the jobs a value; may be given several times")
 }
 
 extension CommandSyntax {
@@ -42,7 +46,8 @@ extension CommandSyntax {
                 details: [
                     "A job that you name ignores its backoff after a failure, and `earliest_begin`. It waits",
                     "for its constraints, for a pause, and until a server's Retry-After has passed. If it",
-                    "waits, the exit status is 75. --force overrides all three.",
+                    "waits, the exit status is 75. --force overrides all three. --set gives a parameter of the",
+                    "job (`params` in the job file) a value for this run.",
                 ],
                 operands: "[JOB...]",
                 options: [
@@ -52,10 +57,12 @@ extension CommandSyntax {
                     OptionSyntax("force", summary: "ignore constraints, pauses and Retry-After"),
                     OptionSyntax(
                         "ask", summary: "let the loop start the runs, and return at once"),
+                    .set,
                 ],
                 examples: [
                     "clarity-jobs run --due",
                     "clarity-jobs run com.clarity.healthkit.upload --force",
+                    "clarity-jobs run backup --set TAG=before-update",
                 ]),
             CommandSyntax(
                 name: "loop",
@@ -80,7 +87,7 @@ extension CommandSyntax {
             CommandSyntax(
                 name: "dry-run",
                 summary: "Show what a job would send or delete, and change nothing.",
-                operands: "JOB", options: [.now]),
+                operands: "JOB", options: [.now, .set]),
             .status,
             CommandSyntax(
                 name: "list", summary: "List jobs, when each runs next and what it waits for.",

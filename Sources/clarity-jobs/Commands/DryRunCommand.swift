@@ -38,6 +38,7 @@ struct DryRunCommand {
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
             memoryLimitBytes: job.memoryLimitBytes, conditions: job.orderConditions(of: conditions),
             options: job.options)
+        order.parameters = try composition.parameters(of: [job.id], in: file)
         if job.kind == .notify {
             order.options.merge(try composition.historyNotices(file, conditions).options) {
                 _, new in new
@@ -69,8 +70,17 @@ struct DryRunCommand {
         for constraint in job.constraints {
             let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
             console.note(
-                "  \(verdict.state.rawValue): \(constraint.name): wanted \(verdict.wanted), "
-                    + "is \(verdict.measured) (\(verdict.source))")
+                "  \(verdict.state.rawValue): \(constraint.name): \(words(verdict)) "
+                    + "(\(verdict.source))")
+        }
+    }
+
+    private func words(_ verdict: Verdict) -> String {
+        switch verdict.constraint {
+        case .login: verdict.state == .met ? "somebody is logged in" : "nobody is logged in"
+        case .source: "the source file is \(verdict.measured)"
+        case .batteryAbove where verdict.measured.hasPrefix("no battery"): verdict.measured
+        default: "wanted \(verdict.wanted), is \(verdict.measured)"
         }
     }
 }
@@ -92,8 +102,13 @@ struct CommandDryRun {
         } catch {
             throw CommandFailure(ExitStatus(of: error.category), error.reason)
         }
-        let environment = plan.environment(
-            over: composition.commandEnvironment(file), order, startedAt: order.scheduledFor)
+        let environment: [String: String]
+        do throws(Failure) {
+            environment = try plan.environment(
+                over: composition.commandEnvironment(file), order, startedAt: order.scheduledFor)
+        } catch {
+            throw CommandFailure(ExitStatus(of: error.category), error.reason)
+        }
         let program = plan.program(in: environment)
         let names = environment.keys.sorted()
         composition.console.results(

@@ -188,6 +188,10 @@ struct HistoryShowCommand {
                     + (run.finishedAt.map { "finished \($0), took \(($0 - started).text)" }
                         ?? "not finished"))
         }
+        if !run.parameters.isEmpty {
+            let values = run.parameters.map { "\($0.key)=\($0.value.printable)" }.sorted()
+            lines.append("set: \(values.joined(separator: ", "))")
+        }
         if !run.tally.summary.isEmpty { lines.append("counts: \(run.tally.summary)") }
         if let failure = run.failure { lines.append("why: \(failure.reason)") }
         lines += run.notes.map { "note: \($0)" }

@@ -4,7 +4,7 @@ import ClarityScheduler
 import Platform
 import Reports
 
-/// `run [JOB...] [--due] [--force] [--ask]`: runs jobs now, in the given order, or everything that is
+/// `run [JOB...] [--due] [--force] [--ask] [--set NAME=VALUE]`: runs jobs now, in the given order, or everything that is
 /// due.
 struct RunCommand {
     private let composition: Composition
@@ -20,6 +20,9 @@ struct RunCommand {
         guard !isDue || !arguments.has("force") else {
             throw CommandFailure(.usage, "--force goes with named jobs only")
         }
+        guard !isDue || arguments.all("set").isEmpty else {
+            throw CommandFailure(.usage, "--set goes with named jobs only")
+        }
         guard !arguments.has("ask") || !isDue && !arguments.has("force") else {
             throw CommandFailure(.usage, "--ask goes with named jobs only, and not with --force")
         }
@@ -32,17 +35,18 @@ struct RunCommand {
         let file = try isDue ? composition.jobFileToRun() : composition.jobFile()
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
-        if arguments.has("ask") { return try ask(for: jobs, of: file) }
+        let parameters = try isDue ? [:] : composition.parameters(of: jobs, in: file)
+        if arguments.has("ask") { return try ask(for: jobs, parameters, of: file) }
         if isDue { composition.reportHeld(file) }
         let status = try carryOut(
-            isDue ? nil : jobs, of: file, file.heldFaults.isEmpty ? spell : nil)
+            isDue ? nil : jobs, parameters, of: file, file.heldFaults.isEmpty ? spell : nil)
         composition.keepValid(file)
         return isDue && !file.heldFaults.isEmpty ? status.joined(with: .faultyInput) : status
     }
 
     /// Runs `jobs`, or everything that is due if it is `nil`.
     private func carryOut(
-        _ jobs: [JobID]?, of file: JobFile, _ spell: QuietSpell?
+        _ jobs: [JobID]?, _ parameters: [String: String], of file: JobFile, _ spell: QuietSpell?
     ) throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let reporter = RunReporter(
@@ -64,7 +68,8 @@ struct RunCommand {
         asking = monitor
         let status = try runBlocking { events throws(CommandFailure) in
             try await composition.console.writingAside { () async throws(CommandFailure) in
-                try await run(jobs, of: file, monitor, on: events, reporter: reporter)
+                try await run(
+                    jobs, parameters, of: file, monitor, on: events, reporter: reporter)
             }
         }
         if isDue { endServiceNotices(file) }
@@ -81,8 +86,11 @@ struct RunCommand {
     }
 
     /// Records that runs are wanted, which a loop or the next `run --due` starts.
-    private func ask(for jobs: [JobID], of file: JobFile) throws(CommandFailure) -> ExitStatus {
-        let answer = try composition.submit([.requested(jobs, isForced: false)], file)
+    private func ask(
+        for jobs: [JobID], _ parameters: [String: String], of file: JobFile
+    ) throws(CommandFailure) -> ExitStatus {
+        let answer = try composition.submit(
+            [.requested(jobs, isForced: false, parameters: parameters)], file)
         let runs = jobs.compactMap { job in
             answer.ledger.openRuns(of: job).compactMap { answer.ledger.open[$0] }.last
         }
@@ -153,8 +161,8 @@ struct RunCommand {
 
     /// Runs `jobs`, or everything that is due now if it is `nil`.
     private func run(
-        _ jobs: [JobID]?, of file: JobFile, _ monitor: HostConditions, on events: EventThread,
-        reporter: RunReporter
+        _ jobs: [JobID]?, _ parameters: [String: String], of file: JobFile,
+        _ monitor: HostConditions, on events: EventThread, reporter: RunReporter
     ) async throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let store = try composition.store(file)
@@ -173,7 +181,10 @@ struct RunCommand {
             scheduler.end()
         }
         let first: [Planner.Event] =
-            jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
+            jobs.map {
+                let isForced = composition.arguments.has("force")
+                return [.requested($0, isForced: isForced, parameters: parameters)]
+            }
             ?? composition.sourcesSeen(file, monitor)
         let result: Scheduler.Report
         do throws(RunStoreError) {
@@ -184,6 +195,7 @@ struct RunCommand {
         reporter.display.writing {}
         try steering.check()
         let status = report(result.waiting, to: reporter, isDue: isDue)
+        if !isDue { try sayWhoStarts(result.waiting, file) }
         if let signal = signals.received {
             signals.sayInterrupted(
                 file.enabledJobs.filter { jobs?.contains($0.id) ?? true }, composition.console)
@@ -201,6 +213,21 @@ struct RunCommand {
         let waits = waiting.filter { !isDue || !$0.isPaused }
         for waiting in waits { reporter.say(waiting) }
         return waits.isEmpty ? reporter.status : reporter.status.joined(with: .deferred)
+    }
+
+    /// Says at a terminal who starts the runs that wait.
+    private func sayWhoStarts(
+        _ waiting: [Plan.Waiting], _ file: JobFile
+    ) throws(CommandFailure) {
+        // A job that is running got no other run.
+        let runs = waiting.filter { !$0.deferrals.allSatisfy { $0.subject == "overlap" } }
+        guard !runs.isEmpty, composition.console.terminalStyle != nil else { return }
+        let history = try composition.history(file)
+        let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
+        composition.console.note(
+            loops.isEmpty
+                ? "no loop runs: the next `run --due` starts what waits, once it may"
+                : "the loop starts what waits, once it may")
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
@@ -222,6 +249,34 @@ extension JobFile {
 }
 
 extension Composition {
+    /// Returns the values that `--set` gives to parameters, which each of the jobs has and needs.
+    func parameters(
+        of jobs: [JobID], in file: JobFile
+    ) throws(CommandFailure) -> [String: String] {
+        var given: [String: String] = [:]
+        for word in arguments.all("set") {
+            guard let equals = word.firstIndex(of: "="), equals != word.startIndex else {
+                throw CommandFailure(.usage, "--set wants NAME=VALUE, got `\(word)`")
+            }
+            let name = String(word[..<equals])
+            guard given[name] == nil else {
+                throw CommandFailure(.usage, "--set gives `\(name)` two values")
+            }
+            given[name] = String(word[word.index(after: equals)...])
+        }
+        for job in file.jobs where jobs.contains(job.id) {
+            let text = job.options[Parameters.option] ?? ""
+            let parameters = Parameters(optionText: text) ?? Parameters([])
+            do throws(Parameters.Fault) {
+                _ = try parameters.values(given)
+            } catch {
+                throw CommandFailure(
+                    .usage, "job `\(job.id)`: \(error.reason)", error.help(parameters))
+            }
+        }
+        return given
+    }
+
     /// Returns the job that a word on the command line names.
     func job(named name: String, in file: JobFile) throws(CommandFailure) -> Job {
         if let job = file.jobs.first(where: { $0.id.rawValue == name }) { return job }
@@ -251,6 +306,21 @@ extension Composition {
         throw CommandFailure(
             .usage, "`\(part)` is part of \(matches.count) jobs, wanted one",
             "help: such as \(names.joined(separator: ", "))")
+    }
+}
+
+extension Parameters.Fault {
+    /// What to type instead.
+    fileprivate func help(_ known: Parameters) -> String {
+        let names = known.all.map { "`\($0.name)`" }
+        return switch self {
+        case .unknown:
+            names.isEmpty
+                ? "help: declare it in the job file, below `params` of the job's `options`"
+                : "help: it has \(names.joined(separator: ", "))"
+        case .missing(let parameter): "help: --set \(parameter.name)=VALUE"
+        case .unfit(let parameter): "help: --set \(parameter.name)=VALUE with another value"
+        }
     }
 }
 
@@ -313,7 +383,8 @@ struct RunRequests {
             }
             requests.append(
                 found.state == .enqueued
-                    ? .requested([found.job], isForced: false) : .retry(found.id, of: found.job))
+                    ? .requested([found.job], isForced: false, parameters: found.parameters)
+                    : .retry(found.id, of: found.job, parameters: found.parameters))
         }
         let answer = try composition.submit(requests, file)
         let expedited = answer.plan.changes.compactMap { change -> RunID? in

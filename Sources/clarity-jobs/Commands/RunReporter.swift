@@ -85,7 +85,7 @@ final class RunReporter: Sendable {
         console.results(runs.withLock { $0.map { ListedRun(run: $0) } })
     }
 
-    /// Writes why something that is due waits.
+    /// Writes why something that is due waits. Its run stays, for a loop or `run --due` to start.
     func say(_ waiting: Plan.Waiting) {
         guard detail == .everything else { return }
         for deferral in waiting.deferrals {

@@ -73,6 +73,31 @@ import Testing
                 + "`CLARITY_`\nhelp: those variables are this program's own"
         ),
         (
+            "command: [a], params: { 2A: }",
+            "jobs.yaml:3:64: `2A` in `params` of `options` of job `a` is no name of a variable\n"
+                + "help: write it in letters, digits and `_`; `CLARITY_` is this program's own"
+        ),
+        (
+            "command: [a], params: { A: { pattern: \"[a\" } }",
+            "jobs.yaml:3:78: the pattern of `A` of `params` of `options` of job `a` is no regular "
+                + "expression: unmatched [, [^, [:, [., or [="
+        ),
+        (
+            "command: [a], params: { A: { default: a1, pattern: \"[a-z]+\" } }",
+            "jobs.yaml:3:78: the default of `A` of `params` of `options` of job `a` does not match "
+                + "its pattern `[a-z]+`"
+        ),
+        (
+            "command: [a], params: { A: { default: \"a\\nb\" } }",
+            "jobs.yaml:3:78: the default of `A` of `params` of `options` of job `a` is not one line "
+                + "of at most 4096 bytes"
+        ),
+        (
+            "command: [a], params: { A: } }, schedule: { every: 1h",
+            "jobs.yaml:3:5: job `a` starts by itself, and its parameter `A` has no `default`\n"
+                + "help: give it one, or leave the starts to `run --set A=VALUE`"
+        ),
+        (
             "command: [a], output_limit: 17MiB",
             "jobs.yaml:3:68: output_limit `17MiB` is out of range, wanted 1KiB to 16MiB"
         ),

@@ -36,7 +36,7 @@ import Testing
             "command": "a", "environment": "LANG=C\u{0}CLARITY_RUN=1",
         ])
 
-        let environment = plan.environment(
+        let environment = try plan.environment(
             over: ["LANG": "de", "HOME": "/root"], try ScriptWorker.order(),
             startedAt: Instant(secondsSince1970: 1_700_000_010))
 

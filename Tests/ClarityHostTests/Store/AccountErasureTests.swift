@@ -31,6 +31,7 @@ struct AccountErasureTests {
         guard state == .failed else { return run }
         run.finishedAt = .noon + .seconds(1)
         run.notes = ["a secret note"]
+        run.parameters = ["WHO": "a secret"]
         run.failure = Failure(.work, "exited with status 3: a secret line")
         return run
     }

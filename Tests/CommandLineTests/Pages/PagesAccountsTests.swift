@@ -149,12 +149,52 @@ struct PagesAccountsTests {
         #expect(terminal.output.contains("invented diary"))
     }
 
+    @Test
+    func `why a wearer's program paused its job, and with which parameters it ran, is theirs`()
+        async throws
+    {
+        let playground = try await family.playground()
+        let text = String(
+            decoding: try TemporaryFolder.read(playground.jobFilePath), as: UTF8.self)
+        let report = #"echo "{\"pause\": \"invented diary\"}" >> "$CLARITY_REPORT""#
+        try playground.write { _, _ in
+            text
+                + "  - { id: say, kind: command, options: { params: { WHO: }, "
+                + "command: [sh, -c, '\(report)'] } }\n"
+        }
+        try await family.logIn(["anna"], playground)
+        let ran = try await family.run(playground, "run", "anna/say", "--set", "WHO=invented name")
+        let pages = try await PagesProgram(
+            playground, environment: ["CLARITY_JOBS_KEY": family.key])
+        let cookie = try await pages.enter()
+        let number = try #require(try await runs(of: "anna", playground).first)
+
+        let terminal = try await family.run(playground, "history", "show", "\(number)")
+        #expect(ran.status == 0, "\(ran)")
+        #expect(terminal.output.contains("invented diary"), "\(terminal.output)")
+        #expect(terminal.output.contains("WHO=invented name"), "\(terminal.output)")
+        for path in ["runs/\(number)", "history", "explain?job=anna/say", "jobs"] {
+            let answer = try await pages.send("GET", "/api/v1/\(path)", cookie: cookie)
+            #expect(answer.status == 200 && !answer.text.contains("invented"), "\(answer.text)")
+        }
+        let jobs = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
+        #expect(jobs.text.contains("its program asked for it"), "\(jobs.text)")
+    }
+
     @Test func `a fault in another account's file is nothing that a wearer sees`() async throws {
         let (pages, playground) = try await pages()
         let cookie = try await pages.enter(as: "anna")
         try playground.folder.write("accounts.d/ben.yaml", Array("logn: x\n".utf8))
 
         let faulty = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
+        // A fault in their own part may quote what only whoever looks after the accounts is to see.
+        let text = String(
+            decoding: try TemporaryFolder.read(playground.jobFilePath), as: UTF8.self)
+        try playground.write { _, _ in
+            text + "  - { id: say, kind: command, options: { command: [x], zzz: 1 } }\n"
+        }
+        let held = try await pages.send("GET", "/api/v1/jobs", cookie: cookie)
+        try playground.write { _, _ in text }
         try playground.folder.write("accounts.d/ben.yaml", Array("login: x@example.org\n".utf8))
         try #require(
             rename(
@@ -164,6 +204,8 @@ struct PagesAccountsTests {
 
         #expect(faulty.status == 200 && faulty.text.contains("anna/upload"), "\(faulty.text)")
         #expect(!faulty.text.contains("ben"), "\(faulty.text)")
+        #expect(held.status == 200 && !held.text.contains("zzz"), "\(held.text)")
+        #expect(held.text.contains("the job file has an error"), "\(held.text)")
         #expect(renamed.status != 200 && !renamed.text.contains("anne"), "\(renamed.text)")
     }
 

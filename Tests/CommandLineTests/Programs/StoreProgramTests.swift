@@ -135,6 +135,7 @@ struct StoreProgramTests {
             DROP TABLE clarity_history.decisions, clarity_history.turns,
                 clarity_history.wait_totals, clarity_history.missed_totals;
             DROP FUNCTION clarity_history.count_wait, clarity_history.count_missed CASCADE;
+            ALTER TABLE clarity_history.runs DROP COLUMN parameters;
             DROP TABLE locks, logins, account_key, counts, count_changes;
             DO $$ DECLARE name text; BEGIN
                 FOR name IN SELECT oid::regprocedure FROM pg_proc
@@ -148,7 +149,7 @@ struct StoreProgramTests {
             DROP FUNCTION note_login();
             GRANT SELECT (account) ON session TO \(users);
             CREATE POLICY session_logins ON session FOR SELECT TO \(users) USING (true);
-            UPDATE clarity_history.schema_version SET version = version - 2;
+            UPDATE clarity_history.schema_version SET version = version - 3;
             UPDATE schema_version SET version = version - 2;
             """)
         let migrate = ["store", "migrate", "--apply", "--owner", "admin"]

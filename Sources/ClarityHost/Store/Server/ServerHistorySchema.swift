@@ -32,6 +32,7 @@ enum ServerHistorySchema {
             \(waitTriggers)
             \(ServerSchema.rights(of: users, in: name))
             """,
+            "ALTER TABLE runs ADD COLUMN parameters text COLLATE \"C\";",
         ]
     }
 
