@@ -18,6 +18,24 @@ package func printable(_ text: String, atMost most: Int = 60) -> String {
     return result + (text.dropFirst(most).isEmpty ? "" : "...")
 }
 
+extension String {
+    /// Returns the text with each of these scalars replaced.
+    ///
+    /// `replacing` takes a quote and a combining mark after it for one character, and does not find
+    /// the quote. Shells and other readers of quotes do.
+    package func replacing(scalars replaced: [Unicode.Scalar: String]) -> String {
+        var result = ""
+        for scalar in unicodeScalars {
+            if let text = replaced[scalar] {
+                result += text
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}
+
 /// Joins names for people: `a`, `b` or `c`, each in backticks.
 package func listed(_ names: [String], _ joint: String) -> String {
     let quoted = names.map(shown)

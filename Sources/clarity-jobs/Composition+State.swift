@@ -253,9 +253,9 @@ func shellQuoted(_ word: String) -> String {
     let isPlain = word.utf8.allSatisfy { byte in
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "-_./=:,@+".utf8.contains(byte)
+        default: "-_./=:,@+%".utf8.contains(byte)
         }
     }
     guard !isPlain || word.isEmpty else { return word }
-    return "'" + word.replacing("'", with: "'\\''") + "'"
+    return "'" + word.replacing(scalars: ["'": "'\\''"]) + "'"
 }

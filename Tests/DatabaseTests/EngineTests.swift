@@ -40,6 +40,23 @@ enum EngineName: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
 @Suite("What every engine keeps to")
 struct EngineTests {
+    @Test(
+        arguments: EngineName.here,
+        ["it's", "'", "it'\u{301}s", "\"\u{301} a\" \"", "'\u{301}); SELECT 'no'; --"])
+    func `a text in a statement is what it was, whatever quotes it has`(
+        engine: EngineName, text: String
+    ) async throws {
+        let connection = try await engine.open()
+        let name = ServerSchema.quoted(text)
+
+        let read = try connection.all("SELECT \(ServerSchema.literal(text))") { $0.text(0) }
+        try connection.execute("CREATE TABLE \(name) (\(name) TEXT)")
+        let counted = try connection.all("SELECT count(\(name)) FROM \(name)") { $0.integer(0) }
+
+        #expect(read.map { Array($0.utf8) } == [Array(text.utf8)])
+        #expect(counted == [0])
+    }
+
     @Test(arguments: EngineName.here)
     func `a value comes back as it was`(engine: EngineName) async throws {
         let connection = try await engine.openTable()

@@ -98,12 +98,22 @@ public struct ServerSchema: Sendable {
 
     /// Returns a name as SQL has it.
     public static func quoted(_ name: String) -> String {
-        "\"\(name.replacing("\"", with: "\"\""))\""
+        "\"\(doubling("\"", in: name))\""
     }
 
     /// Returns a text as SQL has it.
     public static func literal(_ text: String) -> String {
-        "'\(text.replacing("'", with: "''"))'"
+        "'\(doubling("'", in: text))'"
+    }
+
+    /// Doubles each quote, also one before a combining mark, which is a part of its character.
+    private static func doubling(_ quote: Unicode.Scalar, in text: String) -> String {
+        var doubled = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if scalar == quote { doubled.append(quote) }
+            doubled.append(scalar)
+        }
+        return String(doubled)
     }
 }
 

@@ -1,6 +1,7 @@
 public import HealthStore
 public import HealthModel
 import JSON
+import Platform
 public import ClarityScheduler
 
 /// The form in which data is written.
@@ -173,7 +174,7 @@ enum CSVText {
     static func field(_ text: String) -> String {
         let text = isFormula(text) ? "'" + text : text
         let needsQuotes = text.utf8.contains { ",;\"\t\r\n".utf8.contains($0) }
-        return needsQuotes ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
+        return needsQuotes ? "\"\(text.replacing(scalars: ["\"": "\"\""]))\"" : text
     }
 
     private static func isFormula(_ text: String) -> Bool {

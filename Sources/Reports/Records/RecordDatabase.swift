@@ -125,9 +125,7 @@ struct RecordDatabase: RecordTarget {
         }
     }
 
-    private func quoted(_ name: String) -> String {
-        "\"\(name.replacing("\"", with: "\"\""))\""
-    }
+    private func quoted(_ name: String) -> String { ServerSchema.quoted(name) }
 }
 
 /// The views of a database for records that have more than a value: what stands in their metadata, as

@@ -119,7 +119,7 @@ enum AccountTable {
         /// The account as a file of the accounts' folder; its name says the id.
         var yaml: String {
             let keys = [("login", login), ("time_zone", timeZone)].compactMap { key, value in
-                value.map { "\(key): \(SetupAnswers.quoted($0))\n" }
+                value.map { "\(key): \(ImportedFile.quoted($0))\n" }
             }
             return keys.isEmpty ? "# Everything as the job file says.\n{}\n" : keys.joined()
         }

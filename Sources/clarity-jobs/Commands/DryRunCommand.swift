@@ -113,7 +113,7 @@ struct CommandDryRun {
         let names = environment.keys.sorted()
         composition.console.results(
             [
-                "would run: \(plan.words.map(quoted).joined(separator: " "))",
+                "would run: \(plan.words.map(shellQuoted).joined(separator: " "))",
                 "program: \(program ?? "not found in PATH")",
                 "folder: \(plan.folder)\(plan.hasFolder ? "" : ", which is none")",
                 "environment: \(names.joined(separator: ", "))",
@@ -122,19 +122,6 @@ struct CommandDryRun {
             ],
             PlannedCommand(job: order.job, plan: plan, program: program, variables: names))
         return program != nil && plan.hasFolder ? .done : .configuration
-    }
-
-    /// Returns a word in single quotes if a shell would not take it literally.
-    private func quoted(_ word: String) -> String {
-        let isPlain =
-            !word.isEmpty
-            && word.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "-_./:=,+@%".utf8.contains(byte)
-                }
-            }
-        return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
 }
 

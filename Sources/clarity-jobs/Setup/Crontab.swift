@@ -223,16 +223,16 @@ struct Crontab {
 
     /// Splits the text after the fields into the command and its standard input, as cron(8) does.
     private static func parts(of text: String) -> (command: String, input: String?) {
-        var command = ""
-        var input: String?
+        var command = String.UnicodeScalarView()
+        var input: String.UnicodeScalarView?
         var isEscaped = false
-        for character in text {
-            if input == nil, character == "%", !isEscaped {
-                input = ""
+        for scalar in text.unicodeScalars {
+            if input == nil, scalar == "%", !isEscaped {
+                input = String.UnicodeScalarView()
                 continue
             }
-            var taken = character
-            if character == "%" {
+            var taken = scalar
+            if scalar == "%" {
                 if isEscaped {
                     if input == nil { command.removeLast() } else { input?.removeLast() }
                 } else {
@@ -240,10 +240,10 @@ struct Crontab {
                 }
             }
             if input == nil { command.append(taken) } else { input?.append(taken) }
-            isEscaped = character == "\\" && (input != nil || !isEscaped)
+            isEscaped = scalar == "\\" && (input != nil || !isEscaped)
         }
-        if let some = input, !some.isEmpty, some.last != "\n" { input = some + "\n" }
-        return (command, input)
+        if let last = input?.last, last != "\n" { input?.append("\n") }
+        return (String(command), input.map { String($0) })
     }
 
     // MARK: Names

@@ -170,7 +170,9 @@ struct ServiceScript {
     private static func word(
         _ text: String, substitutes: Bool
     ) -> (plain: String?, shell: String) {
-        guard substitutes, text.contains("$") else { return (text, shellQuoted(text)) }
+        guard substitutes, text.utf8.contains(UInt8(ascii: "$")) else {
+            return (text, shellQuoted(text))
+        }
         let name = text.dropFirst()
         if text.first == "$", isVariable(name) {
             // Split at blanks; `set -f` above keeps the shell from looking for files.
@@ -179,21 +181,21 @@ struct ServiceScript {
         var literal = ""
         var shell = ""
         var hasVariable = false
-        var rest = text[...]
-        while let character = rest.popFirst() {
-            if character == "$", rest.first == "$" {
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            if scalar == "$", rest.first == "$" {
                 rest.removeFirst()
                 literal.append("$")
-            } else if character == "$", rest.first == "{", let end = rest.firstIndex(of: "}"),
-                isVariable(rest[..<end].dropFirst())
+            } else if scalar == "$", rest.first == "{", let end = rest.firstIndex(of: "}"),
+                isVariable(Substring(rest[..<end].dropFirst()))
             {
                 if !literal.isEmpty { shell += shellQuoted(literal) }
                 literal = ""
-                shell += "\"$\(rest[...end])\""
+                shell += "\"$\(Substring(rest[...end]))\""
                 hasVariable = true
                 rest = rest[rest.index(after: end)...]
             } else {
-                literal.append(character)
+                literal.unicodeScalars.append(scalar)
             }
         }
         if !literal.isEmpty { shell += shellQuoted(literal) }

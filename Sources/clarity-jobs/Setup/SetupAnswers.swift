@@ -59,10 +59,10 @@ struct SetupAnswers: Equatable {
 
     /// The job file: the five jobs of the app, with the comments that a first reader needs.
     var jobFile: String {
-        let zone = SetupAnswers.quoted(timeZone)
+        let zone = ImportedFile.quoted(timeZone)
         let store =
             stateDirectory.map {
-                "# The history and the encrypted data.\nstore:\n  directory: \(SetupAnswers.quoted($0))\n\n"
+                "# The history and the encrypted data.\nstore:\n  directory: \(ImportedFile.quoted($0))\n\n"
             } ?? ""
         let constraints =
             switch hours {
@@ -75,12 +75,12 @@ struct SetupAnswers: Equatable {
             version: 1
 
             backend:
-              url: \(SetupAnswers.quoted(backend))
+              url: \(ImportedFile.quoted(backend))
 
             # The files to read. If a file does not exist yet, the upload waits for it.
             sources:
               - kind: \(source.rawValue)
-                path: \(SetupAnswers.quoted(path))
+                path: \(ImportedFile.quoted(path))
                 \(source == .spool ? "# Files of samples come here; docs/sources.md has their form." : "time_zone: \(zone)")
 
             \(store)# Whom to tell when a job fails or needs you. Try it with `clarity-jobs notify test`.
@@ -119,10 +119,5 @@ struct SetupAnswers: Equatable {
                 schedule: { cron: "30 3 * * *" }
 
             """
-    }
-
-    /// Returns a text as YAML reads it back: in double quotes, where `\\` and `"` are escaped.
-    static func quoted(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 }

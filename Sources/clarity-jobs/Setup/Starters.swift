@@ -60,14 +60,13 @@ enum Starters {
 
     private static func quoted(_ text: String) -> String {
         // cron(8) reads `%` as the end of the command.
-        "'" + text.replacing("'", with: "'\\''").replacing("%", with: "\\%") + "'"
+        "'" + text.replacing(scalars: ["'": "'\\''", "%": "\\%"]) + "'"
     }
 
     /// Returns a word as systemd.service(5) reads it.
     private static func unitQuoted(_ text: String) -> String {
         "\""
-            + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-            .replacing("%", with: "%%").replacing("$", with: "$$") + "\""
+            + text.replacing(scalars: ["\\": "\\\\", "\"": "\\\"", "%": "%%", "$": "$$"]) + "\""
     }
 }
 

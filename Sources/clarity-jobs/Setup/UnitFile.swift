@@ -83,10 +83,10 @@ struct UnitFile {
         let prefix = String(whole.prefix { $0 != "@" })
         let instance = whole.firstIndex(of: "@").map { String(whole[whole.index(after: $0)...]) }
         var result = ""
-        var rest = text[...]
-        while let character = rest.popFirst() {
-            guard character == "%" else {
-                result.append(character)
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            guard scalar == "%" else {
+                result.unicodeScalars.append(scalar)
                 continue
             }
             switch rest.popFirst() {
@@ -151,51 +151,51 @@ struct UnitFile {
     /// is left open. A `;` alone is the word `nil`: it separates commands.
     static func words(_ text: String) -> [String?]? {
         var words: [String?] = []
-        var rest = text[...]
+        var rest = text.unicodeScalars[...]
         while true {
             rest = rest.drop { $0 == " " || $0 == "\t" }
             guard let first = rest.first else { return words }
             let alone = rest.prefix { $0 != " " && $0 != "\t" }
-            if alone == ";" || alone == "\\;" {
-                words.append(alone == ";" ? nil : ";")
+            if [";", "\\;"].contains(String(alone)) {
+                words.append(alone.count == 1 ? nil : ";")
                 rest = rest[alone.endIndex...]
                 continue
             }
             var word = ""
-            var quote: Character?
+            var quote: Unicode.Scalar?
             if first == "'" || first == "\"" {
                 quote = first
                 rest.removeFirst()
             }
             scan: while true {
-                guard let character = rest.popFirst() else {
+                guard let scalar = rest.popFirst() else {
                     guard quote == nil else { return nil }
                     break scan
                 }
-                switch character {
+                switch scalar {
                 case " " where quote == nil, "\t" where quote == nil: break scan
-                case _ where character == quote: quote = nil
-                case "'" where quote == nil, "\"" where quote == nil: quote = character
+                case _ where scalar == quote: quote = nil
+                case "'" where quote == nil, "\"" where quote == nil: quote = scalar
                 case "\\":
                     guard let escaped = escape(&rest) else { return nil }
                     word += escaped
-                default: word.append(character)
+                default: word.unicodeScalars.append(scalar)
                 }
             }
             words.append(word)
         }
     }
 
-    private static func escape(_ rest: inout Substring) -> String? {
+    private static func escape(_ rest: inout Substring.UnicodeScalarView) -> String? {
         func number(_ count: Int, _ radix: Int) -> String? {
-            let digits = rest.prefix(count)
+            let digits = String(rest.prefix(count))
             rest = rest.dropFirst(count)
             return UInt32(digits, radix: radix).flatMap(Unicode.Scalar.init).map { String($0) }
         }
-        guard let character = rest.first else { return nil }
-        if character.isNumber { return number(3, 8) }
+        guard let scalar = rest.first else { return nil }
+        if "0"..."9" ~= scalar { return number(3, 8) }
         rest.removeFirst()
-        switch character {
+        switch scalar {
         case "a": return "\u{7}"
         case "b": return "\u{8}"
         case "f": return "\u{c}"
@@ -204,11 +204,11 @@ struct UnitFile {
         case "t": return "\t"
         case "v": return "\u{b}"
         case "s": return " "
-        case "\\", "\"", "'": return String(character)
+        case "\\", "\"", "'": return String(scalar)
         case "x": return number(2, 16)
         case "u": return number(4, 16)
         case "U": return number(8, 16)
-        default: return "\\\(character)"
+        default: return "\\\(scalar)"
         }
     }
 }

@@ -109,6 +109,8 @@ struct ImportCrontabProgramTests {
             0 0 1 1 * printf '<\%s>' "$GREETING" "it's" \\\% 10\% "$EMPTY" > words
             # input
             0 0 1 1 * cat > input%first line%second \% line
+            # accent
+            0 0 1 1 * cat > accent%ACCENTa%ACCENTb
             # ends
             0 0 1 1 * cat > ends%with a line end%
             # where
@@ -119,7 +121,7 @@ struct ImportCrontabProgramTests {
             HOME=/tmp
             # home
             0 0 1 1 * pwd > FOLDER/home
-            """#)
+            """#.replacing("ACCENT", with: "\u{301}"))
         let yaml = try playground.folder.contents()["jobs.yaml"].map {
             String(decoding: $0, as: UTF8.self)
         }
@@ -127,7 +129,7 @@ struct ImportCrontabProgramTests {
             (yaml ?? "").replacing("FOLDER", with: folder)
         }
 
-        for job in ["words", "input", "ends", "where", "bash", "home"] {
+        for job in ["words", "input", "accent", "ends", "where", "bash", "home"] {
             let result = try await playground.run("run", job)
             #expect(result.status == 0, "\(job): \(result)")
         }
@@ -140,6 +142,7 @@ struct ImportCrontabProgramTests {
         // `\%` is a percent sign; a backslash before another one is the shell's.
         #expect(try file("words") == #"<  two  blanks ><it's><\%><10%><>"#)
         #expect(try file("input") == "first line\nsecond % line\n")
+        #expect(try file("accent") == "\u{301}a\n\u{301}b\n")
         #expect(try file("ends") == "with a line end\n")
         #expect(try file("out") == "\(playground.folder.path)\n/bin/sh\n")
         #expect(try file("bash") == "1 2 3\n")
