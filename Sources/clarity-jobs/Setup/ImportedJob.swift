@@ -1,3 +1,4 @@
+import ClarityHost
 import Platform
 
 /// A job of the kind `command` that stands for a line of a crontab or for a systemd timer.
@@ -12,6 +13,8 @@ struct ImportedJob {
     var keys: [(key: String, value: String)] = []
     var command: [String] = []
     var folder: String?
+    /// The umask of its program: that of cron and systemd, which have none of their own.
+    var umask = CommandPlan.Umask.allRead
     var environment: [(name: String, value: String)] = []
 }
 
@@ -72,6 +75,7 @@ struct ImportedFile {
         lines += job.keys.map { "    \($0.key): \($0.value)" }
         lines += ["    options:", "      command: \(list(job.command))"]
         if let folder = job.folder { lines.append("      folder: \(quoted(folder))") }
+        lines.append("      umask: \(quoted(job.umask.rawValue))")
         if !job.environment.isEmpty {
             lines.append(
                 "      environment: \(list(job.environment.map { "\($0.name)=\($0.value)" }))")

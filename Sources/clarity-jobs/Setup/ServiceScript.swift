@@ -1,3 +1,4 @@
+import ClarityHost
 import Platform
 
 /// The command that does what the lines `Exec...` of a service do, one after the other.
@@ -13,6 +14,8 @@ struct ServiceScript {
 
     /// The program and its arguments.
     private(set) var words: [String] = []
+    /// The umask with which it starts.
+    private(set) var umask = CommandPlan.Umask.allRead
     private(set) var remarks: [String] = []
     private let service: UnitFile
     private let home: String
@@ -74,8 +77,17 @@ struct ServiceScript {
     /// Returns the lines that prepare the shell.
     private mutating func settings() throws(TimerImport.Unkept) -> [String] {
         var lines: [String] = []
-        if let mask = service.value("Service", "UMask") {
-            lines.append("umask \(shellQuoted(mask))")
+        if let text = service.value("Service", "UMask") {
+            guard let bits = UInt16(text, radix: 8), bits <= 0o777 else {
+                throw TimerImport.Unkept("UMask=\(text) is no umask")
+            }
+            let mask = String(bits, radix: 8)
+            let digits = String(repeating: "0", count: 3 - mask.count) + mask
+            if let kept = CommandPlan.Umask(rawValue: digits) {
+                umask = kept
+            } else {
+                lines.append("umask \(digits)")
+            }
         }
         for setting in service.all("Service", "EnvironmentFile") {
             let isOptional = setting.value.hasPrefix("-")

@@ -38,7 +38,7 @@ struct TimerImport {
             var job = ImportedJob(name: stem, remarks: [])
             var script = ServiceScript(service, home: home, user: user)
             try script.add()
-            job.command = script.words
+            (job.command, job.umask) = (script.words, script.umask)
             job.environment = try environment()
             addFolder(to: &job, &remarks)
             addKeys(to: &job, &remarks)

@@ -113,6 +113,8 @@ struct ImportCrontabProgramTests {
             0 0 1 1 * cat > accent%ACCENTa%ACCENTb
             # ends
             0 0 1 1 * cat > ends%with a line end%
+            # mask
+            0 0 1 1 * umask > mask
             # where
             0 0 1 1 * pwd > "$OUT"; echo "$0" >> out
             SHELL=/bin/bash
@@ -129,7 +131,7 @@ struct ImportCrontabProgramTests {
             (yaml ?? "").replacing("FOLDER", with: folder)
         }
 
-        for job in ["words", "input", "accent", "ends", "where", "bash", "home"] {
+        for job in ["words", "input", "accent", "ends", "mask", "where", "bash", "home"] {
             let result = try await playground.run("run", job)
             #expect(result.status == 0, "\(job): \(result)")
         }
@@ -144,6 +146,7 @@ struct ImportCrontabProgramTests {
         #expect(try file("input") == "first line\nsecond % line\n")
         #expect(try file("accent") == "\u{301}a\n\u{301}b\n")
         #expect(try file("ends") == "with a line end\n")
+        #expect(try file("mask") == "0022\n")
         #expect(try file("out") == "\(playground.folder.path)\n/bin/sh\n")
         #expect(try file("bash") == "1 2 3\n")
         #expect(try file("home") == "/tmp\n")

@@ -133,6 +133,7 @@ struct ImportTimersProgramTests {
                       command: ["nice", "-n", "10", "/bin/echo", "two words", "100%", "$HOME", \
                 "backup.service"]
                       folder: "\(folder)"
+                      umask: "022"
                       environment: ["REPO=/mnt/na s", "LANG=de_DE.UTF-8"]
 
                 """), "\(yaml)")
@@ -171,6 +172,25 @@ struct ImportTimersProgramTests {
         #expect(files.contains("second") && files.contains("third") && !files.contains("never"))
         let listed = try #require(try await playground.json("next", "-n", "2").elements.first)
         #expect(listed["job"] == .string("many-one"))
+    }
+
+    @Test(arguments: [
+        ("", "0022"), ("UMask=0027", "0027"), ("UMask=77", "0077"), ("UMask=0137", "0137"),
+    ])
+    func `a program starts with the umask of its unit`(
+        setting: String, umask: String
+    ) async throws {
+        let (playground, _) = try await valid(
+            [
+                "x.timer": "[Timer]\nOnCalendar=daily\n",
+                "x.service": "[Service]\n\(setting)\nExecStart=/bin/sh -c 'umask > FOLDER/mask'\n",
+            ], "x")
+
+        let run = try await playground.run("run", "x")
+
+        #expect(run.status == 0, "\(run)")
+        let mask = try TemporaryFolder.read("\(playground.folder.path)/mask")
+        #expect(String(decoding: mask, as: UTF8.self) == "\(umask)\n")
     }
 
     @Test func `what no job can do is a reason, and a broken unit a place`() async throws {
