@@ -53,7 +53,7 @@ struct TimerImport {
                 var own = job
                 own.remarks = index == 0 ? remarks : ["\(timer.name): the same at another time"]
                 own.schedule = schedule.keys
-                own.keys = schedule.jobKeys + job.keys
+                own.keys = schedule.ofJob + job.keys
                 return .job(own)
             }
         } catch {
@@ -80,6 +80,14 @@ struct TimerImport {
     private struct Times {
         var keys: [(key: String, value: String)] = []
         var jobKeys: [(key: String, value: String)] = []
+        /// The events that start it as well.
+        var events: [String] = []
+
+        /// The keys of the job that say when it starts.
+        var ofJob: [(key: String, value: String)] {
+            let on = events.isEmpty ? [] : [("on", "[\(events.joined(separator: ", "))]")]
+            return on + jobKeys
+        }
     }
 
     private func schedules(_ remarks: inout [String]) throws(Unkept) -> [Times] {
@@ -118,13 +126,13 @@ struct TimerImport {
             remarks.append(
                 "not kept: \(key)=\(wait): it starts as soon as the loop does after a boot")
         }
+        let watchesClock = timer.flag("Timer", "OnClockChange") == true
+        if times.isEmpty, watchesClock { times.append(Times()) }
         guard !times.isEmpty else {
             throw Unkept(faults.isEmpty ? "it names no time" : faults.joined(separator: "; "))
         }
         remarks += faults.map { "not kept: \($0)" }
-        if timer.flag("Timer", "OnClockChange") == true {
-            times[0].jobKeys.append(("on", "[clock-changed]"))
-        }
+        if watchesClock { times[0].events.append("clock-changed") }
         return times
     }
 
@@ -141,7 +149,7 @@ struct TimerImport {
         var times = Times(keys: [("every", spanText(period))])
         if active == nil { times.keys.append(("earliest_begin", spanText(period))) }
         add(delay, below: period, to: &times, &remarks)
-        if boots { times.jobKeys.append(("on", "[boot]")) }
+        if boots { times.events.append("boot") }
         times.jobKeys.append(("catch_up", "latest"))
         return times
     }

@@ -193,6 +193,26 @@ struct ImportTimersProgramTests {
         #expect(String(decoding: mask, as: UTF8.self) == "\(umask)\n")
     }
 
+    @Test(arguments: [
+        ("OnClockChange=yes\nOnBootSec=5min\nOnUnitActiveSec=1h", "on: [boot, clock-changed]"),
+        ("OnClockChange=yes\nOnCalendar=daily", "on: [clock-changed]"),
+        ("OnClockChange=yes", "on: [clock-changed]"),
+        ("OnTimezoneChange=yes\nOnBootSec=5min\nOnUnitActiveSec=1h", "on: [boot]"),
+    ])
+    func `the events of a timer are one list`(timer: String, on: String) async throws {
+        // `validate` reads what is printed.
+        let (_, yaml) = try await valid(
+            [
+                "x.timer": "[Timer]\n\(timer)\n",
+                "x.service": ImportTimersProgramTests.service,
+            ], "x")
+
+        #expect(yaml.split(separator: "\n").filter { $0.contains(" on: ") } == ["    \(on)"])
+        #expect(
+            yaml.contains("OnTimezoneChange=yes: no key of a job does this")
+                == timer.contains("OnTimezoneChange"))
+    }
+
     @Test func `what no job can do is a reason, and a broken unit a place`() async throws {
         let service = ImportTimersProgramTests.service
         func lines(_ units: [String: String]) async throws -> (Int32?, [String]) {
