@@ -17,13 +17,13 @@ struct Crontab {
     }
 
     /// The part of a job file that says what cron does and clarity-jobs would do otherwise.
-    static let defaults = [
-        "# As cron does: no retry, nothing is caught up, no limit of time or memory. Delete a line to",
-        "# get the manners of clarity-jobs. One difference is left: an occurrence during a run of the",
-        "# same job is skipped, and cron would start a second one beside it.",
-        "defaults:", "  max_parallel: 64", "  catch_up: none", "  retry: { attempts: 1 }",
-        "  timeout: 7d", "  memory_limit: 1TiB",
-    ]
+    static let defaults =
+        [
+            "# As close to cron as a job file can be; delete a line to get the default beside it. One",
+            "# difference is left: an occurrence during a run of the same job is skipped, and cron would",
+            "# start a second one beside it.",
+            "defaults:", "  catch_up: none # default: latest",
+        ] + ImportedFile.defaults
 
     private(set) var parts: [ImportedPart] = []
     private let reader: Reader

@@ -33,6 +33,12 @@ struct ImportedFile {
     var defaults: [String]
     var parts: [ImportedPart]
 
+    /// The lines of `defaults` for any scheduler that tries once and limits nothing.
+    static let defaults = [
+        "  max_parallel: 64 # default: 2", "  retry: { attempts: 1 } # default: 5",
+        "  timeout: 7d # default: 15m", "  memory_limit: 1TiB # default: 256MiB",
+    ]
+
     /// Whether there is a job in it: a job file without any is none.
     var hasJobs: Bool { parts.contains { if case .job = $0 { true } else { false } } }
 

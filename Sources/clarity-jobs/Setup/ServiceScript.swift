@@ -54,8 +54,13 @@ struct ServiceScript {
         guard let last = main.last else {
             throw TimerImport.Unkept("\(service.name) starts no program")
         }
+        if !after.isEmpty, service.value("Service", "Type") != "oneshot" {
+            remarks.append(
+                "ExecStartPost: systemd runs it once the program has started, this job when it has ended"
+            )
+        }
         let splits = (before + main + after).contains { $0.splits }
-        if splits { lines.insert("set -f", at: 0) }
+        if splits { lines.append("set -f") }
         lines += conditions + (before + main.dropLast()).map(ServiceScript.step)
         if lines.isEmpty, after.isEmpty, !last.ignoresFailure, !last.needsShell {
             words = last.words.map(\.plain)
@@ -95,13 +100,32 @@ struct ServiceScript {
             guard let path = service.expanded(path, home: home, user: user) else {
                 throw TimerImport.Unkept("\(setting.place): cannot read EnvironmentFile=\(path)")
             }
-            let word = shellQuoted(path)
+            let isPattern = path.utf8.contains { "*?[".utf8.contains($0) }
+            let word = isPattern ? "\"$file\"" : shellQuoted(path)
+            let read =
+                (isOptional ? "[ ! -e \(word) ] || " : "") + "{ set -a; . \(word); set +a; }"
             lines.append(
-                (isOptional ? "[ ! -e \(word) ] || " : "") + "{ set -a; . \(word); set +a; }")
+                isPattern ? "for file in \(ServiceScript.pattern(path)); do \(read); done" : read)
             remarks.append(
-                "\(path) is read by the shell now: quote values there that hold blanks or `$`")
+                "\(path) is read by the shell now: put single quotes around each value there that has "
+                    + "anything but letters, digits and `_-+=.,:/@%`; a comment begins with `#`")
         }
         return lines
+    }
+
+    /// Returns a pattern of files for the shell, whose wildcards are those of glob(7) too.
+    private static func pattern(_ path: String) -> String {
+        var words = ""
+        var literal = ""
+        for scalar in path.unicodeScalars {
+            guard "*?[]!-".unicodeScalars.contains(scalar) else {
+                literal.unicodeScalars.append(scalar)
+                continue
+            }
+            words += (literal.isEmpty ? "" : shellQuoted(literal)) + String(scalar)
+            literal = ""
+        }
+        return words + (literal.isEmpty ? "" : shellQuoted(literal))
     }
 
     /// Returns the programs that lower the priority of what follows.

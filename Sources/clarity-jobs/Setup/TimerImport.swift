@@ -16,12 +16,11 @@ struct TimerImport {
     var hasZone: (String) -> Bool
 
     /// The part of a job file that says what systemd does and clarity-jobs would do otherwise.
-    static let defaults = [
-        "# As systemd does: no retry, no limit of time or memory. Delete a line to get the manners of",
-        "# clarity-jobs.",
-        "defaults:", "  max_parallel: 64", "  retry: { attempts: 1 }", "  timeout: 7d",
-        "  memory_limit: 1TiB",
-    ]
+    static let defaults =
+        [
+            "# As close to systemd as a job file can be; delete a line to get the default beside it.",
+            "defaults:",
+        ] + ImportedFile.defaults
 
     private var stem: String {
         timer.name.hasSuffix(".timer") ? String(timer.name.dropLast(6)) : timer.name

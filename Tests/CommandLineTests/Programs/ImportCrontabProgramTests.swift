@@ -96,7 +96,20 @@ struct ImportCrontabProgramTests {
             try await next("abroad", 1, after: "2026-12-01T00:00:00Z", playground) == [
                 "2026-12-01T18:00:00-05:00"
             ])
-        #expect(yaml.contains("catch_up: none") && yaml.contains("retry: { attempts: 1 }"))
+        #expect(
+            yaml.contains(
+                """
+                # As close to cron as a job file can be; delete a line to get the default beside it. One
+                # difference is left: an occurrence during a run of the same job is skipped, and cron would
+                # start a second one beside it.
+                defaults:
+                  catch_up: none # default: latest
+                  max_parallel: 64 # default: 2
+                  retry: { attempts: 1 } # default: 5
+                  timeout: 7d # default: 15m
+                  memory_limit: 1TiB # default: 256MiB
+
+                """), "\(yaml)")
     }
 
     @Test func `each command gets what cron would give it`() async throws {

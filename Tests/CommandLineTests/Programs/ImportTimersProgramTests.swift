@@ -213,6 +213,63 @@ struct ImportTimersProgramTests {
                 == timer.contains("OnTimezoneChange"))
     }
 
+    @Test func `a remark says what a service does at another time or reads in another way`()
+        async throws
+    {
+        let remark =
+            "ExecStartPost: systemd runs it once the program has started, this job when it has"
+        func yaml(_ type: String) async throws -> String {
+            try await valid(
+                [
+                    "x.timer": "[Timer]\nOnCalendar=daily\n",
+                    "x.service": """
+                    [Service]
+                    \(type)
+                    EnvironmentFile=/etc/x.env
+                    ExecStart=/bin/true
+                    ExecStartPost=/bin/true
+                    """,
+                ], "x"
+            ).yaml
+        }
+
+        let simple = try await yaml("")
+        let notify = try await yaml("Type=notify")
+        let oneshot = try await yaml("Type=oneshot")
+
+        #expect(simple.contains("  # \(remark) ended\n") && notify.contains(remark))
+        #expect(!oneshot.contains("ExecStartPost"))
+        #expect(
+            oneshot.contains(
+                "  # /etc/x.env is read by the shell now: put single quotes around each value there that "
+                    + "has anything but letters, digits and `_-+=.,:/@%`; a comment begins with `#`\n"
+            ))
+    }
+
+    @Test func `the files of a pattern are read as the service manager reads them`() async throws {
+        let (playground, _) = try await valid(
+            [
+                "x.timer": "[Timer]\nOnCalendar=daily\n",
+                "x.service": #"""
+                [Service]
+                Type=oneshot
+                EnvironmentFile=-FOLDER/none-*.env
+                EnvironmentFile=FOLDER/file-[!b].env
+                ExecStart=/bin/sh -c 'printf "<%%s>" "$@" > FOLDER/out' sh $LIST ${A}${B}${C}
+                """#,
+            ], "x")
+        let folder = playground.folder
+        for (name, text) in [("a", "A=a\nLIST='* x'"), ("b", "B=b"), ("c", "C=c")] {
+            try folder.write("file-\(name).env", Array("\(text)\n".utf8))
+        }
+
+        let run = try await playground.run("run", "x")
+
+        #expect(run.status == 0, "\(run)")
+        let out = try TemporaryFolder.read("\(folder.path)/out")
+        #expect(String(decoding: out, as: UTF8.self) == "<*><x><ac>")
+    }
+
     @Test func `what no job can do is a reason, and a broken unit a place`() async throws {
         let service = ImportTimersProgramTests.service
         func lines(_ units: [String: String]) async throws -> (Int32?, [String]) {
