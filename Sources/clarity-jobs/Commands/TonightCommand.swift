@@ -13,8 +13,10 @@ struct TonightCommand {
         let file = try composition.jobFile()
         let zone = try Composition.localZone(composition.environment)
         let history = try composition.history(file)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let planner = composition.planner(file, owner: "", scope: .everything)
+        let ledger = try askingStore { () throws(RunStoreError) in
+            try history.ledger(recalling: planner.recall(at: composition.clock.now))
+        }
         // As in `explain`: conditions come before the moment.
         let conditions = composition.conditions(file).conditions(of: ledger.accountsInNeed)
         let moment = composition.clock.moment
@@ -96,11 +98,19 @@ struct TonightsJob: Reported {
             occurrences = max(due(after: start - .milliseconds(1)), 1)
             let window = TonightsJob.window(of: job, conditions, at: start)
             let others = explanation.factors.filter { factor in
-                factor.reason == .constraint && factor.state == .unmet
-                    && factor.subject != window?.constraint.name
+                guard factor.state == .unmet else { return false }
+                if factor.reason == .constraint {
+                    return factor.subject != window?.constraint.name
+                }
+                return switch factor.change {
+                // Such as a Retry-After.
+                case .pass(let end), .opens(let end): end > start
+                // Whether a place is free then is unknown.
+                default: start == now
+                }
             }.map { factor in
                 Deferral(
-                    .constraint, subject: factor.subject, wanted: factor.wanted,
+                    factor.reason, subject: factor.subject, wanted: factor.wanted,
                     measured: factor.measured, source: factor.source)
             }
             let closed = window.flatMap { $0.allows ? nil : $0 }.map { window in

@@ -88,6 +88,45 @@ struct TonightProgramTests {
         #expect(result.errors.contains("bad: ") && result.errors.contains("unknown key `nice`"))
     }
 
+    @Test func `it knows what outlasts the start of a job, and the starts of a group`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            groups: { api: { per: 1 per 10h } }
+            jobs:
+              - id: refused
+                kind: command
+                schedule: "0 * * * *"
+                retry: { attempts: 1 }
+                options:
+                  command: [sh, -c, 'echo "{\\"not_before\\": \\"4h\\"}" > "$CLARITY_REPORT"; exit 1']
+              - id: distant
+                kind: command
+                schedule: { cron: "0 * * * *", earliest_begin: 3h }
+                options: { command: [/bin/true] }
+              - { id: counted, kind: command, group: api, options: { command: [/bin/true] } }
+
+            """
+        }
+        _ = try await playground.run("run", "refused")
+        _ = try await playground.run("run", "distant")
+        let counted = try await playground.run("run", "counted")
+        let again = try await playground.run("run", "--ask", "counted")
+        try #require(counted.status == 0 && again.status == 0, "\(counted)\n\(again)")
+
+        let rows = try JSONValue(try await tonight(playground, "-o", "json").output).elements
+
+        func waits(_ job: String) -> [String?] {
+            rows.first { $0["job"].text == job }?["waiting_on"].elements.map { $0["subject"].text }
+                ?? ["no line"]
+        }
+        #expect(waits("refused") == ["retry_after"], "\(rows)")
+        #expect(waits("distant") == ["earliest_begin"], "\(rows)")
+        #expect(waits("counted") == ["group api"], "\(rows)")
+    }
+
     @Test func `a run that waits comes first, and JSON has the whole reasons`() async throws {
         let playground = try await playground()
         let asked = try await playground.run("run", "--ask", "manual")
