@@ -191,8 +191,7 @@ enum DeferralRow {
             until: row.optionalInstant(Column.until_ms))
     }
 
-    /// Ends the spans of reasons that no longer hold, continues those that do, and starts the new
-    /// ones.
+    /// Ends the spans of causes that no longer hold, continues those that do, and starts the new ones.
     ///
     /// `known` are the deferrals that the table has as open. Unchanged deferrals are not written,
     /// so that a run can wait for days without a commit. If a deferral starts again in the same
@@ -201,7 +200,7 @@ enum DeferralRow {
         _ deferrals: [Deferral], of run: RunID, known: [Deferral], at instant: Instant,
         _ connection: Connection
     ) throws(DatabaseError) {
-        for old in known where !deferrals.contains(where: { $0.subject == old.subject }) {
+        for old in known where !deferrals.contains(where: { $0.cause == old.cause }) {
             try connection.run(
                 """
                 UPDATE deferrals SET until_ms = max(?, since_ms)
@@ -210,7 +209,7 @@ enum DeferralRow {
                 .instant(instant), .integer(run.rawValue), .text(old.subject))
         }
         for (position, deferral) in deferrals.enumerated() {
-            let before = known.firstIndex { $0.subject == deferral.subject }
+            let before = known.firstIndex { $0.cause == deferral.cause }
             if let before, before == position, known[before] == deferral { continue }
             try connection.run(
                 before == nil ? insert : update, .integer(run.rawValue), .text(deferral.subject),

@@ -204,6 +204,15 @@ public struct Deferral: Hashable, Sendable {
         self.measured = measured
         self.source = source
     }
+
+    /// What makes two deferrals of a run the same wait, whatever is measured. A group can hold a run
+    /// back for two reasons, one after the other.
+    public struct Cause: Hashable, Sendable {
+        public var reason: WaitReason
+        public var subject: String
+    }
+
+    public var cause: Cause { Cause(reason: reason, subject: subject) }
 }
 
 /// A deferral of a run and the time during which it held.

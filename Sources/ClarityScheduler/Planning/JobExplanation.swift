@@ -33,6 +33,8 @@ public struct JobExplanation: Hashable, Sendable {
         public var past: HoldSummary?
         /// What would end the hold; `nil` if the factor holds nothing back.
         public var change: Change?
+
+        var cause: Deferral.Cause { Deferral.Cause(reason: reason, subject: subject) }
     }
 
     /// A change that would let the job start, as far as one factor is concerned.
@@ -94,7 +96,7 @@ extension PlanBuilder {
         let status = status(of: job)
         let candidate = candidate(of: job)
         let isOpen = openRunNumbers(of: job.id).contains(candidate.id)
-        let holds = Dictionary(past.holds.map { ($0.subject, $0) }) { first, _ in first }
+        let holds = Dictionary(past.holds.map { ($0.cause, $0) }) { first, _ in first }
         var factors = constraints(of: job, for: candidate)
         for deferral in status.deferrals where deferral.reason != .constraint {
             factors.append(
@@ -106,13 +108,13 @@ extension PlanBuilder {
         let pause = record(of: job.id).pause.flatMap { $0.holds(at: moment.wall) ? $0 : nil }
         for index in factors.indices {
             let factor = factors[index]
-            factors[index].past = holds[factor.subject]
+            factors[index].past = holds[factor.cause]
             guard factor.state == .unmet else { continue }
             factors[index].since =
                 factor.reason == .paused ? pause?.since : past.waitingSince[factor.subject]
         }
-        let shown = Set(factors.map(\.subject))
-        factors += past.holds.filter { !shown.contains($0.subject) }.map { before in
+        let shown = Set(factors.map(\.cause))
+        factors += past.holds.filter { !shown.contains($0.cause) }.map { before in
             JobExplanation.Factor(
                 reason: before.reason, subject: before.subject, wanted: "", measured: "",
                 source: "", state: .met, past: before)

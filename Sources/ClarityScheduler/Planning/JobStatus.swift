@@ -126,7 +126,7 @@ extension JobStatus {
     static let schedule = "schedule"
 }
 
-/// How often and how long one subject held a job back in a span of time.
+/// How often and how long one cause held a job back in a span of time.
 public struct HoldSummary: Hashable, Sendable {
     public var reason: WaitReason
     /// As in `Deferral.subject`.
@@ -143,20 +143,26 @@ public struct HoldSummary: Hashable, Sendable {
     /// the lower of the two middle values. `nil` if none has ended.
     public var median: Duration?
 
-    /// Returns a summary for each subject of the spans that touch the time from `start` to `end`,
+    var cause: Deferral.Cause { Deferral.Cause(reason: reason, subject: subject) }
+
+    /// Returns a summary for each cause of the spans that touch the time from `start` to `end`,
     /// longest total first. A span without an end continues to `end`.
     public static func sums(
         of spans: [DeferralSpan], from start: Instant, until end: Instant
     ) -> [HoldSummary] {
         let touching = spans.filter { $0.since < end && ($0.until ?? end) > start }
-        return Dictionary(grouping: touching, by: \.deferral.subject).map { subject, spans in
+        return Dictionary(grouping: touching, by: \.deferral.cause).map { cause, spans in
             let lengths = spans.compactMap { span in span.until.map { $0 - span.since } }.sorted()
             return HoldSummary(
-                reason: spans[0].deferral.reason, subject: subject, spans: spans.count,
+                reason: cause.reason, subject: cause.subject, spans: spans.count,
                 total: covered(by: spans, start, end),
                 runs: Set(spans.map(\.run)).count, ended: lengths.count,
                 median: lengths.isEmpty ? nil : lengths[(lengths.count - 1) / 2])
-        }.sorted { a, b in a.total != b.total ? a.total > b.total : a.subject < b.subject }
+        }.sorted { a, b in
+            a.total != b.total
+                ? a.total > b.total
+                : (a.subject, a.reason.rawValue) < (b.subject, b.reason.rawValue)
+        }
     }
 
     /// Returns the time that any of the spans covers.

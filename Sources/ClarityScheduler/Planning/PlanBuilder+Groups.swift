@@ -142,8 +142,7 @@ extension [Deferral] {
     func areForSamePlaces(as others: [Deferral]) -> Bool {
         areForPlaces && count == others.count
             && zip(self, others).allSatisfy { one, other in
-                one.subject == other.subject && one.reason == other.reason
-                    && one.wanted == other.wanted
+                one.cause == other.cause && one.wanted == other.wanted
                     && !one.isForReservation && !other.isForReservation
             }
     }

@@ -108,8 +108,8 @@ struct SimulationLog {
             guard attempt.result == .running, let job = runs[attempt.run]?.job else { return }
             starts[job, default: 0] += 1
         case .deferred(let run, let deferrals, let instant):
-            end(of: run, besides: deferrals.map(\.subject), at: instant)
-            for deferral in deferrals where !isOpen(deferral.subject, of: run) {
+            end(of: run, besides: deferrals.map(\.cause), at: instant)
+            for deferral in deferrals where !isOpen(deferral.cause, of: run) {
                 spans[run, default: []].append(
                     DeferralSpan(deferral, of: run, since: instant))
             }
@@ -156,15 +156,17 @@ struct SimulationLog {
         HoldSummary.sums(of: spans, from: stretch.lowerBound, until: stretch.upperBound)
     }
 
-    private func isOpen(_ subject: String, of run: RunID) -> Bool {
-        spans[run]?.contains { $0.deferral.subject == subject && $0.until == nil } ?? false
+    private func isOpen(_ cause: Deferral.Cause, of run: RunID) -> Bool {
+        spans[run]?.contains { $0.deferral.cause == cause && $0.until == nil } ?? false
     }
 
-    /// Ends the open spans of a run, except those of some subjects.
-    private mutating func end(of run: RunID, besides subjects: [String], at instant: Instant) {
+    /// Ends the open spans of a run, except those of some causes.
+    private mutating func end(
+        of run: RunID, besides causes: [Deferral.Cause], at instant: Instant
+    ) {
         guard let known = spans[run] else { return }
         for index in known.indices
-        where known[index].until == nil && !subjects.contains(known[index].deferral.subject) {
+        where known[index].until == nil && !causes.contains(known[index].deferral.cause) {
             spans[run]?[index].until = instant
         }
     }

@@ -38,6 +38,30 @@ struct JobHistoryTests {
         #expect(try history.holds(try #require(JobID("c")), since: .noon, until: .noon) == [])
     }
 
+    @Test func `a wait for a group is booked under the reason that it had then`() throws {
+        try add(1, a, waits: [], ends: nil)
+        let spans: [(WaitReason?, Int)] = [(.overlap, -90), (.backoff, -60), (nil, -10)]
+        for (reason, at) in spans {
+            let wait = reason.map {
+                Deferral($0, subject: "group nas", wanted: "a place", measured: "", source: "test")
+            }
+            try store.decide { _ in
+                [.deferred(RunID(1), [wait].compactMap(\.self), at: .noon + .seconds(at))]
+            }
+        }
+
+        let history = try RunHistory(inDirectory: bed.path)
+        let held = try history.holds(a, since: .noon - .seconds(100), until: .noon)
+
+        #expect(held.map(\.reason) == [.backoff, .overlap])
+        #expect(held.map(\.total) == [.seconds(50), .seconds(30)])
+        #expect(
+            try history.totals(at: .noon)[a]?.waits
+                == [.overlap: .seconds(30), .backoff: .seconds(50)])
+        let waits = try history.waits(of: a, since: .noon - .seconds(100), until: .noon)
+        #expect(waits.first?.total == .seconds(80) && waits.first?.holds == held)
+    }
+
     @Test func `the newest run of each job is known, and what else is known of it`() throws {
         try add(1, a, waits: [], ends: -70)
         try add(2, b, waits: [], ends: -60)

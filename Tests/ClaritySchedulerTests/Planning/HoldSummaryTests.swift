@@ -34,6 +34,21 @@ struct HoldSummaryTests {
             ])
     }
 
+    @Test func `a subject that held a run back for two reasons has a sum for each`() {
+        func span(_ reason: WaitReason, _ since: Int64, _ until: Int64) -> DeferralSpan {
+            DeferralSpan(
+                Deferral(reason, subject: "group nas", wanted: "", measured: "", source: ""),
+                of: RunID(1), since: .noon + .seconds(since), until: .noon + .seconds(until))
+        }
+
+        let sums = sums(span(.overlap, 0, 30), span(.backoff, 30, 120), span(.overlap, 120, 125))
+
+        #expect(sums.map(\.reason) == [.backoff, .overlap])
+        #expect(sums.map(\.total) == [.seconds(90), .seconds(35)])
+        #expect(sums.map(\.spans) == [1, 2])
+        #expect(sums.map(\.median) == [.seconds(90), .seconds(5)])
+    }
+
     @Test func `what two runs waited at the same time counts once`() {
         let sums = sums(span("idle", run: 1, 0, 100), span("idle", run: 2, 50, 120))
 

@@ -68,6 +68,23 @@ struct JobExplanationTests {
         #expect(explanation.start == .unknown(notBefore: nil, [.untilAsked]))
     }
 
+    @Test func `an explanation tells earlier waits for a group by their reasons`() throws {
+        let nas = LimitGroup("nas", atOnce: 1)
+        var desk = PlanningDesk([try job("b", groups: [nas]), try job("a", groups: [nas])])
+        try desk.handle(.tick)
+        let past = [(WaitReason.backoff, 7), (.overlap, 3)].map { reason, times in
+            HoldSummary(
+                reason: reason, subject: "group nas", spans: times, total: .seconds(60), runs: times
+            )
+        }
+
+        let explained = try explain(desk, past: JobPast(holds: past))
+
+        #expect(explained.factors.map(\.reason) == [.overlap, .backoff])
+        #expect(explained.factors.map(\.state) == [.unmet, .met])
+        #expect(explained.factors.map(\.past?.spans) == [3, 7])
+    }
+
     @Test func `a constraint that fails has the time since when and what would end it`() throws {
         var desk = try PlanningDesk([job(constraints: [.connected, .idle])])
         desk.conditions = inUse()

@@ -77,6 +77,19 @@ struct SimulationTests {
         #expect(report.jobs.first?.worstAge == .seconds(5030))
     }
 
+    @Test func `a wait for a group is one for its attempts, then one for its starts`() throws {
+        let nas = LimitGroup("nas", atOnce: 1, rate: Rate(1, per: .seconds(120)))
+
+        let report = try simulate(
+            [job("a", groups: [nas]), job("b", groups: [nas])], hours: 1)
+
+        #expect(report.runs.map(\.run.startedAt) == [at(0), at(120)])
+        let held = report.runs.last?.holds ?? []
+        #expect(held.map(\.reason) == [.backoff, .overlap])
+        #expect(held.map(\.total) == [.seconds(90), .seconds(30)])
+        #expect(held.allSatisfy { $0.subject == "group nas" && $0.spans == 1 })
+    }
+
     @Test func `an attempt that loses its constraint is stopped and goes on later`() throws {
         let seat = Seat(changes: [(at(10), false), (at(100), true)])
 
