@@ -62,18 +62,33 @@ enum LedgerRows {
     static func starts(
         _ recall: StartRecall, _ connection: Connection
     ) throws(DatabaseError) -> [AttemptStart] {
-        let ended = "SELECT id, job_id FROM runs WHERE finished_at_ms > ?1 AND (state = 'failed')"
-        let found = try connection.all(
-            """
-            SELECT job_id, attempts.started_at_ms
-            FROM (SELECT id, job_id FROM \(RunRow.open)
-                UNION ALL \(ended) = FALSE UNION ALL \(ended) = TRUE) AS late
-            CROSS JOIN attempts
-            WHERE run_id = late.id AND attempts.started_at_ms > ?1
-            """, .instant(recall.since)
-        ) { row in JobID(row.text(0)).map { AttemptStart(of: $0, at: row.instant(1)) } }
-        return found.compactMap(\.self).filter { recall.jobs.contains($0.job.declared) }
+        let jobs = recall.jobs.map { "\($0)/" }.joined()
+        return try connection.all(startsQuery, .instant(recall.since), .text("/\(jobs)")) { row in
+            JobID(row.text(0)).map { AttemptStart(of: $0, at: row.instant(1)) }
+        }
     }
+
+    /// The starts after `?1` of the jobs whose declared ids `?2` has, as `/a/b/`.
+    ///
+    /// Ended runs are found by their ends, whatever their job: a group counts mostly minutes, and
+    /// an index by job would read all runs that are kept of it.
+    static let startsQuery = """
+        SELECT job_id, attempts.started_at_ms
+        FROM (SELECT id, job_id FROM \(RunRow.open) AND \(isRecalled)
+            UNION ALL \(ended) = FALSE UNION ALL \(ended) = TRUE) AS late
+        CROSS JOIN attempts
+        WHERE run_id = late.id AND attempts.started_at_ms > ?1
+        """
+
+    private static let ended = """
+        SELECT id, job_id FROM runs
+        WHERE finished_at_ms > ?1 AND \(isRecalled) AND (state = 'failed')
+        """
+
+    /// Whether `?2` has the id without its account.
+    private static let isRecalled = """
+        instr(?2, '/' || substr(job_id, CAST(instr(job_id, '/') AS INTEGER) + 1) || '/') > 0
+        """
 
     /// Reads the last boot for which runs were enqueued.
     static func boot(_ connection: Connection) throws(DatabaseError) -> String? {

@@ -112,6 +112,35 @@ struct JobHistoryTests {
         }
     }
 
+    @Test func `the starts of a group are read for its jobs alone, by the ends of runs`() throws {
+        for (number, name) in ["a", "b", "anna/a", "ab", "a/b"].enumerated() {
+            var run = Run(
+                id: RunID(Int64(number + 1)), job: try #require(JobID(name)),
+                kind: JobKind("work"), trigger: .manual, scheduledFor: .noon, enqueuedAt: .noon)
+            (run.state, run.attempts, run.startedAt) = (.succeeded, 1, .noon)
+            run.finishedAt = .noon
+            let done = run
+            try store.decide { _ in
+                [.put(done), .putAttempt(Attempt(run: done.id, number: 1, startedAt: .noon))]
+            }
+        }
+        let connection = try FileConnection(path: "\(bed.path)/history.db")
+        let values: [Value] = [.instant(.noon - .seconds(1)), .text("/a/c/")]
+
+        // What the statement itself returns: every row costs.
+        let jobs = try connection.all(LedgerRows.startsQuery, with: values) { $0.text(0) }
+        let plan = try connection.all("EXPLAIN QUERY PLAN \(LedgerRows.startsQuery)", with: values)
+        {
+            $0.text(3)
+        }
+
+        #expect(Set(jobs) == ["a", "anna/a"] && jobs.count == 2)
+        #expect(
+            plan.count { $0.contains("runs_by_end (<expr>=? AND finished_at_ms>?)") } == 2,
+            "\(plan)")
+        #expect(!plan.contains { $0.hasPrefix("SCAN") && !$0.contains("runs_open") }, "\(plan)")
+    }
+
     /// Adds a job's run with its waits and its end, in seconds relative to noon.
     private func add(
         _ number: Int64, _ job: JobID, waits: [(String, Int, Int?)], ends: Int?
