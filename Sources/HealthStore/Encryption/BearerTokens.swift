@@ -133,7 +133,15 @@ public struct BearerTokens: Sendable {
                 let jobs = entry.jobs.isEmpty ? "" : " \(entry.jobs.joined(separator: ","))"
                 return "\(entry.digest) \(entry.madeAt) \(entry.name)\(jobs)\n"
             }
-            try DurableFile.replace(path, by: lines.joined())
+            let text = lines.joined()
+            guard text.utf8.count <= BearerTokens.largestFile else {
+                throw .unusable(
+                    path: path,
+                    problem: "it would have \(text.utf8.count) bytes, and at most "
+                        + "\(BearerTokens.largestFile) are read; remove a token, or name fewer jobs"
+                )
+            }
+            try DurableFile.replace(path, by: text)
             if let formerPath, unlink(formerPath) != 0, errno != ENOENT {
                 throw .file(path: formerPath, errno: errno)
             }
