@@ -88,7 +88,9 @@ extension PageServer {
     }
 
     /// Answers when the run has ended, or with what it waits for when the time is over.
-    private func follow(
+    ///
+    /// While too many commands wait, it looks again later: the run may end meanwhile.
+    func follow(
         _ order: TokenRun, _ run: Int64, until end: ContinuousClock.Instant,
         _ give: @escaping @Sendable (Answer) -> Void
     ) {
@@ -97,33 +99,32 @@ extension PageServer {
         changes?.watch(runs.folder, IN_MODIFY | IN_MOVED_TO)
         let begun = ContinuousClock.now
         @Sendable func close() { if let changes { Glibc.close(changes.descriptor) } }
-        let isTaken = command(["history", "show", "--", "\(run)"], order) { [self] result in
-            let shown: JSON? =
-                if case .success(let result) = result { order.json(result) } else { nil }
-            let state = shown?["state"]?.text.flatMap { RunState(rawValue: $0) }
-            if state?.isFinished == true {
-                close()
-                return give(order.answer(200, run, shown, reason: nil))
-            }
-            if ContinuousClock.now >= end {
-                close()
-                guard state == .enqueued else {
-                    return give(order.answer(202, run, shown, reason: nil))
-                }
-                return explain(order, run, shown, give)
-            }
+        let busy = "the server is busy and cannot look at the run"
+        @Sendable func answer(_ status: UInt32, _ shown: JSON?, reason: String?) {
+            close()
+            give(order.answer(status, run, shown, reason: reason))
+        }
+        @Sendable func lookLater(_ shown: JSON?) {
             let code = DetachedThread.start { [self] in
                 TokenRuns.pause(changes, from: begun, until: end)
                 close()
                 follow(order, run, until: end, give)
             }
-            guard code != 0 else { return }
+            if code != 0 { answer(202, shown, reason: busy) }
+        }
+        let isTaken = command(["history", "show", "--", "\(run)"], order) { [self] result in
+            let shown: JSON? =
+                if case .success(let result) = result { order.json(result) } else { nil }
+            let state = shown?["state"]?.text.flatMap { RunState(rawValue: $0) }
+            if state?.isFinished == true { return answer(200, shown, reason: nil) }
+            guard ContinuousClock.now >= end else { return lookLater(shown) }
+            guard state == .enqueued else { return answer(202, shown, reason: nil) }
             close()
-            give(order.answer(202, run, shown, reason: nil))
+            explain(order, run, shown, give)
         }
         guard !isTaken else { return }
-        close()
-        give(order.answer(202, run, nil, reason: "the server is busy and cannot look at the run"))
+        guard ContinuousClock.now >= end else { return lookLater(nil) }
+        answer(202, nil, reason: busy)
     }
 
     /// Answers with what the run waits for, as `explain` sees it now.

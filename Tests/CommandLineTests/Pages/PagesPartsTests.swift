@@ -1,6 +1,7 @@
 import Platform
 import ClarityTestSupport
 import Foundation
+import HealthStore
 import JSON
 @testable import ProgramTestSupport
 import Synchronization
@@ -102,6 +103,53 @@ struct PagesPartsTests {
         while ended.withLock({ $0 }) < 35 { await Task.yield() }
         #expect(started.withLock { $0 } == 35)
         #expect(pool.work.start(for: .person("anna")) {})
+    }
+
+    @Test func `a request that waits for its run outlasts a server that is busy`() async throws {
+        let folder = try TemporaryFolder()
+        let pool = CommandPool(
+            program: ["/bin/sh", "-c", #"echo '{"state": "succeeded", "kind": "command"}'"#],
+            environment: [:])
+        let entrances = PageEntrances(
+            jobFile: "/nonexistent", stateDirectory: folder.path, hasAccounts: false,
+            environment: [:])
+        let server = PageServer(
+            PageServer.Settings(
+                hosts: PageHosts(
+                    try #require(ListenAddress("127.0.0.1:1")), isEncrypted: false, outer: nil),
+                isReadOnly: false, isEncrypted: false, isBehindProxy: false),
+            port: 1, entrances: entrances,
+            sessions: OpenSessions(PageSessions(stateDirectory: folder.path), entrances),
+            commands: pool, events: ChangeEvents(stateDirectory: folder.path),
+            runs: TokenRuns(stateDirectory: folder.path))
+        let gate = Latch()
+        let isFull = (0..<36).map { _ in
+            pool.work.start(for: .person("token door")) { _ = gate.isOpen(within: 60_000) }
+        }
+        try #require(isFull.last == false)
+        func answer(
+            within span: Duration, then free: () -> Void
+        ) async throws -> (status: UInt32, json: JSONValue) {
+            let order = TokenRun(token: "door", job: "a", wait: span)
+            let answer = await withCheckedContinuation { answer in
+                server.follow(order, 7, until: .now + span) { answer.resume(returning: $0) }
+                free()
+            }
+            guard case .bytes(let bytes) = answer.content else { return (answer.status, .null) }
+            return (answer.status, try JSONValue(String(decoding: bytes, as: UTF8.self)))
+        }
+
+        let late = try await answer(within: .zero) {}
+        let ended = try await answer(within: .seconds(60)) {
+            gate.open()
+            // The server looks at once when the history changes.
+            #expect(throws: Never.self) { try folder.write("history.db", [0]) }
+        }
+
+        #expect(late.status == 202 && late.json["run"].number == 7)
+        #expect(late.json["reason"].text == "the server is busy and cannot look at the run")
+        #expect(ended.status == 200, "\(ended)")
+        #expect(ended.json["state"].text == "succeeded" && ended.json["exit_status"].number == 0)
     }
 
     @Test func `who asks for many commands keeps nobody else waiting`() {
