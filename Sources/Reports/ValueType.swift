@@ -137,7 +137,10 @@ struct RoundedNumber: ReportValue {
 
 extension CaseIterable where Self: RawRepresentable<String> {
     /// The words of an enum as a reader of the results meets them: `` `a`, `b` ``.
-    public static var listed: String {
-        allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+    public static var listed: String { listed { _ in true } }
+
+    /// The same of those words alone that a result can have.
+    public static func listed(_ canBe: (Self) -> Bool) -> String {
+        allCases.filter(canBe).map { "`\($0.rawValue)`" }.joined(separator: ", ")
     }
 }

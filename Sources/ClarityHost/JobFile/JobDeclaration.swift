@@ -161,8 +161,8 @@ struct CommonDeclaration: Sendable {
             Key(
                 "expect", { swap(&$0.expected, &$1) },
                 .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                "time after which a running attempt is slow, for a notice; without it three times "
-                    + "what most of the last successful ones took"),
+                "time after which a running attempt is slow, for a notice; without it a minute more "
+                    + "than three times what most of the last successful ones took"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
                 default: sizeText(Job.defaultMemoryLimitBytes),

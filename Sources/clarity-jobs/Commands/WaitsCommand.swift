@@ -39,7 +39,8 @@ struct WaitSum: Reported {
 
     static let report = Report<WaitSum>([
         Column("job", "id of the job") { $0.job.job.rawValue }.shown("JOB"),
-        Column("reason", WaitReason.listed) { $0.hold.reason.rawValue },
+        // Waiting for the time of the schedule is no wait that is summed up.
+        Column("reason", WaitReason.listed { $0 != .notDue }) { $0.hold.reason.rawValue },
         Column("subject", "what held it back, such as `network`") { $0.hold.subject }
             .shown("WAITED FOR"),
         Column("total_ms", "how long it held the job back, in milliseconds") {
