@@ -239,6 +239,9 @@ extension AttemptOutput {
 ///
 /// As with any worker, an attempt whose program is ended by a signal has failed.
 struct CommandExit {
+    /// The words before the status in a reason.
+    fileprivate static let words = "exited with status "
+
     private let process: ProcessEnd
 
     init(_ process: ProcessEnd) { self.process = process }
@@ -254,7 +257,7 @@ struct CommandExit {
         let words = meaning.words.map { " (\($0))" } ?? ""
         let failure = Failure(
             meaning.category,
-            "exited with status \(status)\(words)" + (lastLine.map { ": \($0)" } ?? ""))
+            "\(CommandExit.words)\(status)\(words)" + (lastLine.map { ": \($0)" } ?? ""))
         return .reported(meaning.isFinal ? .failure(failure) : .retry(after: nil, failure))
     }
 
@@ -289,5 +292,24 @@ struct CommandExit {
         case 127: Meaning(category: .configuration, words: "not found", isFinal: true)
         default: Meaning(category: .work, words: nil, isFinal: false)
         }
+    }
+}
+
+// The reason of a program that ended, as `CommandExit` words it: `exited with status 3: the line`. The
+// engine may have put the time limit before it.
+extension String {
+    /// The exit status that a reason names; `nil` if it names none.
+    package var exitStatus: Int64? {
+        firstRange(of: CommandExit.words).flatMap { words in
+            Int64(self[words.upperBound...].prefix { $0.isNumber })
+        }
+    }
+
+    /// What a reason says before the last line of the program's output.
+    package var withoutOutput: String {
+        guard let words = firstRange(of: CommandExit.words),
+            let colon = self[words.upperBound...].firstIndex(of: ":")
+        else { return self }
+        return String(self[..<colon])
     }
 }

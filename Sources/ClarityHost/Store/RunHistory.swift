@@ -258,18 +258,6 @@ extension Run {
     }
 }
 
-extension String {
-    /// What the reason of a program that ended says before the last line of its output, as
-    /// `CommandExit` words it: `exited with status 3: the line`. The engine may have put the time
-    /// limit before it.
-    package var withoutOutput: String {
-        guard let words = firstRange(of: "exited with status "),
-            let colon = self[words.upperBound...].firstIndex(of: ":")
-        else { return self }
-        return String(self[..<colon])
-    }
-}
-
 extension AccountID {
     /// The bounds of the ids of the account's jobs, `anna/` and the text after every `anna/...`.
     var jobs: Range<String> { "\(rawValue)/"..<"\(rawValue)0" }

@@ -186,7 +186,7 @@ struct TokenRun: Sendable {
         let exit: Int64? =
             switch state {
             case RunState.succeeded.rawValue: isCommand ? 0 : nil
-            case RunState.failed.rawValue: failure.flatMap(TokenRun.exitStatus)
+            case RunState.failed.rawValue: failure?.exitStatus
             default: nil
             }
         return Answer(
@@ -197,13 +197,6 @@ struct TokenRun: Sendable {
                 "started_at": shown?["started_at"] ?? .null,
                 "finished_at": shown?["finished_at"] ?? .null,
             ])
-    }
-
-    /// Returns the status in `exited with status 3`, as `CommandExit` words it.
-    private static func exitStatus(_ reason: String) -> Int64? {
-        let words = "exited with status "
-        guard let start = reason.firstRange(of: words) else { return nil }
-        return Int64(reason[start.upperBound...].prefix { $0.isNumber })
     }
 
     /// Returns what holds a job back, in words, of the output of `explain`; `nil` if nothing does.

@@ -76,4 +76,20 @@ import Testing
                 == .broke(.memoryLimitExceeded(limitBytes: 1, measuredBytes: 2)))
         #expect(CommandExit(left).result(lastLine: nil) == .broke(.leftProcessesBehind))
     }
+
+    @Test(
+        arguments: [
+            ("exited with status 3: a line", "exited with status 3", 3),
+            (
+                "did not end within its time of 2s, then it exited with status 75 (later): a line: b",
+                "did not end within its time of 2s, then it exited with status 75 (later)", 75
+            ),
+            ("the program is not found in PATH", "the program is not found in PATH", nil),
+        ] as [(String, String, Int64?)])
+    func `a reason names the exit status, and what the program printed can be left out`(
+        reason: String, without: String, status: Int64?
+    ) {
+        #expect(reason.withoutOutput == without)
+        #expect(reason.exitStatus == status)
+    }
 }

@@ -165,18 +165,4 @@ struct JobHistoryTests {
         let done = run
         try store.decide { _ in [.put(done)] }
     }
-
-    @Test(arguments: [
-        ("exited with status 3: a line", "exited with status 3"),
-        (
-            "did not end within its time of 2s, then it exited with status 75 (later): a line: b",
-            "did not end within its time of 2s, then it exited with status 75 (later)"
-        ),
-        ("the program is not found in PATH", "the program is not found in PATH"),
-    ])
-    func `a reason without output ends before what the program printed`(
-        reason: String, without: String
-    ) {
-        #expect(reason.withoutOutput == without)
-    }
 }
