@@ -29,6 +29,13 @@ public struct RequestHead {
         MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
     }
 
+    /// The token of `Authorization: Bearer TOKEN` or `x-api-key: TOKEN`.
+    public var bearerToken: String? {
+        if let key = self["x-api-key"] { return key }
+        let words = self["Authorization"]?.split(separator: " ") ?? []
+        return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
+    }
+
     /// The length of the body, if the client gives it.
     public var length: Int64? { self["Content-Length"].flatMap { Int64($0) } }
 

@@ -149,3 +149,32 @@ public struct BearerTokens: Sendable {
         }
     }
 }
+
+/// Bounds the requests of each token.
+package struct TokenRate {
+    /// The most requests of a token in a minute, which begins with its first one.
+    private let most: Int
+
+    private struct Minute {
+        var end: Duration
+        var count = 0
+    }
+
+    private let clock: SystemClock
+    private var minutes: [String: Minute] = [:]
+
+    package init(most: Int, _ clock: SystemClock) { (self.most, self.clock) = (most, clock) }
+
+    /// Counts a request; returns the seconds until one is taken again, or `nil` if this one is.
+    package mutating func wait(of name: String) -> Int64? {
+        let now = clock.elapsed
+        minutes = minutes.filter { $0.value.end > now }
+        var minute = minutes[name] ?? Minute(end: now + .seconds(60))
+        minute.count += 1
+        minutes[name] = minute
+        return minute.count > most ? (minute.end - now).components.seconds + 1 : nil
+    }
+
+    /// Takes back the count of a request that there was no room for.
+    package mutating func giveBack(_ name: String) { minutes[name]?.count -= 1 }
+}
