@@ -81,7 +81,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         case 62..<70:
             let jobs = draw.some(of: processes[index].planner.jobs.jobs.map(\.id))
             let isForced = draw.isOne(in: 4)
-            let values = draw.isOne(in: 5) ? ["SIZE": "\(draw.number(0...1))"] : [:]
+            let values = draw.isOne(in: 5) ? draw.one(of: TrialDraw.values) : [:]
             try decide(index, [.requested(jobs, isForced: isForced, parameters: values)])
         case 70..<73: try decide(index, [.happened(draw.one(of: EventName.ofTheEngine))])
         case 73..<78: kill(index)

@@ -67,10 +67,11 @@ struct PlannerTrialRules {
         try expect(
             changed.allSatisfy { open.contains($0) || $0 >= before.nextRun },
             "a run that is finished stays as it is")
-        // A job has at most a waiting run and one behind it while it runs. Only catching up and a
-        // backfill add more.
+        // A job has at most a waiting run and one behind it while it runs. Only catching up, a
+        // backfill and runs with parameters of their own add more.
         let waiting = Dictionary(grouping: openAfter, by: \.job).mapValues(\.count)
-        let most = Int(TrialDraw.mostCaughtUp) + TrialDraw.mostBackfilled + 2
+        let most =
+            Int(TrialDraw.mostCaughtUp) + TrialDraw.mostBackfilled + TrialDraw.values.count + 2
         try expect(waiting.values.allSatisfy { $0 <= most }, "a job has few unfinished runs")
     }
 
@@ -133,7 +134,7 @@ struct PlannerTrialRules {
             "nothing but force comes before the end of a Retry-After")
         try expect(
             !openAfter.contains { $0.job == job.id && $0.id != run.id && isAhead($0, of: run) },
-            "the runs of a job go in their order, and what fills the past comes last")
+            "the runs of a job go in their order: those with parameters, others, backfills")
         guard !run.isExpedited else { return }
         if run.attempts == 1, job.earliestBegin > .zero {
             let ends = putRuns.filter { $0.job == job.id && $0.attempts > 0 }
@@ -179,9 +180,14 @@ struct PlannerTrialRules {
     }
 
     private func isAhead(_ other: Run, of run: Run) -> Bool {
-        let (first, second) = (other.trigger == .backfill, run.trigger == .backfill)
-        // A scheduler of what is due leaves later occurrences to the next one.
-        return first == second ? other.id < run.id : second && scope != .due
+        let (first, second) = (rank(other), rank(run))
+        // Any other scheduler leaves to the next one what it may not start itself.
+        return first == second ? other.id < run.id : first < second && scope == .everything
+    }
+
+    private func rank(_ run: Run) -> Int {
+        if !run.parameters.isEmpty { return 1 }
+        return run.trigger == .backfill ? 3 : 2
     }
 
     /// The number of attempts of other processes. Those whose lease has lapsed are gone.

@@ -182,6 +182,8 @@ struct TrialDraw {
     static let mostCaughtUp: Int64 = 4
     /// The most backfill runs of a job that may wait.
     static let mostBackfilled = 2
+    /// The values that a request may set for a parameter.
+    static let values = [["SIZE": "0"], ["SIZE": "1"]]
     /// The longest time over which caught-up runs are spread, in seconds.
     static let longestSpread: Int64 = 7200
 

@@ -195,7 +195,7 @@ struct JobFileRelationTests {
             JobFileSamples.faults(text) == [
                 """
                 jobs.yaml:6:24: every `1 hour` is not a span of time
-                help: write it as `30s`, `15m`, `6h`, `90d` or `1h30m`
+                help: write it as `1h`
                 """,
                 "jobs.yaml:6:54: `time_zone` of `schedule` of job `a` has no `cron` or `calendar` "
                     + "to serve",
