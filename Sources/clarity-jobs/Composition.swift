@@ -139,7 +139,8 @@ struct Composition {
     private static let workingByFormerFile: Set<[String]> = [
         ["status"], ["list"], ["next"], ["tonight"], ["explain"], ["history"],
         ["history", "missed"], ["history", "show"], ["history", "waits"], ["logs"], ["outbox"],
-        ["audit"], ["audit", "log"], ["notices", "list"], ["sources"], ["summary"], ["metrics"],
+        ["audit"], ["audit", "log"], ["notices"],
+        ["notices", "list"], ["sources"], ["summary"], ["metrics"],
         ["records"], ["report"], ["insights"], ["analyses"], ["profile"], ["archive"],
         ["archive", "list"], ["archive", "show"], ["serve"], ["serve", "link"], ["exporter"],
         ["accounts", "list"], ["accounts", "show"], ["auth", "status"], ["backup", "list"],

@@ -152,7 +152,7 @@ enum Program {
         case ["auth", "reset-password"]: try AuthCommand(composition).resetPassword()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
-        case ["notices", "list"]: try NoticeCommands(composition).list()
+        case ["notices"], ["notices", "list"]: try NoticeCommands(composition).list()
         case ["notify", "test"]: try NoticeCommands(composition).test()
         case ["notify", "failed"]: try NoticeCommands(composition).failed()
         case ["exporter"]: try ExporterCommand(composition).run()
@@ -278,7 +278,8 @@ struct TerminationSignals: Sendable {
             "clarity-jobs: interrupted; "
                 + (sends
                     ? "what was not sent stays in the outbox"
-                    : "the next `loop` or `run --due` tries again what had begun"))
+                    : "the next `loop` or `run --due` tries again what had begun; "
+                        + "`clarity-jobs cancel` gives it up"))
     }
 
     private final class First: Sendable {

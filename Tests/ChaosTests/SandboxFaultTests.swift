@@ -150,7 +150,7 @@ struct SandboxFaultTests {
 
         #expect(first.status == 0, "\(first.errors)")
         #expect(
-            told.summary.contains("100 samples accepted, 1 sample rejected"), "\(told.summary)")
+            told.summary.contains(": 100 sent; 1 sample rejected;"), "\(told.summary)")
         #expect(try await sandbox.count("metrics") == 100)
         let audit = try StateAudit(statePath: playground.statePath)
         #expect(audit.samples == ["confirmed": 100, "rejected": 1])

@@ -130,7 +130,6 @@ let runTables = """
         awaits TEXT CONSTRAINT runs_awaits CHECK (awaits = 'login' OR awaits = 'source'),
         -- The latest of the occurrences that were coalesced into a waiting run: it stands for that one.
         latest_occurrence_ms INTEGER,
-        -- The values that the request for the run set, NAME=VALUE one per line.
         parameters TEXT,
         CONSTRAINT runs_needs_state CHECK (needs IS NULL OR state <> 'running'),
         CONSTRAINT runs_awaits_state CHECK (awaits IS NULL OR state <> 'running'),
@@ -392,7 +391,7 @@ let waitTables = """
     END;
     """
 
-/// The values that a request for a run set for parameters of its job.
+/// The values that a request for a run set for parameters of its job, `NAME=VALUE` one per line.
 let parametersColumn = "ALTER TABLE runs ADD COLUMN parameters TEXT"
 
 private let countingRun = """

@@ -64,7 +64,9 @@ struct NoticeMessage: Sendable {
 
     private func line(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
-        guard delivery.event == .resolved else { return notice.headline }
+        guard delivery.event == .resolved else {
+            return (delivery.lastSent == nil ? "" : "still: ") + notice.headline
+        }
         switch notice.kind {
         case .jobFailed: return worksAgain(notice)
         case .jobFileFaulty:
@@ -79,7 +81,8 @@ struct NoticeMessage: Sendable {
     private func short(_ delivery: NoticeDelivery) -> String {
         let notice = delivery.notice.notice
         return delivery.event == .raised && notice.kind == .jobFailed && !isTest
-            ? "job `\(notice.subject)` failed" : line(delivery)
+            ? "job `\(notice.subject)` " + (delivery.lastSent == nil ? "failed" : "still fails")
+            : line(delivery)
     }
 
     private func worksAgain(_ notice: Notice) -> String {
@@ -104,8 +107,11 @@ struct NoticeMessage: Sendable {
             "version": 1, "host": .string(context.host), "notices": .array(notices),
             "more": .integer(Int64(deliveries.count - notices.count)),
         ]
-        return object.bytes
+        return object.bytes + [UInt8(ascii: "\n")]
     }
+
+    /// The event of a notice of which the target was told before.
+    private static let reminder = "repeated"
 
     private func object(_ delivery: NoticeDelivery, _ showsOutput: Bool) -> JSON {
         let stored = delivery.notice
@@ -113,7 +119,9 @@ struct NoticeMessage: Sendable {
             delivery.event == .raised ? stored.notice.details(withOutput: showsOutput) : []
         return [
             "id": .integer(stored.id), "kind": .string(stored.notice.kind.rawValue),
-            "subject": .string(stored.notice.subject), "event": .string(delivery.event.rawValue),
+            "subject": .string(stored.notice.subject),
+            "event": .string(
+                delivery.lastSent == nil ? delivery.event.rawValue : NoticeMessage.reminder),
             "text": .string(line(delivery)),
             "details": .array(details.map { .string($0) }), "raised_at": .text(stored.raisedAt),
             "resolved_at": .text(stored.resolvedAt),

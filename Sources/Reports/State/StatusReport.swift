@@ -361,7 +361,7 @@ public struct Installation: Sendable {
         guard let lastLook else {
             return ["scheduler: none yet; see `clarity-jobs loop` and `run --due`"]
         }
-        return ["scheduler: no loop; `run` was last seen at \(lastLook)"]
+        return ["scheduler: no loop; one was last seen at \(lastLook)"]
     }
 }
 

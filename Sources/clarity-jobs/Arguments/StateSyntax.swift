@@ -135,13 +135,16 @@ extension CommandSyntax {
 
     static let notices = CommandSyntax(
         name: "notices", summary: "Show what was wrong, and whether you were told.",
+        options: [noticeLimit],
         commands: [
             CommandSyntax(
-                name: "list", summary: "List notices, newest first.",
-                options: [
-                    OptionSyntax("limit", "n", value: "N", summary: "number of notices; default 20")
-                ])
-        ])
+                name: "list", summary: "List notices, newest first, as `notices` alone does.",
+                options: [noticeLimit])
+        ],
+        runsAlone: true)
+
+    private static let noticeLimit = OptionSyntax(
+        "limit", "n", value: "N", summary: "number of notices; default 20")
 
     static let notify = CommandSyntax(
         name: "notify", summary: "Try the targets of notices, or tell them of a failed service.",

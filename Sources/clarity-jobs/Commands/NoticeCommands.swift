@@ -156,11 +156,13 @@ struct ListedNotice: Reported {
             Column("raised_at", "when it began") { $0.notice.raisedAt }.shown("RAISED"),
             Column("resolved_at", "when it was over") { $0.notice.resolvedAt }
                 .shown("OVER", isState: true) { $0.notice.resolvedAt?.shown ?? "open" },
-            Column("messages_sent", "number of messages that were sent") { $0.sent }
-                .shown("SENT") { row in
-                    "\(row.sent)" + (row.waiting > 0 ? " of \(row.sent + row.waiting)" : "")
-                        + (row.twice > 0 ? ", \(row.twice) perhaps twice" : "")
-                },
+            Column("messages_sent", "number of messages that were sent, without reminders") {
+                $0.sent
+            }
+            .shown("SENT") { row in
+                "\(row.sent)" + (row.waiting > 0 ? " of \(row.sent + row.waiting)" : "")
+                    + (row.twice > 0 ? ", \(row.twice) perhaps twice" : "")
+            },
             Column("messages_waiting", "number of messages that wait") { $0.waiting },
             Column("messages_perhaps_twice", "number of messages that may arrive twice") {
                 $0.twice

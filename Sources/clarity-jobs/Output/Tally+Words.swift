@@ -13,8 +13,10 @@ extension Tally {
             "samples_queued", "metrics_queued", "metrics_replaced", "metrics_corrected",
         ].reduce(0) { $0 + self[$1] }
         let sent = self["samples_sent"]
+        // Those that were refused may be among the sent ones or not.
+        let refused = self["samples_rejected"] + self["samples_set_aside"]
         let fates: [(count: Int64, words: String)] = [
-            (sent, "sent"), (max(0, queued - sent), "to be sent"),
+            (sent, "sent"), (refused > 0 ? 0 : max(0, queued - sent), "to be sent"),
             (self["samples_duplicate"], "known before"),
             (self["samples_paired"], "second halves of a blood pressure"),
             (

@@ -22,6 +22,7 @@ struct FormerSchemaTests {
             testDescription: "history", migrations: historyMigrations,
             sums: [
                 0x7542_f9f2_d3c4_be9b, 0x8d50_0b4c_b671_e4d0, 0x16f3_d5cb_f4e9_2c50,
+                0xeb78_d5f6_10b6_972d,
             ]),
         Steps(
             testDescription: "health", migrations: HealthSchema.migrations,

@@ -98,9 +98,10 @@ struct NoticeContentsTests {
         let first = bodies(bench).map { $0.prefix { $0 != "\n" } }
         #expect(
             first == [
-                "job `backup` failed: no space left", "job `backup` failed: no space left",
+                "job `backup` failed: no space left", "still: job `backup` failed: no space left",
                 "job `backup` works again",
             ])
+        #expect(header("Title", bench)[1] == "nas: job `backup` still fails")
     }
 
     @Test func `a reminder that could not be sent is sent at the next try, and once`() async {
@@ -120,8 +121,8 @@ struct NoticeContentsTests {
         let first = bodies(bench).map { $0.split(separator: "\n").first ?? "" }
         #expect(
             first == [
-                "job `backup` failed: no space left", "job `backup` failed: no space left",
-                "job `backup` failed: no space left", "job `backup` works again",
+                "job `backup` failed: no space left", "still: job `backup` failed: no space left",
+                "still: job `backup` failed: no space left", "job `backup` works again",
             ])
     }
 

@@ -86,7 +86,7 @@ struct StatusProgramTests {
 
         #expect(
             none.outputLines.last == "scheduler: none yet; see `clarity-jobs loop` and `run --due`")
-        let last = "scheduler: no loop; `run` was last seen at 2"
+        let last = "scheduler: no loop; one was last seen at 2"
         #expect(once.outputLines.last?.hasPrefix(last) == true, "\(once.output)")
         #expect(
             running.outputLines.last?.hasPrefix(

@@ -127,7 +127,11 @@ struct TerminalProgramTests {
     // MARK: interruptions
 
     @Test(arguments: [
-        (["run", "slow"], "the next `loop` or `run --due` tries again what had begun"),
+        (
+            ["run", "slow"],
+            "the next `loop` or `run --due` tries again what had begun; "
+                + "`clarity-jobs cancel` gives it up"
+        ),
         (["run", "upload", "slow"], "what was not sent stays in the outbox"),
         (["loop"], "what was not sent stays in the outbox"),
     ])
@@ -281,7 +285,7 @@ struct TerminalProgramTests {
                 with: "TIME"
             )
             // Times that pass between the two calls.
-            .replacing(/\b\d+m?s\b/, with: "SPAN")
+            .replacing(/\b\d+(d|h|m|s|ms)( \d+(h|m|s|ms))*\b/, with: "SPAN")
             .split(separator: " ").sorted()
     }
 
