@@ -64,7 +64,8 @@ public enum AttemptRunner {
 }
 
 extension WorkContext {
-    /// Creates the context of an attempt that begins now, with a client of the order's backend.
+    /// Creates the context of an attempt that begins now, with a client of the order's backend, if
+    /// it has one.
     ///
     /// A dry run gets no password to log in with.
     init(
@@ -76,19 +77,20 @@ extension WorkContext {
         // Measured in a dry run too, because the metered budget depends on what is sent.
         let transport = MeasuredTransport(transport, report: isDryRun ? nil : report)
         let sections = SectionValues(order.options)
-        let backend = try sections.neededBackend
         let startedAt = clock.elapsed
-        // A dry run sends nothing, so it waits for nothing.
-        let limited =
-            isDryRun
-            ? transport
-            : backend.limited(
-                transport, in: try sections.state.limitsFolder, clock: clock,
-                deadline: startedAt + order.timeout - order.warning)
-        let client = try backend.client(
-            store, limited, clock: clock, environment: isDryRun ? [:] : environment)
+        let client = try sections.backend.map { backend throws(Failure) in
+            // A dry run sends nothing, so it waits for nothing.
+            let limited =
+                isDryRun
+                ? transport
+                : backend.limited(
+                    transport, in: try sections.state.limitsFolder, clock: clock,
+                    deadline: startedAt + order.timeout - order.warning)
+            return try backend.client(
+                store, limited, clock: clock, environment: isDryRun ? [:] : environment)
+        }
         self.init(
-            order: order, store: store, client: client, transport: transport, clock: clock,
+            order: order, store: store, backend: client, transport: transport, clock: clock,
             zones: SourceZones(environment: environment), startedAt: startedAt,
             report: report, isEnding: isEnding, isDryRun: isDryRun)
     }
@@ -102,7 +104,7 @@ extension AttemptOrder {
         // The targets of notices are many servers, each with a certificate that the system trusts.
         if kind == .notify { return CurlTransport.Trust() }
         guard kind == .auditUpload else {
-            return try SectionValues(options).neededBackend.trust()
+            return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()
         }
         // The receiver of the audit log is another server, with trust settings of its own.
         let receiver = try AuditUploadOptions(options)

@@ -9,12 +9,14 @@ extension SectionValues {
     public var neededBackend: BackendOptions {
         get throws(Failure) {
             if let backend = try backend { return backend }
-            throw Failure(.configuration, "`backend.url` is missing")
+            throw BackendOptions.missing
         }
     }
 }
 
 extension BackendOptions {
+    static let missing = Failure(.configuration, "`backend.url` is missing")
+
     /// Returns the backend's dialect, or that it is to be detected.
     public func dialectChoice() throws(Failure) -> DialectChoice {
         guard dialect != "auto" else { return .auto }

@@ -172,7 +172,8 @@ extension SourceError {
 struct WorkContext: Sendable {
     let order: AttemptOrder
     let store: HealthStore
-    let client: APIClient
+    /// The client of the order's backend; `nil` for an order without one.
+    let backend: APIClient?
     /// The client's transport, for requests to servers other than the backend.
     let transport: any HTTPTransport
     let clock: any WallClock
@@ -189,6 +190,16 @@ struct WorkContext: Sendable {
 
     /// The sections that the order carries.
     var sections: SectionValues { SectionValues(order.options) }
+
+    /// The client of the backend, for work that needs one.
+    ///
+    /// - Throws: `APIError.store` if the order has no backend, which no job of such a kind has.
+    var client: APIClient {
+        get throws(APIError) {
+            guard let backend else { throw .store(BackendOptions.missing) }
+            return backend
+        }
+    }
 
     /// Ends the work at a point where it can be resumed.
     ///

@@ -104,7 +104,7 @@ final class WorkBench: Sendable {
             sessions: StoredSessions(store, backend: WorkBench.url), clock: clock,
             retryWait: .milliseconds(1))
         return WorkContext(
-            order: order("bulk-upload"), store: store, client: client, transport: backend,
+            order: order("bulk-upload"), store: store, backend: client, transport: backend,
             clock: clock, startedAt: clock.elapsed, report: report, isEnding: { false },
             isDryRun: isDryRun)
     }

@@ -15,20 +15,19 @@ struct FileDeclaration: Sendable {
     var sections = SectionValues()
 
     /// Returns the schema of job files with the kinds and sections of `catalogue`.
-    ///
-    /// - Parameter needsSections: whether required sections must be present.
-    static func schema(
-        _ catalogue: JobCatalogue, needsSections: Bool = true
-    ) -> MappingSchema<FileDeclaration> {
+    static func schema(_ catalogue: JobCatalogue) -> MappingSchema<FileDeclaration> {
         var empty = FileDeclaration()
-        for section in catalogue.sections where !section.isRequired {
-            guard case .mapping(let options) = section.content else { continue }
+        for section in catalogue.sections {
+            // A section with a required option is there only if it is written.
+            guard case .mapping(let options) = section.content,
+                !options.contains(where: \.isRequired)
+            else { continue }
             empty.sections[section.key] = .mapping(OptionsDeclaration.schema(options).empty.values)
         }
         let sections = catalogue.sections.map { section in
             Key<FileDeclaration>(
                 section.key, set: { $0.sections[section.key] = $1 }, .section(section),
-                isRequired: section.isRequired && needsSections, section.summary)
+                section.summary)
         }
         let own: [Key<FileDeclaration>] = [
             Key(

@@ -121,12 +121,20 @@ public struct JobFileReader: Sendable {
         throw JobFileFaults(path: path, faults: faults, warnings: warnings)
     }
 
-    /// Whether any job needs the required sections. A job of an unknown kind does not: its kind is
-    /// the fault.
-    private func needsSections(_ root: YAMLNode) -> Bool {
-        guard case .sequence(let jobs)? = root["jobs"]?.content, !jobs.isEmpty else { return true }
-        return jobs.contains { job in
-            job["kind"]?.text.flatMap { kinds[JobKind($0)] }?.needsSections ?? false
+    /// Reports each job whose kind has its server's address from a section that `root` lacks.
+    private func reportMissingSections(
+        of jobs: [JobDeclaration.Listed], _ root: YAMLNode, _ decoding: inout Decoding
+    ) {
+        for job in jobs {
+            guard let field = job.declaration.kind, let kind = field.value,
+                let address = kinds[kind]?.addressKey?.split(separator: "."), address.count == 2,
+                root[String(address[0])] == nil
+            else { continue }
+            decoding.report(
+                field.position,
+                "\(job.path.text) is of the kind \(shown(kind.rawValue)), which needs a server, and "
+                    + "the file has no `\(address[0])`",
+                help: "add `\(address[0]): { \(address[1]): https://... }`, or remove the job")
         }
     }
 
@@ -134,7 +142,7 @@ public struct JobFileReader: Sendable {
     private func file(
         _ root: YAMLNode, _ memory: AccountMemory?, _ decoding: inout Decoding
     ) -> JobFile? {
-        let schema = FileDeclaration.schema(catalogue, needsSections: needsSections(root))
+        let schema = FileDeclaration.schema(catalogue)
         guard let declaration = schema.decode(root, in: .file, &decoding) else { return nil }
         // Loops that share a server agree on each job's delay.
         if let server = declaration.store.server { decoding.context.host = "\(server)" }
@@ -147,6 +155,7 @@ public struct JobFileReader: Sendable {
         KnownGroups.check(declaration, &decoding)
         let listed = (declaration.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
+        reportMissingSections(of: listed, root, &decoding)
         let implied = ImpliedJobs(catalogue, declaration.sections)
         implied.report(takenIn: listed, &decoding)
         var accounts: [AccountDeclaration]?
@@ -289,7 +298,7 @@ extension JobFileReader {
                 var context = environment
                 context.folder = folder(of: path)
                 var decoding = Decoding(context)
-                let schema = FileDeclaration.schema(catalogue, needsSections: false)
+                let schema = FileDeclaration.schema(catalogue)
                 return schema.decode(root, in: .file, &decoding)?.store.directory
             } catch {
                 let isKey = { (line: ArraySlice<UInt8>) in

@@ -1,6 +1,7 @@
 public import ClarityScheduler
 import Platform
 import Glibc
+import SwiftOverlayShims
 
 /// Runs each attempt of the kind `command` as the program that the job names.
 ///
@@ -144,7 +145,7 @@ extension JobKindDeclaration {
     /// runs it.
     public static let command = JobKindDeclaration(
         .command, summary: "runs any program; its exit status decides the outcome",
-        options: CommandPlan.declarations, needsSections: false)
+        options: CommandPlan.declarations)
 }
 
 /// The work of a job of the kind `command`: its options.

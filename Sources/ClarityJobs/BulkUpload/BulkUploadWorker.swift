@@ -3,7 +3,6 @@ public import BackendContract
 public import HealthStore
 import HealthModel
 public import ClarityScheduler
-import Import
 
 /// Reads the sources into the outbox and uploads the samples that the backend does not have yet.
 ///
@@ -14,10 +13,8 @@ struct BulkUploadWorker: KindWorker {
     func run(_ options: BulkUploadOptions, _ context: WorkContext) async throws -> Outcome {
         let limits = UploadLimits(
             meteredBudget: options.meteredBudget, largeUpload: Int64(options.largeUpload))
-        var settings = try SourceSettings(context.order, zones: context.zones)
-        try settings.settleZone(context.store)
         var reading = SourceImport(context)
-        let broken = try reading.run(try settings.sources(now: context.clock.now))
+        let broken = try reading.run()
         do {
             if let need = try limits.need(
                 context.store.outbox.waitingCount(), context.order.conditions)
@@ -30,11 +27,7 @@ struct BulkUploadWorker: KindWorker {
             if let broken { context.note(broken.reason) }
             throw error
         }
-        if let broken {
-            guard reading.hasNoSource else { return .failure(broken) }
-            return .awaits(
-                .source, Failure(broken.category, "waits for a source: \(broken.reason)"))
-        }
+        if let broken { return reading.outcome(after: broken) }
         try context.packSamples()
         try context.noteAccount()
         return .success

@@ -76,7 +76,8 @@ struct UploadPass {
         count(try context.store.outbox.sortOut(by: rules, at: context.clock.now))
         total = try context.store.outbox.waitingCount()
         guard total > 0 else { return }
-        let user = try await context.client.session().userID
+        let client = try context.client
+        let user = try await client.session().userID
         // A page that many batches change then goes into the file once.
         try context.store.outbox.beginBulk()
         await withTaskGroup(of: Answer.self) { answers in
@@ -84,7 +85,7 @@ struct UploadPass {
                 while failure == nil, hasRoom, let batch = next(of: user) {
                     underWay[batch.id] = batch
                     bytesBefore = bodyBytes
-                    let (client, upload) = (context.client, UploadBatch(batch, of: user))
+                    let upload = UploadBatch(batch, of: user)
                     answers.addTask { Answer(batch: batch.id, end: await client.send(upload)) }
                 }
                 await settleAcknowledged()

@@ -92,11 +92,9 @@ public struct JobKindDeclaration: Sendable {
     public var events: Set<EventName>
     /// The option or section key with the address of the worker's server, such as `backend.url`;
     /// `nil` for a kind that needs no network. A job of the kind implies `Constraint.connected`
-    /// unless the address is on this machine.
+    /// unless the address is on this machine. If a file lacks the section, its jobs of the kind are
+    /// faulty.
     public var addressKey: String?
-    /// Whether jobs of the kind read the required sections. A file may leave these sections out if
-    /// none of its jobs reads them.
-    public var needsSections: Bool
     /// Whether one job of the kind does all the work, so that a second job is a mistake.
     public var isSingle: Bool
 
@@ -108,7 +106,7 @@ public struct JobKindDeclaration: Sendable {
         _ kind: JobKind, summary: String,
         options: @autoclosure @escaping @Sendable () -> [OptionDeclaration] = [],
         heedsConditions: Bool = false, events: Set<EventName> = [], addressKey: String? = nil,
-        needsSections: Bool = true, isSingle: Bool = false
+        isSingle: Bool = false
     ) {
         self.kind = kind
         self.summary = summary
@@ -116,7 +114,6 @@ public struct JobKindDeclaration: Sendable {
         self.heedsConditions = heedsConditions
         self.events = events
         self.addressKey = addressKey
-        self.needsSections = needsSections
         self.isSingle = isSingle
     }
 

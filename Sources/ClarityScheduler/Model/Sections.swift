@@ -9,7 +9,6 @@ public struct SectionDeclaration: Hashable, Sendable {
     /// The section's key at the top level of the job file.
     public var key: String
     public var content: Content
-    public var isRequired: Bool
     /// Whether each account may have its own, in place of the file's.
     public var isOfAccount: Bool
     /// The kind of the job that a file with the section has without declaring it: every 15 minutes,
@@ -20,13 +19,12 @@ public struct SectionDeclaration: Hashable, Sendable {
 
     /// Declares a section.
     public init(
-        _ key: String, _ content: Content, isRequired: Bool = false, isOfAccount: Bool = false,
+        _ key: String, _ content: Content, isOfAccount: Bool = false,
         impliesJob impliedJob: JobKind? = nil,
         summary: String = "settings of the jobs' work"
     ) {
         self.key = key
         self.content = content
-        self.isRequired = isRequired
         self.isOfAccount = isOfAccount
         self.impliedJob = impliedJob
         self.summary = summary
@@ -59,12 +57,11 @@ public protocol EntryOptions: Sendable {
 extension SectionDeclaration {
     /// Declares the section whose values are `Options`.
     public init<Options: SectionOptions>(
-        _ options: Options.Type, isRequired: Bool = false, isOfAccount: Bool = false,
-        summary: String
+        _ options: Options.Type, isOfAccount: Bool = false, summary: String
     ) {
         self.init(
-            Options.sectionKey, .mapping(Options.declarations), isRequired: isRequired,
-            isOfAccount: isOfAccount, summary: summary)
+            Options.sectionKey, .mapping(Options.declarations), isOfAccount: isOfAccount,
+            summary: summary)
     }
 
     /// Declares the section whose entries are `Entry`.

@@ -10,9 +10,10 @@ public protocol KindOptions: DeclaredOptions {
 
 /// All kinds of jobs, in the order of the documentation. This is the only list of them.
 public let clarityKinds: [any KindOptions.Type] = [
-    RefreshOptions.self, BulkUploadOptions.self, ProcessingStatusOptions.self,
-    PatAnalysisOptions.self, InsightGenerateOptions.self, InsightHistoryOptions.self,
-    CleanupOptions.self, AuditUploadOptions.self, ExportDataOptions.self, NotifyOptions.self,
+    ImportingOptions.self, RefreshOptions.self, BulkUploadOptions.self,
+    ProcessingStatusOptions.self, PatAnalysisOptions.self, InsightGenerateOptions.self,
+    InsightHistoryOptions.self, CleanupOptions.self, AuditUploadOptions.self,
+    ExportDataOptions.self, NotifyOptions.self,
 ]
 
 /// The kinds, sections and events that CLARITY's job files may use.

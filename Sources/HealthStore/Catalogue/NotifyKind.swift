@@ -165,7 +165,7 @@ public struct NotifyOptions: KindOptions {
     public static let declaration = JobKindDeclaration(
         .notify,
         summary: "tells you of failed jobs and the like, through the targets of `notify`",
-        needsSections: false, isSingle: true)
+        isSingle: true)
 
     public init() {}
 

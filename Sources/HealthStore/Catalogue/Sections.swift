@@ -6,7 +6,8 @@ public import ClarityScheduler
 
 extension SectionDeclaration {
     static let backend = SectionDeclaration(
-        BackendOptions.self, isRequired: true, summary: "the CLARITY backend")
+        BackendOptions.self,
+        summary: "the CLARITY backend; without it, data is kept here alone")
 
     static let key = SectionDeclaration(
         KeyOptions.self, isOfAccount: true, summary: "where the master key comes from")
@@ -20,7 +21,7 @@ extension SectionDeclaration {
 }
 
 extension SectionValues {
-    /// The backend; `nil` if a job file has none because none of its jobs needs it.
+    /// The backend; `nil` for an archive without a server.
     public var backend: BackendOptions? { get throws(Failure) { try read() } }
 
     public var key: KeyOptions { get throws(Failure) { try read() ?? KeyOptions() } }

@@ -2,6 +2,8 @@ public import ClarityScheduler
 public import HealthModel
 
 extension JobKind {
+    /// The kind that reads the sources and sends nothing.
+    public static let importing = JobKind("import")
     public static let bulkUpload = JobKind("bulk-upload")
     public static let exportData = JobKind("export-data")
     public static let cleanup = JobKind("cleanup")
@@ -12,6 +14,19 @@ extension JobKind {
     public static let insightGenerate = JobKind("insight-generate")
     public static let refresh = JobKind("refresh")
     public static let insightHistory = JobKind("insight-history")
+}
+
+// The kind that works on this machine alone.
+
+/// The options of the kind `import`, which has none: `sources` says what it reads.
+public struct ImportingOptions: KindOptions {
+    public static let declaration = JobKindDeclaration(
+        .importing, summary: "reads the sources into the archive, and sends nothing",
+        isSingle: true)
+
+    public init() {}
+
+    public mutating func declare(in fields: inout OptionFields) {}
 }
 
 // The kinds that upload samples to the backend.

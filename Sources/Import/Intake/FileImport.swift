@@ -7,6 +7,7 @@ public struct FileImport: Sendable {
     private let store: HealthStore
     private let clock: any WallClock
     private let settings: SourceSettings
+    private let hasBackend: Bool
     private let isReport: Bool
     private let changesZone: Bool
 
@@ -25,6 +26,7 @@ public struct FileImport: Sendable {
         self.isReport = isReport
         self.changesZone = changesZone
         settings = try SourceSettings(order, zones: zones)
+        hasBackend = try SectionValues(order.options).backend != nil
     }
 
     /// Reads everything; what could be read is in the outbox when this returns.
@@ -49,8 +51,8 @@ public struct FileImport: Sendable {
             ? [LooseSamples(path: path, now: clock.now, since: entry.since)]
             : entry.sources(now: clock.now)
         var account = ImportAccount(
-            name: entry.name, kind: kind, timeZone: settings.zones.settled ?? entry.zone.identifier
-        )
+            name: entry.name, kind: kind,
+            timeZone: settings.zones.settled ?? entry.zone.identifier, hasBackend: hasBackend)
         account.files = sources.count
         let intake = SourceIntake(store: store, clock: clock)
         for (index, source) in sources.enumerated() {
@@ -90,6 +92,8 @@ public struct ImportAccount: Sendable {
     let kind: SourceEntry.Kind
     /// The time zone that the days of the account follow.
     public let timeZone: String
+    /// Whether the samples wait to be sent.
+    let hasBackend: Bool
     public internal(set) var files = 0
     /// The number of files of a folder that could not be read.
     public internal(set) var unread = 0

@@ -14,8 +14,9 @@ extension ImportAccount {
             let what = hasOtherBytes ? "the same records were" : "unchanged since it was"
             return "`\(name)`: \(what) read at \(unchangedSince)".forReport
         }
+        let new = hasBackend ? "queued" : "new"
         var parts = [
-            (enqueued.queued, "queued"), (enqueued.duplicates, "known"),
+            (enqueued.queued, new), (enqueued.duplicates, "known"),
             (report.pairedPartners, "paired"), (report.aggregated, "folded"),
             (report.repeated, "repeated"),
             (report.unmapped.values.reduce(0, +), "kept here"),
@@ -28,7 +29,7 @@ extension ImportAccount {
         if files > 1 { text += " from \(files) files" }
         text += ": \(parts.joined(separator: ", "))"
         let metrics = [
-            (enqueued.metricsQueued, "queued"), (enqueued.metricsKnown, "known"),
+            (enqueued.metricsQueued, new), (enqueued.metricsKnown, "known"),
             (enqueued.replaced, "replaced"), (enqueued.corrected, "corrected"),
             (enqueued.keptAsSent, "kept as they were sent"), (enqueued.metricsRefused, "refused"),
             (enqueued.metricsBeforeSince, "before the time asked for"),
@@ -89,7 +90,7 @@ extension ImportAccount {
             lines.append(
                 "nights of which only the time in bed is known: \(report.nightsWithoutSleep)")
         }
-        list("no field for", report.unmapped)
+        list(hasBackend ? "no field for" : "kept as records alone", report.unmapped)
         list("refused", report.refused)
         list("days, nights, sums and workouts refused", madeRefused)
         list(

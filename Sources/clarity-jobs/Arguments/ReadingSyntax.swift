@@ -250,7 +250,7 @@ extension CommandSyntax {
         ])
     static let importing = CommandSyntax(
         name: "import",
-        summary: "Read a file into the outbox; `bulk-upload` sends it later.",
+        summary: "Read a file into the archive; a job of the kind `bulk-upload` sends it later.",
         details: [
             "Accepts an Apple Health export (zip, xml or folder), a file or folder of Health Auto Export,",
             "or a file of samples, and recognises which it is. If the job file has a source with the same",

@@ -36,7 +36,7 @@ struct LoopCommand {
             metrics.note()
             reports.note(change)
             // Standard error is the journal here. Standard output is for results.
-            guard let run = reported.run(in: change), !LoopCommand.isIdleUpload(run) else { return }
+            guard let run = reported.run(in: change), !LoopCommand.isIdle(run) else { return }
             console.note(RunReport.line(run, isWhole: console.isVerbose))
         }
         // Opened before anything is said, so that a history that cannot be used is all that is
@@ -82,14 +82,14 @@ struct LoopCommand {
         return signals.received ?? .done
     }
 
-    /// Returns whether a run is an upload that sent nothing and refused nothing.
+    /// Returns whether a run is an upload or an import that found nothing new and refused nothing.
     ///
     /// Such a run would print a line every hour that nobody needs. The history has it.
-    private static func isIdleUpload(_ run: Run) -> Bool {
-        run.kind == .bulkUpload && run.state == .succeeded
+    private static func isIdle(_ run: Run) -> Bool {
+        [.bulkUpload, .importing].contains(run.kind) && run.state == .succeeded
             && [
-                "samples_sent", "samples_queued", "metrics_queued", "samples_rejected",
-                "samples_set_aside", "samples_refused", "files_rejected",
+                "samples_sent", "samples_queued", "metrics_queued", "samples_new", "metrics_new",
+                "samples_rejected", "samples_set_aside", "samples_refused", "files_rejected",
             ].allSatisfy { run.tally[$0] == 0 }
     }
 

@@ -63,7 +63,7 @@ import Testing
                     "jobs[].kind",
                     "jobs[].on_lost.finish_within", "jobs[].relax[].after", "jobs[].relax[].drop",
                     "jobs[].options<command>.program", "accounts[].id",
-                    "backend", "backend.url", "sources[]<apple-health-export>.kind",
+                    "backend.url", "sources[]<apple-health-export>.kind",
                     "sources[]<apple-health-export>.path", "sources[]<spool>.kind",
                     "sources[]<spool>.path",
                 ])

@@ -113,8 +113,7 @@ import Testing
 
     @Test(arguments: [
         MessageCase(
-            "jobs: []", "jobs.yaml:1:1: the job file has no `version`",
-            "jobs.yaml:1:1: the job file has no `backend`"),
+            "jobs: []", "jobs.yaml:1:1: the job file has no `version`"),
         MessageCase(
             "version: 1\nbackend: {}",
             "jobs.yaml:1:1: the job file has no `jobs`",

@@ -41,7 +41,7 @@ enum JobFileSamples {
                         "dialect", .choice(["auto", "blueprint", "loop"]), default: "auto",
                         summary: "the contract"),
                     OptionDeclaration("rate", .number(0.1...1000), summary: "requests a second"),
-                ]), isRequired: true),
+                ])),
             SectionDeclaration(
                 "sources",
                 .list(kinds: [

@@ -13,8 +13,9 @@ import Testing
     @Test func `the kinds are declared in the order of a day's work`() {
         #expect(
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
-                "refresh", "bulk-upload", "processing-status", "pat-analysis", "insight-generate",
-                "insight-history", "cleanup", "audit-upload", "export-data", "notify",
+                "import", "refresh", "bulk-upload", "processing-status", "pat-analysis",
+                "insight-generate", "insight-history", "cleanup", "audit-upload", "export-data",
+                "notify",
             ])
     }
 
@@ -64,7 +65,6 @@ import Testing
         }
         let dialect = options.first { $0.key == "dialect" }
 
-        #expect(backend.isRequired)
         #expect(
             options.map(\.key) == [
                 "url", "dialect", "retry_wait", "ca_bundle", "pins", "max_requests_per_second",

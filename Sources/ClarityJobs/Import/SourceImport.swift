@@ -10,7 +10,8 @@ import Platform
 /// `samples_folded`, `samples_repeated`, `samples_kept_here`, `samples_refused` and
 /// `samples_before_since`. `metrics_made` counts the days and nights that were made of records. It
 /// is the sum of `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`,
-/// `metrics_kept`, `metrics_refused` and `metrics_before_since`.
+/// `metrics_kept`, `metrics_refused` and `metrics_before_since`. Without a backend nothing is queued
+/// to be sent: `samples_new` and `metrics_new` take the place of the two counts of what is queued.
 struct SourceImport {
     /// The maximum number of names in a note, so that no note is cut.
     private static let namesPerNote = 8
@@ -34,7 +35,7 @@ struct SourceImport {
     private static let mostMarks = 48
 
     /// Whether none of the sources to read exists.
-    private(set) var hasNoSource = false
+    private var hasNoSource = false
 
     init(_ context: WorkContext) {
         self.context = context
@@ -43,7 +44,24 @@ struct SourceImport {
         settling = SpoolSettling(context)
     }
 
-    /// Reads all sources; what could be read is in the outbox when this returns.
+    /// Reads the sources of the order, in the time zone of its account.
+    ///
+    /// - Returns: the first failure; `nil` if all sources were read to their end.
+    /// - Throws: `WorkStopped`; `Failure` for options that do not fit; an error of the store.
+    mutating func run() throws -> Failure? {
+        var settings = try SourceSettings(context.order, zones: context.zones)
+        try settings.settleZone(context.store)
+        return try run(try settings.sources(now: context.clock.now))
+    }
+
+    /// Returns the outcome of a run with a failure: it waits if there is no source at all.
+    func outcome(after failure: Failure) -> Outcome {
+        guard hasNoSource else { return .failure(failure) }
+        return .awaits(
+            .source, Failure(failure.category, "waits for a source: \(failure.reason)"))
+    }
+
+    /// Reads sources; what could be read is in the outbox when this returns.
     ///
     /// A file of a spool folder is moved away after it was read. A dry run leaves it, because its
     /// samples are in no real outbox.
@@ -145,16 +163,17 @@ struct SourceImport {
     }
 
     private mutating func count(_ report: SourceReport, _ enqueued: EnqueueCounts) {
+        let new = context.backend == nil ? "new" : "queued"
         counts.add([
             "samples_read": report.recordsRead + report.nestedTaken,
-            "samples_queued": enqueued.queued, "samples_duplicate": enqueued.duplicates,
+            "samples_\(new)": enqueued.queued, "samples_duplicate": enqueued.duplicates,
             "samples_before_since": enqueued.beforeSince,
             "samples_paired": report.pairedPartners, "samples_folded": report.aggregated,
             "samples_repeated": report.repeated,
             "samples_kept_here": report.unmapped.values.reduce(0, +),
             "samples_refused": report.refused.values.reduce(0, +),
             "samples_nested": report.nestedSkipped, "metrics_made": enqueued.metrics,
-            "metrics_queued": enqueued.metricsQueued, "metrics_known": enqueued.metricsKnown,
+            "metrics_\(new)": enqueued.metricsQueued, "metrics_known": enqueued.metricsKnown,
             "metrics_replaced": enqueued.replaced, "metrics_corrected": enqueued.corrected,
             "metrics_kept": enqueued.keptAsSent,
             "metrics_before_since": enqueued.metricsBeforeSince,
@@ -167,7 +186,8 @@ struct SourceImport {
         guard let pending else { return }
         self.pending = nil
         for (title, entries) in [
-            ("not over yet", pending.unfinished), ("no field for", pending.unmapped),
+            ("not over yet", pending.unfinished),
+            (context.backend == nil ? "kept as records alone" : "no field for", pending.unmapped),
             ("refused", pending.refused),
             ("days, nights, sums and workouts refused", pending.madeRefused),
             ("read in spite of", pending.malformations),
