@@ -215,9 +215,9 @@ struct WorkContext: Sendable {
         guard kindWorker(for: order.kind)?.changesHealthData == true else { return }
         do {
             let goals = try sections.freshness
-            for fact in try store.accountFacts(for: goals, now: clock.now).reported {
-                report(.fact(fact))
-            }
+            let facts = try store.accountFacts(
+                for: goals, hasBackend: backend != nil, now: clock.now)
+            for fact in facts.reported { report(.fact(fact)) }
         } catch {
             // The former facts stay, with their time.
             switch outcome(of: error) {

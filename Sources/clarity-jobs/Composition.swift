@@ -201,7 +201,12 @@ struct Composition {
         try readingSections { () throws(Failure) in try file.sections.sourceZone }
     }
 
-    /// Returns the backend; a job file with only commands need not have one.
+    /// Returns whether a job file names a backend.
+    func hasBackend(_ file: JobFile) throws(CommandFailure) -> Bool {
+        try readingSections { () throws(Failure) in try file.sections.backend != nil }
+    }
+
+    /// Returns the backend, for a command that concerns nothing else.
     func backend(_ file: JobFile) throws(CommandFailure) -> BackendOptions {
         let backend = try readingSections { () throws(Failure) in try file.sections.backend }
         if let backend { return backend }

@@ -7,6 +7,7 @@
  * @property {string} csrf
  * @property {boolean} read_only
  * @property {string | null} zone `null` where it differs from account to account
+ * @property {boolean} backend whether the job file names one
  * @property {string} version
  * @property {"person" | "caretaker" | "wearer"} viewer
  * @property {string | null} account the wearer's
@@ -32,6 +33,9 @@ export async function openSession() {
 
 /** Whether the reader looks after the accounts: sees their states, and nobody's values. */
 export const isCaretaker = () => session?.viewer === "caretaker";
+
+/** Whether there is a backend, and so what it makes of the data. */
+export const hasBackend = () => session?.backend ?? false;
 
 /** Whether the server refuses actions. */
 export const isReadOnly = () => session?.read_only ?? true;

@@ -2,7 +2,7 @@
  * The application: finds the page of an address, loads what it shows, and draws it again when
  * something has changed.
  */
-import {isCaretaker, isReadOnly, logOut, openSession, RequestError} from "./api.js";
+import {hasBackend, isCaretaker, isReadOnly, logOut, openSession, RequestError} from "./api.js";
 import {announce, button, h, replaceInPlace} from "./dom.js";
 import {clockTime, relative, setZone} from "./format.js";
 import {listen} from "./live.js";
@@ -202,9 +202,8 @@ function pathOf(path) {
 function showLinks(path) {
     /** @type {NodeListOf<HTMLElement>} */
     const links = document.querySelectorAll("#pages [data-of]");
-    for (const element of links) {
-        element.hidden = (element.dataset.of === "accounts") !== isCaretaker();
-    }
+    const seen = {accounts: isCaretaker(), values: !isCaretaker(), backend: hasBackend()};
+    for (const element of links) element.hidden = !seen[element.dataset.of];
     const section = path.startsWith("/runs/") ? "/jobs" : path;
     for (const link of document.querySelectorAll("#pages a")) {
         if (link.getAttribute("href") === section)

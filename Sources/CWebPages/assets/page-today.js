@@ -1,5 +1,5 @@
 /** Today: the newest value of each measure, last night, the latest insight, what is not fresh. */
-import {get, getOrNone} from "./api.js";
+import {get, getOrNone, hasBackend} from "./api.js";
 import {behind, h, noData, table} from "./dom.js";
 import {
     addDays,
@@ -172,6 +172,7 @@ function stageTables(night) {
 function insight(latest) {
     const title = ["Latest insight", "/insights"];
     if (!latest) {
+        if (!hasBackend()) return null;
         return panel(...title, h("p", {class: "muted"}, "The backend has made no insight yet."));
     }
     return panel(...title,

@@ -97,7 +97,9 @@ public struct NotifyAttempt {
     /// Returns everything that a person should know now.
     private func active() throws -> [Notice] {
         var notices = Notice.active(in: order.options)
-        let held = try store.outbox.backlog().forPerson
+        let sections = SectionValues(order.options)
+        let hasBackend = try sections.backend != nil
+        let held = hasBackend ? try store.outbox.backlog().forPerson : 0
         if held > 0 {
             notices.append(
                 Notice(
@@ -107,10 +109,10 @@ public struct NotifyAttempt {
                         : "\(held) samples wait for your decision; see `clarity-jobs outbox`"))
         }
         let isLoggedIn = try store.sessions.isUsable(at: clock.now)
-        for goal in try SectionValues(order.options).freshness {
+        for goal in try sections.freshness {
+            let facts = try store.freshness(of: goal, hasBackend: hasBackend, now: clock.now)
             let verdict = FreshnessVerdict(
-                on: goal, try store.freshness(of: goal, now: clock.now), jobs: [],
-                isLoggedIn: isLoggedIn, now: clock.now)
+                on: goal, facts, jobs: [], isLoggedIn: isLoggedIn || !hasBackend, now: clock.now)
             guard !verdict.holds else { continue }
             let name = goal.subject.name
             notices.append(

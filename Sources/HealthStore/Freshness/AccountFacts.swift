@@ -8,7 +8,8 @@ public struct AccountFacts: Hashable, Sendable {
     public var freshUntil: [FreshnessGoal.Subject: Instant?] = [:]
     /// The number of samples in each place.
     public var counts: [FreshnessFacts.Place: Int64] = [:]
-    public var isLoggedIn = false
+    /// `nil` without a backend to log in to.
+    public var isLoggedIn: Bool?
     /// When a source was last read to its end.
     public var lastReading: Instant?
     /// When the worker looked.
@@ -30,7 +31,7 @@ public struct AccountFacts: Hashable, Sendable {
             AttemptFact($0.factName, counts[$0] ?? 0, at: at)
         }
         return goals + places + [
-            AttemptFact(AccountFacts.loggedIn, isLoggedIn ? 1 : 0, at: at),
+            AttemptFact(AccountFacts.loggedIn, isLoggedIn.map { $0 ? 1 : 0 }, at: at),
             AttemptFact(AccountFacts.lastReading, lastReading?.millisecondsSince1970, at: at),
         ]
     }
@@ -39,7 +40,7 @@ public struct AccountFacts: Hashable, Sendable {
     public mutating func add(_ name: String, _ value: Int64?) {
         let instant = value.map { Instant(millisecondsSince1970: $0) }
         switch name {
-        case AccountFacts.loggedIn: isLoggedIn = value == 1
+        case AccountFacts.loggedIn: isLoggedIn = value.map { $0 == 1 }
         case AccountFacts.lastReading: lastReading = instant
         default:
             if let place = FreshnessFacts.Place.byFactName[name] {
@@ -53,21 +54,27 @@ public struct AccountFacts: Hashable, Sendable {
 
 extension HealthStore {
     /// Returns the facts of this account.
+    ///
+    /// - Parameter hasBackend: whether there is a backend, to which samples have to be delivered.
     public func accountFacts(
-        for goals: [FreshnessGoal], now: Instant
+        for goals: [FreshnessGoal], hasBackend: Bool, now: Instant
     ) throws(HealthStoreError) -> AccountFacts {
         var facts = AccountFacts(at: now)
         for goal in goals {
-            let newest = try newest(of: goal.subject)
+            let newest =
+                hasBackend
+                ? try newest(of: goal.subject)
+                : try freshness(of: goal, hasBackend: false, now: now).newest
             facts.freshUntil.updateValue(newest.map { $0 + goal.within }, forKey: goal.subject)
         }
+        facts.lastReading = try outbox.lastSourceReading()
+        guard hasBackend else { return facts }
         let backlog = try outbox.backlog()
         facts.counts = [
             .waiting: backlog.waiting, .unconfirmed: backlog[.unconfirmed],
             .setAside: backlog[.setAside], .rejected: backlog[.rejected],
         ]
         facts.isLoggedIn = try sessions.isUsable(at: now)
-        facts.lastReading = try outbox.lastSourceReading()
         return facts
     }
 }

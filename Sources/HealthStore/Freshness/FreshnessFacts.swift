@@ -25,6 +25,14 @@ public struct FreshnessFacts: Hashable, Sendable {
 
     /// Creates empty facts.
     public init() {}
+
+    /// The same facts where there is no backend to deliver to: what is here has arrived.
+    fileprivate var withoutBackend: FreshnessFacts {
+        var facts = self
+        facts.newest = ([newest].compactMap(\.self) + elsewhere.values).max()
+        facts.elsewhere = [:]
+        return facts
+    }
 }
 
 extension HealthStore {
@@ -54,8 +62,10 @@ extension HealthStore {
 
     /// Returns the facts about a goal's subject, from one snapshot of the file, without decrypting
     /// a value.
+    ///
+    /// - Parameter hasBackend: whether there is a backend to which samples have to be delivered.
     public func freshness(
-        of goal: FreshnessGoal, now: Instant
+        of goal: FreshnessGoal, hasBackend: Bool, now: Instant
     ) throws(HealthStoreError) -> FreshnessFacts {
         try access { connection in
             try connection.snapshot {
@@ -68,7 +78,7 @@ extension HealthStore {
                     facts.lastReading = try outbox.lastSourceReading(connection)
                 case .insights, .profile: facts.newest = try newest(of: goal.subject, connection)
                 }
-                return facts
+                return hasBackend ? facts : facts.withoutBackend
             }
         }
     }
@@ -402,7 +412,7 @@ public struct FreshnessVerdict: Hashable, Sendable {
     ) -> BringingJob? {
         let kinds: [JobKind] =
             switch subject {
-            case .samples: [.bulkUpload]
+            case .samples: [.bulkUpload, .importing]
             case .insights: [.insightHistory, .refresh]
             case .profile: [.refresh]
             }

@@ -197,12 +197,16 @@ public struct HealthReader {
     let style: PageStyle
     /// The form to produce. Lines for people that are costly are made for `table` only.
     let form: ReportForm
+    /// Whether there is a backend from which data is fetched.
+    let hasBackend: Bool
 
     /// Creates a reader as of `now`.
     public init(
-        _ store: HealthStore, now: Instant, zone: Zone, style: PageStyle, form: ReportForm = .table
+        _ store: HealthStore, now: Instant, zone: Zone, style: PageStyle,
+        form: ReportForm = .table, hasBackend: Bool = true
     ) {
         self.form = form
+        self.hasBackend = hasBackend
         self.store = store
         self.now = now
         self.zone = zone
@@ -273,9 +277,15 @@ public struct HealthReader {
 
     /// Returns lines for people about both times.
     func lines(of freshness: (synced: Instant?, read: Instant?)) -> [String] {
-        var lines = [line("synced", freshness.synced)]
+        var lines = synced(freshness.synced)
         if freshness.read != nil { lines.append(line("sources read", freshness.read)) }
         return lines
+    }
+
+    /// Returns the line about when something was fetched; none where there is no backend and nothing
+    /// was.
+    func synced(_ instant: Instant?) -> [String] {
+        hasBackend || instant != nil ? [line("synced", instant)] : []
     }
 
     /// Returns `synced 3 h ago (2026-11-21T06:00:00Z)`, as a warning if that is stale.

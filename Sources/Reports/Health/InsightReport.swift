@@ -134,7 +134,7 @@ extension HealthReader {
         report.list(
             found, StoredInsight.report, style,
             absence: offset == 0 ? "no insights are kept yet" : "there are no earlier insights")
-        report.lines.append(line("synced", try store.cache.pullRecord(of: .insights).endedAt))
+        report.lines += synced(try store.cache.pullRecord(of: .insights).endedAt)
         return report
     }
 

@@ -108,8 +108,10 @@ extension HealthReader {
             report.lines.append(style.heading("latest insight, made \(insight.madeAt)"))
             report.lines += DisplayText.wrapped(insight.narrative, width: style.width).prefix(8)
             report.lines.append(line("synced", synced))
-        } else {
+        } else if hasBackend {
             report.lines.append("latest insight: " + style.warning("missing"))
+        } else {
+            report.lines.removeLast()
         }
         let stored = insight.map { StoredInsight(insight: $0, syncedAt: synced) }
         report.page =

@@ -318,7 +318,7 @@ extension MonthReport {
         }
         for group in absent { add("\(wordsOfName(group.rawValue)): no data in this month") }
         if nights.isEmpty, excess.isEmpty { add("No night is recorded in this month") }
-        if insights.isEmpty { add("No insight was made in this month") }
+        if insights.isEmpty, hasBackend { add("No insight was made in this month") }
         return lines.isEmpty
             ? section("missing", "What is missing", [HTML("p", text: "Nothing.")])
             : section("missing", "What is missing", [HTML("ul.missing", lines)])

@@ -24,6 +24,8 @@ public struct MonthReport: Sendable, PrivateValue {
     public let month: CivilMonth
     let zone: Zone
     let made: Instant
+    /// Whether there is a backend that makes insights.
+    let hasBackend: Bool
     /// The days of the month up to today.
     let span: ClosedRange<Int>
     fileprivate(set) var metrics: [Metric] = []
@@ -56,7 +58,7 @@ public struct MonthReport: Sendable, PrivateValue {
 
     fileprivate init(_ month: CivilMonth, _ reader: HealthReader, today: Int) {
         self.month = month
-        (zone, made) = (reader.zone, reader.now)
+        (zone, made, hasBackend) = (reader.zone, reader.now, reader.hasBackend)
         span = month.days.lowerBound...min(today, month.days.upperBound)
     }
 }
@@ -96,7 +98,9 @@ extension HealthReader {
             try addRecords(to: &report)
             try addInsights(to: &report)
             let freshness = try freshness()
-            report.readings = [.init(word: "synced", at: freshness.synced)]
+            if hasBackend || freshness.synced != nil {
+                report.readings = [.init(word: "synced", at: freshness.synced)]
+            }
             if freshness.read != nil {
                 report.readings.append(.init(word: "sources read", at: freshness.read))
             }

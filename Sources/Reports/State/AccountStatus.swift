@@ -91,7 +91,7 @@ public struct AccountStatus: Sendable {
         let (waiting, decide) = (facts.counts[.waiting] ?? 0, facts.forPerson)
         let reading = facts.lastReading.map { "sources last read at \($0)" }
         return [
-            facts.isLoggedIn ? nil : "nobody is logged in",
+            facts.isLoggedIn == false ? "nobody is logged in" : nil,
             waiting > 0 ? "\(counted(waiting, "samples")) waiting" : nil,
             decide > 0 ? "\(counted(decide, "samples")) for you to decide" : nil,
             reading ?? "no source was ever read",
@@ -128,7 +128,9 @@ extension AccountStatus: Reported {
             $0.facts.map { $0.counts[.waiting] ?? 0 }
         },
         Column("for_person", "number of samples that need a person") { $0.facts?.forPerson },
-        Column("logged_in", "whether somebody is logged in") { $0.facts?.isLoggedIn },
+        Column("logged_in", "whether somebody is logged in; none without a backend") {
+            $0.facts?.isLoggedIn
+        },
         Column("last_reading_at", "when a source was last read to its end") {
             $0.facts?.lastReading
         },

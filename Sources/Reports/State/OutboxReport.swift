@@ -182,9 +182,10 @@ extension OutboxState {
 }
 
 extension OutboxProof {
-    /// The line that ends the report of a sound outbox.
-    public var line: String {
-        "the outbox is sound: \(counted(rows, "samples")), \(counted(readings, "readings"))"
+    /// Returns the line that ends the report of a sound outbox, which is none without a backend.
+    public func line(hasBackend: Bool) -> String {
+        let head = hasBackend ? "the outbox is sound:" : "the readings are sound:"
+        return "\(head) \(counted(rows, "samples")), \(counted(readings, "readings"))"
     }
 }
 

@@ -32,18 +32,22 @@ public struct StatusReport: Sendable {
         goals named: [FreshnessGoal], jobs: [BringingJob], store: HealthStore?,
         installation: Installation, now: Instant
     ) throws(HealthStoreError) {
-        let session = try store?.sessions.load()
-        let refusedSince = try store?.sessions.refusedSince(at: now)
+        let hasBackend = installation.hasBackend
+        let session = hasBackend ? try store?.sessions.load() : nil
+        let refusedSince = hasBackend ? try store?.sessions.refusedSince(at: now) : nil
+        let isLoggedIn = session != nil && refusedSince == nil
         let others = try store?.arrivedSubjects().filter { subject in
             !named.contains { $0.subject == subject }
         }
         verdicts = try (named + FreshnessGoal.defaults(for: others ?? [], jobs: jobs))
             .map { goal throws(HealthStoreError) in
                 FreshnessVerdict(
-                    on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
-                    jobs: jobs, isLoggedIn: session != nil && refusedSince == nil, now: now)
+                    on: goal,
+                    try store?.freshness(of: goal, hasBackend: hasBackend, now: now)
+                        ?? FreshnessFacts(),
+                    jobs: jobs, isLoggedIn: isLoggedIn || !hasBackend, now: now)
             }
-        backlog = try store?.outbox.backlog() ?? OutboxCounts()
+        backlog = hasBackend ? try store?.outbox.backlog() ?? OutboxCounts() : OutboxCounts()
         self.session = session?.expiresAt
         self.refusedSince = refusedSince
         self.jobs = jobs
@@ -78,10 +82,8 @@ extension StatusReport {
         return ["outbox: \(backlog.headline)"]
     }
 
-    /// The session; nothing if nobody has logged in and nothing needs it.
-    private var sessionLines: [String] {
-        session != nil || refusedSince != nil || installation.hasBackend ? [sessionLine] : []
-    }
+    /// The session; nothing without a backend to log in to.
+    private var sessionLines: [String] { installation.hasBackend ? [sessionLine] : [] }
 
     private var sessionLine: String {
         if let refusedSince {
@@ -156,8 +158,9 @@ extension StatusReport {
             goals: verdicts.filter { !missedOnly || !$0.holds }.map { verdict in
                 StatusResult.Goal(verdict: verdict, why: verdict.blame.map(words)?.forReport)
             },
-            outbox: missedOnly ? nil : StatusResult.Outbox(counts: backlog),
-            session: missedOnly
+            outbox: missedOnly || !installation.hasBackend
+                ? nil : StatusResult.Outbox(counts: backlog),
+            session: missedOnly || !installation.hasBackend
                 ? nil
                 : StatusResult.SessionState(expiresAt: session, refusedSince: refusedSince),
             jobs: jobs.filter { !missedOnly || $0.isTrouble },
@@ -185,8 +188,10 @@ public struct StatusResult: Reported {
                 $0.jobFileFault
             },
             Column("goals", "the goals; with --quiet the missed ones") { $0.goals },
-            Column("outbox", "the outbox; not with --quiet") { $0.outbox },
-            Column("session", "the login; not with --quiet") { $0.session },
+            Column("outbox", "the outbox; not with --quiet, nor without a backend") { $0.outbox },
+            Column("session", "the login; not with --quiet, nor without a backend") {
+                $0.session
+            },
             Column(
                 "jobs", "the jobs; with --quiet those that failed, are overdue or wait for a login"
             ) {

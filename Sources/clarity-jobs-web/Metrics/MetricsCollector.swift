@@ -80,8 +80,9 @@ struct MetricsCollector: Sendable {
         do throws(Failure) {
             let goals = try file.sections.freshness
             let keyVariable = try file.sections.key.variable
+            let hasBackend = try file.sections.backend != nil
             do throws(HealthStoreError) {
-                report.health = try health(file, goals, keyVariable)
+                report.health = try health(file, goals, keyVariable, hasBackend: hasBackend)
             } catch {
                 throw error.failure
             }
@@ -113,7 +114,7 @@ struct MetricsCollector: Sendable {
     }
 
     private func health(
-        _ file: JobFile, _ declared: [FreshnessGoal], _ keyVariable: String?
+        _ file: JobFile, _ declared: [FreshnessGoal], _ keyVariable: String?, hasBackend: Bool
     ) throws(HealthStoreError) -> MetricsReport.HealthFacts? {
         var environment = environment.merging(
             ServerAccount.variables(for: nil, at: file.server)
@@ -125,8 +126,11 @@ struct MetricsCollector: Sendable {
         let store = try HealthStore(
             stateDirectory: state, environment: environment,
             actor: AuditActor(program: "exporter"), clock: clock)
-        var facts = MetricsReport.HealthFacts(
-            outbox: try store.outbox.backlog(), isLoggedIn: try store.sessions.load() != nil)
+        var facts = MetricsReport.HealthFacts()
+        if hasBackend {
+            facts.outbox = try store.outbox.backlog()
+            facts.isLoggedIn = try store.sessions.load() != nil
+        }
         let now = clock.now
         var goals = declared
         for goal in goals { facts.goals[goal.subject.name] = goal.within }
@@ -134,7 +138,8 @@ struct MetricsCollector: Sendable {
             goals.append(FreshnessGoal(subject, within: .seconds(2 * 86_400)))
         }
         for goal in goals {
-            guard let newest = try store.freshness(of: goal, now: now).newest else { continue }
+            let known = try store.freshness(of: goal, hasBackend: hasBackend, now: now)
+            guard let newest = known.newest else { continue }
             facts.ages[goal.subject.name] = max(now - newest, .zero)
         }
         return facts

@@ -28,9 +28,9 @@ struct MetricsReport: Sendable {
         var ages: [String: Duration] = [:]
         /// The ages that `fresh` allows.
         var goals: [String: Duration] = [:]
-        /// The samples that the backend has not confirmed.
-        var outbox: OutboxCounts
-        var isLoggedIn: Bool
+        /// The samples that the backend has not confirmed; `nil` without a backend.
+        var outbox: OutboxCounts?
+        var isLoggedIn: Bool?
     }
 
     var jobs: [JobID: JobFacts] = [:]
@@ -167,21 +167,24 @@ struct MetricsReport: Sendable {
             "health_data_up", .gauge, "Whether the health data could be opened.")
         isUp.add(.count(health == nil ? 0 : 1))
         guard let health else { return [isUp] }
-        var login = MetricFamily("logged_in", .gauge, "Whether somebody is logged in.")
-        login.add(.count(health.isLoggedIn ? 1 : 0))
         var ages = MetricFamily(
             "data_age_seconds", .gauge, "Age of the newest data that counts for `fresh`.")
         var goals = MetricFamily(
             "data_goal_seconds", .gauge, "The age that `fresh` of the job file allows.")
         ages.add(health.ages)
         goals.add(health.goals)
+        guard let samples = health.outbox, let isLoggedIn = health.isLoggedIn else {
+            return [isUp, ages, goals]
+        }
+        var login = MetricFamily("logged_in", .gauge, "Whether somebody is logged in.")
+        login.add(.count(isLoggedIn ? 1 : 0))
         var outbox = MetricFamily(
             "outbox_samples", .gauge,
             "Samples that the backend has not confirmed, by their state.")
         // Counting the others would take longer with each sample that was ever sent.
         for state in OutboxState.allCases where state != .confirmed && state != .stored {
             outbox.add(
-                .count(health.outbox[state]),
+                .count(samples[state]),
                 [.init(name: "state", value: state.rawValue.inSnakeCase)])
         }
         return [isUp, login, ages, goals, outbox]

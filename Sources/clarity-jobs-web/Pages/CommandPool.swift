@@ -91,11 +91,11 @@ enum CommandAnswer {
         }
     }
 
-    /// Returns the time zone that `status` names; `nil` if it failed.
-    static func zone(ofStatus end: End) -> String? {
+    /// Returns the result of a command; `nil` if it failed.
+    static func result(of end: End) -> JSON? {
         guard case .success(let result) = end else { return nil }
         do throws(JSONFault) {
-            return try JSONParser.parse(result.output)["installation"]?["time_zone"]?.text
+            return try JSONParser.parse(result.output)
         } catch {
             return nil
         }

@@ -151,17 +151,18 @@ final class PageServer: Sendable {
     {
         guard request.query.isEmpty else { return refuse(400, "`session` has no parameters") }
         let isReadOnly = settings.isReadOnly
-        @Sendable func answer(zone: String?) -> Answer {
+        @Sendable func answer(_ status: JSON?) -> Answer {
             let object: JSON = [
                 "csrf": .string(session.csrf), "read_only": .bool(isReadOnly),
-                "zone": .text(zone), "version": .string(programVersion),
+                "zone": .text(status?["installation"]?["time_zone"]?.text),
+                "backend": .bool(status?["session"] != nil), "version": .string(programVersion),
                 "viewer": .string(session.viewer.name), "account": .text(session.viewer.account),
             ]
             return Answer(200, object)
         }
         // The accounts may have days in several zones.
-        guard session.viewer != .caretaker else { return reply(answer(zone: nil)) }
-        return run(["status"], session) { answer(zone: CommandAnswer.zone(ofStatus: $0)) }
+        guard session.viewer != .caretaker else { return reply(answer(nil)) }
+        return run(["status"], session) { answer(CommandAnswer.result(of: $0)) }
     }
 
     /// Ends the session and has the browser forget its cookie.

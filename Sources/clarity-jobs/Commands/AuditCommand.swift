@@ -79,7 +79,9 @@ struct AuditCommand {
         rows += proof.findings.map(AuditRow.init)
         if console.form == .table {
             proof.findings.forEach { console.show($0.line) }
-            if proof.findings.isEmpty, !console.isQuiet { console.show(proof.line) }
+            if proof.findings.isEmpty, !console.isQuiet {
+                console.show(proof.line(hasBackend: try composition.hasBackend(file)))
+            }
             if proof.contradictsCounts {
                 console.note(
                     "help: somebody without the key changed the health data; restore a backup, or "

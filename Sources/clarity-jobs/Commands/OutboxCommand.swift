@@ -236,8 +236,7 @@ struct OutboxCommand {
 
     /// Returns how long the waiting samples take to send; `nil` if that is not worth a line.
     private func forecast(_ store: HealthStore, _ file: JobFile) throws(CommandFailure) -> String? {
-        let backend = try readingSections { () throws(Failure) in try file.sections.backend }
-        guard let backend else { return nil }
+        let backend = try composition.backend(file)
         let upload = try file.uploadOptions().first
         return try usingHealthData { () throws(HealthStoreError) in
             let remembered = try store.sessions.dialect(of: backend.url.withoutSlashAtEnd)
@@ -247,8 +246,10 @@ struct OutboxCommand {
         }
     }
 
+    /// Opens the store; without a backend nothing is on its way to one.
     private func store(_ file: JobFile) throws(CommandFailure) -> HealthStore? {
-        try composition.healthStore(file, as: "outbox")
+        _ = try composition.backend(file)
+        return try composition.healthStore(file, as: "outbox")
     }
 
     /// Asks the store; `nil` if there is none.

@@ -198,8 +198,9 @@ struct ReadingCommands {
         let file = try composition.jobFile()
         let form = arguments["output"].flatMap { ReportForm(rawValue: $0) } ?? .table
         guard let store = try composition.healthStore(file, as: part) else {
+            let remedy = try composition.hasBackend(file) ? "auth login" : "import FILE"
             throw CommandFailure(
-                .missingInput, "no health data is kept yet; run `clarity-jobs auth login`")
+                .missingInput, "no health data is kept yet; run `clarity-jobs \(remedy)`")
         }
         let reader = try composition.healthReader(of: store, file, form)
         let found = try usingHealthData { () throws(HealthStoreError) in try read(reader) }
@@ -246,7 +247,9 @@ extension Composition {
         let date = arguments["now"].flatMap { HealthReader.Since($0)?.isDate == true ? $0 : nil }
         let now =
             date.map { HealthReader.present($0, in: zone, now: SystemClock().now) } ?? clock.now
-        return HealthReader(store, now: now, zone: zone, style: console.pageStyle, form: form)
+        return HealthReader(
+            store, now: now, zone: zone, style: console.pageStyle, form: form,
+            hasBackend: try hasBackend(file))
     }
 }
 

@@ -38,8 +38,7 @@ struct StatusCommand {
                 ?? LocalZone.identifier(environment: composition.environment),
             loops: try askingStore { () throws(RunStoreError) in try history.loops() },
             lastLook: ledger.lastLook(before: moment.wall),
-            hasBackend: try readingSections { () throws(Failure) in try file.sections.backend }
-                != nil,
+            hasBackend: try composition.hasBackend(file),
             jobFileFault: file.laterFault?.printable)
         let report = try usingHealthData { () throws(HealthStoreError) in
             try StatusReport(

@@ -80,6 +80,16 @@ struct APIDescription {
                         ]
                     ),
                     (
+                        "backend",
+                        [
+                            "type": "boolean",
+                            "description": """
+                            whether the job file names a backend; false for who looks after the \
+                            accounts
+                            """,
+                        ]
+                    ),
+                    (
                         "viewer",
                         [
                             "type": "string", "enum": ["person", "caretaker", "wearer"],

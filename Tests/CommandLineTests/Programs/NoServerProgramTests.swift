@@ -24,9 +24,7 @@ struct NoServerProgramTests {
     }
 
     /// Returns a playground with a source of each kind and no backend in its job file.
-    private func playground(
-        jobs: String = read
-    ) async throws -> Playground {
+    private func playground(jobs: String = read) async throws -> Playground {
         let playground = try await Playground(sandboxOptions: nil) { _, folder in
             Self.jobFile(folder, jobs: jobs)
         }
@@ -164,5 +162,130 @@ struct NoServerProgramTests {
         #expect(run["trigger"].text == "event" && run["state"].text == "succeeded", "\(run)")
         #expect(run["counts"]["samples_new"] == .number(2))
         #expect(waits.status == 75, "\(waits.output)\(waits.errors)")
+    }
+
+    @Test func `nothing that is shown belongs to a server`() async throws {
+        let playground = try await playground()
+        try playground.useExample("export.zip")
+        let due = try await playground.run("run", "--due")
+
+        let status = try await playground.run("status")
+        let json = try await playground.json("status")
+        let shown = [
+            ["status"], ["summary"], ["metrics"], ["metrics", "heart_rate", "--since", "3650d"],
+            ["insights"], ["sources"], ["archive", "list"], ["records"], ["list"], ["history"],
+            ["audit"],
+            ["notices", "list"], ["doctor"], ["explain", "read"], ["tonight"],
+            ["dry-run", "read"],
+        ]
+
+        #expect(due.status == 0, "\(due.errors)")
+        #expect(status.status == 0, "\(status.output)\(status.errors)")
+        #expect(json["session"] == .null && json["outbox"] == .null)
+        #expect(json["goals"].elements.allSatisfy { $0["holds"] == .bool(true) })
+        for words in shown {
+            let result = try await playground.start(words).finish()
+            let text = result.output + result.errors
+            #expect([0, 1].contains(result.status), "\(words): \(text)")
+            for word in [
+                "logged in", "auth login", "outbox", "backend", "synced", "fetched", "queued",
+            ] {
+                #expect(!text.contains(word), "\(words): \(text)")
+            }
+        }
+    }
+
+    @Test func `records, days, reports and backups need no server`() async throws {
+        let playground = try await playground()
+        let folder = playground.folder.path
+        try playground.useExample("export.zip")
+        _ = try await playground.run("run", "--due")
+
+        let days = try await playground.json("metrics", "steps", "--since", "3650d")
+        let results = [
+            try await playground.run("export-data", "--out", "\(folder)/csv"),
+            try await playground.run(
+                "export-data", "--out", "\(folder)/fhir", "--format", "fhir"),
+            try await playground.run("report", "--out", "\(folder)/month.html"),
+            try await playground.run("backup"), try await playground.run("audit"),
+        ]
+        let exported = try playground.folder.contents()
+        let page = String(decoding: exported["month.html"] ?? [], as: UTF8.self)
+
+        #expect(results.map(\.status) == [0, 0, 0, 0, 0], "\(results.map(\.errors))")
+        #expect(days["measures"].elements.first?["days"].elements.isEmpty == false, "\(days)")
+        #expect(exported.keys.contains { $0.hasPrefix("csv/") && $0.hasSuffix(".csv") })
+        #expect(
+            exported["fhir/Observation.HKQuantityTypeIdentifierHeartRate.ndjson"]?.isEmpty
+                == false)
+        #expect(page.contains("What is missing") && !page.contains("No insight was made"))
+        #expect(!page.contains("not fetched"))
+    }
+
+    @Test func `the pages have no page of a server's, and their data asks nobody to log in`()
+        async throws
+    {
+        let playground = try await playground()
+        try playground.useExample("export.zip")
+        _ = try await playground.run("run", "--due")
+        let pages = try await PagesProgram(playground)
+        let cookie = try await pages.enter()
+
+        let session = try await pages.send("GET", "/api/v1/session", cookie: cookie).json
+        let status = try await pages.send("GET", "/api/v1/status", cookie: cookie).json
+        let outbox = try await pages.send("GET", "/api/v1/outbox", cookie: cookie)
+        let records = try await pages.send("GET", "/api/v1/records", cookie: cookie)
+
+        #expect(session["backend"] == .bool(false))
+        #expect(status["session"] == .null && status["outbox"] == .null)
+        #expect(try outbox.error == "the job file has no `backend`", "\(outbox)")
+        #expect(records.status == 200)
+    }
+
+    @Test(arguments: [
+        ["auth", "login", "--email", "a@example.com"], ["auth", "status"],
+        ["auth", "register", "--email", "a@example.com"], ["auth", "logout", "--yes"],
+        ["doctor", "--backend"], ["outbox"], ["outbox", "list"], ["outbox", "show", "1"],
+        ["outbox", "retry", "--all"], ["outbox", "discard", "--all"],
+        ["outbox", "erase", "--all"],
+    ])
+    func `a command that concerns a server says in one line that there is none`(
+        words: [String]
+    ) async throws {
+        let playground = try await playground()
+
+        let result = try await playground.start(words).finish()
+
+        #expect(result.status == 78 && result.output.isEmpty, "\(result.output)\(result.errors)")
+        #expect(
+            result.errorLines == [
+                "clarity-jobs: the job file has no `backend`",
+                "help: name it as `backend: { url: https://... }`",
+            ])
+    }
+
+    @Test func `a goal is met by what is here, and missed when that is old`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, folder in
+            """
+            version: 1
+            sources: [{ kind: spool, path: \(folder)/spool }]
+            fresh: { heart_rate: 1h, insights: 1d }
+            jobs: [{ id: read, kind: import, schedule: { every: 1h } }]
+
+            """
+        }
+        mkdir("\(playground.folder.path)/spool", 0o700)
+        try playground.folder.write("spool/a.ndjson", sample(0))
+        _ = try await playground.run("run", "--due")
+
+        let fresh = try await playground.json(
+            status: 1, "status", "--now", "2026-01-02T03:40:00Z")["goals"].elements
+        let old = try await playground.json(
+            status: 1, "status", "--now", "2026-01-02T05:40:00Z")["goals"].elements
+
+        let (heart, later) = (try #require(fresh.first), try #require(old.first))
+        #expect(heart["goal"].text == "heart_rate" && heart["holds"] == .bool(true), "\(heart)")
+        #expect(later["holds"] == .bool(false), "\(later)")
+        #expect(fresh.last?["blame"].text == "no_job", "\(fresh)")
     }
 }

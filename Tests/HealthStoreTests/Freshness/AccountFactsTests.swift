@@ -14,7 +14,7 @@ import Testing
             FreshnessGoal(.profile, within: .seconds(60)),
         ]
 
-        let facts = try folder.open().accountFacts(for: goals, now: noon)
+        let facts = try folder.open().accountFacts(for: goals, hasBackend: true, now: noon)
 
         #expect(
             facts.reported.map { "\($0.name) \($0.value.map { String($0) } ?? "-")" } == [
@@ -32,7 +32,7 @@ import Testing
         try store.cache.storeProfile([1], syncedAt: noon)
 
         let facts = try store.accountFacts(
-            for: [FreshnessGoal(.profile, within: .seconds(60))], now: noon)
+            for: [FreshnessGoal(.profile, within: .seconds(60))], hasBackend: true, now: noon)
 
         #expect(facts.freshUntil == [.profile: noon + .seconds(60)])
         #expect(facts.counts == [.waiting: 1, .unconfirmed: 0, .setAside: 0, .rejected: 2])

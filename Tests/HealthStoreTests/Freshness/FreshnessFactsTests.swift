@@ -39,7 +39,7 @@ import Testing
     private func facts(
         _ store: HealthStore, _ goal: FreshnessGoal? = nil
     ) throws -> FreshnessFacts {
-        let facts = try store.freshness(of: goal ?? self.goal, now: noon)
+        let facts = try store.freshness(of: goal ?? self.goal, hasBackend: true, now: noon)
         #expect(try store.newest(of: (goal ?? self.goal).subject) == facts.newest)
         return facts
     }

@@ -324,7 +324,7 @@ import Testing
         let last = try #require(samples.last)
 
         let facts = try store.freshness(
-            of: FreshnessGoal(.samples(.heartRate), within: .seconds(3600)),
+            of: FreshnessGoal(.samples(.heartRate), within: .seconds(3600)), hasBackend: true,
             now: last.start + .seconds(60))
         let counts = try store.analyses.sampleCounts(
             from: samples[10].start, to: samples[30].start)
