@@ -8,6 +8,7 @@ import Testing
 @Suite("Without a server", .timeLimit(.minutes(5)))
 struct NoServerProgramTests {
     private static let read = "  - { id: read, kind: import, schedule: { every: 1h } }\n"
+    private static let upload = "  - { id: upload, kind: bulk-upload, schedule: { every: 1h } }\n"
 
     private static func jobFile(
         _ folder: String, backend: String = "", jobs: String = read
@@ -24,12 +25,24 @@ struct NoServerProgramTests {
     }
 
     /// Returns a playground with a source of each kind and no backend in its job file.
-    private func playground(jobs: String = read) async throws -> Playground {
-        let playground = try await Playground(sandboxOptions: nil) { _, folder in
+    private func playground(
+        jobs: String = read, sandboxOptions: [String]? = nil
+    ) async throws -> Playground {
+        let playground = try await Playground(sandboxOptions: sandboxOptions) { _, folder in
             Self.jobFile(folder, jobs: jobs)
         }
         mkdir("\(playground.folder.path)/spool", 0o700)
         return playground
+    }
+
+    /// Adds the sandbox to the job file, with a job that uploads.
+    private func addServer(_ playground: Playground) async throws {
+        try playground.write { url, folder in
+            Self.jobFile(
+                folder, backend: "backend: { url: \(url), retry_wait: 1ms }",
+                jobs: Self.read + Self.upload)
+        }
+        try await playground.logIn()
     }
 
     private func sample(_ minute: Int) -> [UInt8] {
@@ -287,5 +300,59 @@ struct NoServerProgramTests {
         #expect(heart["goal"].text == "heart_rate" && heart["holds"] == .bool(true), "\(heart)")
         #expect(later["holds"] == .bool(false), "\(later)")
         #expect(fresh.last?["blame"].text == "no_job", "\(fresh)")
+    }
+
+    @Test func `a server that comes later gets each sample once, also what its source has lost`()
+        async throws
+    {
+        let playground = try await playground(sandboxOptions: ["--processing-steps", "1"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 250)
+        try playground.folder.write("spool/a.ndjson", sample(0) + sample(1))
+        let first = try await playground.run("run", "--due")
+        unlink("\(playground.folder.path)/export.xml")
+        try playground.folder.write("spool/b.ndjson", sample(1) + sample(2))
+        let second = try await playground.run("run", "read")
+        // What is left of the export has its first record alone.
+        try playground.writeExport(heartRates: 1)
+
+        try await addServer(playground)
+        let before = try await sandbox.count("uploads")
+        let upload = try await playground.run("run", "upload")
+        let again = try await playground.run("run", "upload")
+        let record = try await sandbox.sends()
+
+        #expect(first.status == 0, "\(first.errors)")
+        #expect(second.status != 0 && before == 0)
+        #expect(upload.status == 0 && again.status == 0, "\(upload.errors) \(again.errors)")
+        #expect(record.samples.count == 253)
+        #expect(record.samples.allSatisfy { $0.copies == 1 })
+        #expect(record.sends.flatMap(\.samples).count == 253)
+        #expect(try await playground.run("audit").status == 0)
+    }
+
+    @Test(arguments: [Faultline.When.before, .after], [2, 3])
+    func `a kill in the first upload to a later server doubles nothing`(
+        when: Faultline.When, request: Int
+    ) async throws {
+        let playground = try await playground(sandboxOptions: ["--processing-steps", "1"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 250)
+        _ = try await playground.run("run", "--due")
+        try await addServer(playground)
+        let faultline = Faultline(counts: "\(playground.folder.path)/counts")
+        let kill = Faultline.Rule(
+            program: .worker, point: .receive, when: when, nth: request, action: "kill-both")
+
+        let killed = try await playground.run(
+            "run", "upload", environment: faultline.environment(rules: [kill]))
+        let next = try await playground.run("run", "upload", "--force")
+        let record = try await sandbox.sends()
+
+        #expect(try faultline.struck() == 1)
+        #expect(killed.status == 137)
+        #expect(next.status == 0, "\(next.errors)")
+        #expect(record.samples.count == 250)
+        #expect(record.samples.allSatisfy { $0.copies == 1 })
     }
 }
