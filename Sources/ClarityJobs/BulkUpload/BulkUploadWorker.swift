@@ -15,6 +15,10 @@ struct BulkUploadWorker: KindWorker {
             meteredBudget: options.meteredBudget, largeUpload: Int64(options.largeUpload))
         var reading = SourceImport(context)
         let broken = try reading.run()
+        for month in try context.store.outbox.keptMonths() {
+            try context.checkTime()
+            try context.store.outbox.unpackKept(month)
+        }
         do {
             if let need = try limits.need(
                 context.store.outbox.waitingCount(), context.order.conditions)

@@ -3,11 +3,15 @@ import ClarityScheduler
 
 /// Reads the sources into the archive, and sends nothing.
 ///
-/// The samples that it finds wait for a `bulk-upload`, which a file without a backend does not have.
+/// The samples that it finds wait for a `bulk-upload`; without a backend, they are packed.
 struct ImportWorker: KindWorker {
     func run(_ options: ImportingOptions, _ context: WorkContext) async throws -> Outcome {
         var reading = SourceImport(context)
-        return try reading.run().map { reading.outcome(after: $0) } ?? .success
+        let broken = try reading.run()
+        if context.backend == nil, !context.isDryRun {
+            try context.store.outbox.packKept(at: context.clock.now)
+        }
+        return broken.map { reading.outcome(after: $0) } ?? .success
     }
 }
 

@@ -116,7 +116,7 @@ extension HealthStore {
             ) { Instant(secondsSince1970: $0.integer(0)) }
         }
         let packed = try PackedSamples(cipher: cipher, connection: connection).totals(of: kind)
-        return [longest, packed.map { Instant(secondsSince1970: $0.lastEnd) }]
+        return [longest, packed?.lastDeliveredEnd.map { Instant(secondsSince1970: $0) }]
             .compactMap(\.self).max()
     }
 
@@ -169,7 +169,8 @@ extension HealthStore {
             }
         }
         let packed = PackedSamples(cipher: cipher, connection: connection)
-        if let last = try packed.totals(of: kind)?.lastEnd {
+        let totals = try packed.totals(of: kind)
+        if let last = totals?.lastDeliveredEnd {
             let instant = Instant(secondsSince1970: last)
             taken = max(taken ?? instant, instant)
         }
@@ -179,6 +180,10 @@ extension HealthStore {
             let waiting = try newest(kind, "'queued', 'sending'", connection)
         {
             facts.elsewhere[.waiting] = max(facts.elsewhere[.waiting] ?? waiting, waiting)
+        }
+        if let totals, totals.kept > 0 {
+            let kept = Instant(secondsSince1970: totals.lastEnd)
+            facts.elsewhere[.waiting] = max(facts.elsewhere[.waiting] ?? kept, kept)
         }
     }
 }

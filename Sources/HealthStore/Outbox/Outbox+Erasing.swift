@@ -128,7 +128,7 @@ extension Outbox {
                     connection)
             if ids.isEmpty {
                 let packed = try PackedSamples(cipher: cipher, connection: connection).totals()
-                plan.untraceable += packed.values.reduce(0) { $0 + $1.count }
+                plan.untraceable += packed.values.reduce(0) { $0 + $1.confirmed + $1.stored }
             }
             plan.inDoubt =
                 try count("FROM outbox WHERE doubts > 0 AND \(meant)", nil, connection)

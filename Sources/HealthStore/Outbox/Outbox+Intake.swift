@@ -120,7 +120,7 @@ extension Outbox {
 
     /// Inserts the rows that are still unknown; another process may have inserted some in the
     /// meantime.
-    private func insert(
+    func insert(
         _ portion: OutboxPortion, _ packed: PackedLookup, _ restored: RestoredDuplicates,
         _ connection: Connection
     ) throws -> Int64 {

@@ -40,11 +40,41 @@ extension Outbox {
             """, .integer(Int64(fewest)))
         guard let count, count >= max(1, fewest) else { return 0 }
         return try store.change(inPortionsOf: Outbox.mostPacked) { connection in
-            try packPortion(connection, at: now)
+            try packPortion(
+                "\(Outbox.batchedRows) \(Outbox.isSpent) ORDER BY batches.id", connection, at: now)
         }
     }
 
-    private func packPortion(_ connection: Connection, at now: Instant) throws -> Int64 {
+    /// Selects the rows that were never sent and may be packed, in the order of an index.
+    private static let unsentRows = """
+        outbox LEFT JOIN batches ON false WHERE outbox.state = 'queued' AND batch_id IS NULL
+            AND failures = 0 AND doubts = 0 AND as_of_s IS NULL
+            AND kind NOT IN (\(PackedSample.otherKinds))
+        """
+
+    /// Packs the measurements that were never sent, where there is no backend, if enough have
+    /// gathered, and gives the space of their rows back. `unpackKept` puts them into the queue again.
+    ///
+    /// It commits in portions, as `pack` does.
+    public func packKept(
+        atLeast fewest: Int = packingPortion, at now: Instant
+    ) throws(HealthStoreError) {
+        let count = try store.integer(
+            "SELECT count(*) FROM (SELECT 1 FROM \(Outbox.unsentRows) LIMIT ?) AS unsent",
+            .integer(Int64(fewest)))
+        guard let count, count >= max(1, fewest) else { return }
+        _ = try store.change(inPortionsOf: Outbox.mostPacked) { connection in
+            try packPortion("\(Outbox.unsentRows) ORDER BY kind, start_s", connection, at: now)
+        }
+        while try store.compact().isMore {}
+    }
+
+    /// Packs a portion of rows.
+    ///
+    /// - Parameter selection: the tables, conditions and order of the rows, as SQL.
+    private func packPortion(
+        _ selection: String, _ connection: Connection, at now: Instant
+    ) throws -> Int64 {
         var buckets: [SampleKind: [Int: [PackedSample]]] = [:]
         var rows: [Int64] = []
         let packed = PackedSamples(cipher: cipher, connection: connection)
@@ -53,13 +83,13 @@ extension Outbox {
             """
             SELECT outbox.id, kind, start_s, end_s, tag, sealed,
                 iif(outbox.state = 'batched', batches.state, outbox.state)
-            FROM \(Outbox.batchedRows) \(Outbox.isSpent) ORDER BY batches.id LIMIT \(Outbox.mostPacked)
+            FROM \(selection) LIMIT \(Outbox.mostPacked)
             """, []
         ) { found in
             let row = SampleRow(found)
             // A damaged value stays where the proof names it.
-            guard let sample = row.opened(cipher), let packed = PackedSample(sample),
-                let state = OutboxState(rawValue: found.text(6))
+            guard let sample = row.opened(cipher), let state = OutboxState(rawValue: found.text(6)),
+                let packed = PackedSample(sample, isKept: state == .queued)
             else { return }
             rows.append(row.id)
             buckets[sample.kind, default: [:]][TypeMonth.month(of: row.start), default: []]
@@ -100,6 +130,7 @@ extension Outbox {
                 case nil: count += entry.value.count
                 case .confirmed: count += entry.value.confirmed
                 case .stored: count += entry.value.stored
+                case .queued: count += entry.value.kept
                 default: break
                 }
             }
@@ -204,9 +235,50 @@ extension Array {
     }
 }
 
-// How packed samples get rows again, because a person sends them once more.
+// How packed samples get rows again, because a person sends them once more, or because there is a
+// backend now.
 
 extension Outbox {
+    /// Returns the kinds and months that may have kept samples.
+    public func keptMonths() throws(HealthStoreError) -> [TypeMonth] {
+        try store.access { connection in
+            let packed = PackedSamples(cipher: cipher, connection: connection)
+            return try packed.totals().filter { $0.value.kept > 0 }.keys.flatMap { kind in
+                try packed.months(of: kind).map { TypeMonth(type: kind.rawValue, month: $0) }
+            }
+        }
+    }
+
+    /// Puts the kept samples of a kind and month into the queue, now that there is a backend. Those
+    /// of a damaged month stay.
+    public func unpackKept(_ month: TypeMonth) throws(HealthStoreError) {
+        guard let kind = SampleKind(rawValue: month.type) else { return }
+        try store.change { connection in try unpackKept(kind, month.month, connection) }
+    }
+
+    private func unpackKept(
+        _ kind: SampleKind, _ month: Int, _ connection: Connection
+    ) throws {
+        let packed = PackedSamples(cipher: cipher, connection: connection)
+        let samples = try packed.take(of: kind, in: month, at: store.clock.now) { $0.isKept }
+        guard !samples.isEmpty, var totals = try packed.totals(of: kind) else { return }
+        let lookup = try PackedLookup(cipher, connection)
+        var portion = OutboxPortion()
+        var encryption = PortionEncryption(cipher)
+        let nonces = Cipher.nonces(samples.count)
+        for (index, sample) in samples.enumerated() {
+            var row = encryption.row(sample)
+            encryption.encrypt(sample, for: &row, nonces, index, onto: &portion.bytes)
+            portion.rows.append(row)
+        }
+        // None of them is packed any more.
+        portion.packedVersion = lookup.version
+        _ = try insert(portion, lookup, RestoredDuplicates(connection), connection)
+        totals.kept -= Int64(samples.count)
+        (totals.firstStart, totals.lastStart) = try packed.valued(kind)
+        try packed.write(totals, of: kind)
+    }
+
     /// Counts the packed samples that `unpackStored` would put back into the queue, by kind.
     func packedShares(
         _ selection: OutboxSelection, _ connection: Connection
@@ -295,7 +367,7 @@ extension Outbox {
 extension OutboxSelection {
     /// Whether it selects a packed sample, which must have its value.
     fileprivate func means(_ sample: PackedSample, _ kind: SampleKind) -> Bool {
-        guard sample.sample(kind) != nil else { return false }
+        guard !sample.isKept, sample.sample(kind) != nil else { return false }
         return before.map { sample.start < $0.secondsSince1970 } ?? true
     }
 }

@@ -19,6 +19,7 @@ public struct Outbox: Sendable {
         for totals in try PackedSamples(cipher: cipher, connection: connection).totals().values {
             counts[OutboxState.confirmed.rawValue, default: 0] += totals.confirmed
             counts[OutboxState.stored.rawValue, default: 0] += totals.stored
+            counts[OutboxState.queued.rawValue, default: 0] += totals.kept
         }
         return OutboxCounts(counts)
     }
@@ -103,7 +104,8 @@ public struct Outbox: Sendable {
         try store.snapshot { connection in
             let ended: [OutboxState] = [.accepted, .confirmed, .stored, .unconfirmed, .rejected]
             let names = Set(ended.map(\.rawValue) + [OutboxCounts.discarded, OutboxCounts.erased])
-            return try stateCounts(connection).reduce(0) {
+            let packed = try PackedSamples(cipher: cipher, connection: connection).totals()
+            return try stateCounts(connection).reduce(packed.values.reduce(0) { $0 + $1.kept }) {
                 names.contains($1.key) ? $0 : $0 + $1.value
             }
         }

@@ -2,7 +2,8 @@ import HealthModel
 import ClarityScheduler
 import Database
 
-/// The measurements that the backend has and that need nothing more, as segments by kind and month.
+/// The measurements that need nothing for now, as segments by kind and month: those that the backend
+/// has, and those that are kept because there is no backend.
 ///
 /// A sample takes less than 10 bytes here, and about 280 in a row of the outbox. It is still
 /// recognised when a source brings it again, and is among the metrics that a person reads.
@@ -72,8 +73,8 @@ struct PackedSamples {
         try write(all, of: kind, to: month, after: parts, replacing: isSound, at: now)
     }
 
-    /// Removes the values of a month, so that its samples are still recognised. A damaged segment
-    /// stays as it is.
+    /// Removes the values of a month, so that its samples are still recognised. Those of kept samples
+    /// stay, and so does a damaged segment.
     ///
     /// - Returns: how many values there were.
     func removeValues(of kind: SampleKind, in month: Int) throws -> Int64 {
@@ -82,7 +83,7 @@ struct PackedSamples {
         let all = parts.flatMap { $0.samples ?? [] }
         let bare = all.map { packed in
             var bare = packed
-            if let sample = packed.sample(kind) {
+            if !packed.isKept, let sample = packed.sample(kind) {
                 bare.content = .blindIndex(cipher.firstIndex(sample.identity))
             }
             return bare
@@ -172,6 +173,8 @@ struct PackedSample: Hashable, Sendable, PrivateValue {
     var start: Int64
     var end: Int64
     var content: Content
+    /// Whether it waits for a backend: it was never sent, and has its value.
+    var isKept = false
 
     /// The kinds whose samples are not one number, and stay rows, as a list in SQL.
     static let otherKinds = SampleKind.allCases.filter { kind in
@@ -181,11 +184,11 @@ struct PackedSample: Hashable, Sendable, PrivateValue {
 
 extension PackedSample {
     /// Returns `nil` for a sample that is not one number.
-    init?(_ sample: Sample) {
+    init?(_ sample: Sample, isKept: Bool = false) {
         guard case .single(let number) = sample.value else { return nil }
         self.init(
             start: sample.start.secondsSince1970, end: sample.end.secondsSince1970,
-            content: .value(number, source: sample.source))
+            content: .value(number, source: sample.source), isKept: isKept)
     }
 
     /// The whole sample; `nil` if its value was removed.
@@ -209,6 +212,8 @@ extension PackedSample {
 struct PackedTotals: Hashable {
     var confirmed: Int64 = 0
     var stored: Int64 = 0
+    /// How many of them wait for a backend.
+    var kept: Int64 = 0
     /// How many of them have no value any more.
     var withoutValue: Int64 = 0
     /// When the first and the last with a value begin, and when the last of all to end ends, in
@@ -217,10 +222,19 @@ struct PackedTotals: Hashable {
     var lastStart: Int64 = .min
     var lastEnd: Int64 = .min
 
-    var count: Int64 { confirmed + stored }
+    var count: Int64 { confirmed + stored + kept }
+
+    /// When the last one that the backend has ends; that of a kept one if there are both.
+    var lastDeliveredEnd: Int64? { confirmed + stored > 0 ? lastEnd : nil }
 
     mutating func add(_ sample: PackedSample, _ state: OutboxState) {
-        if state == .stored { stored += 1 } else { confirmed += 1 }
+        if sample.isKept {
+            kept += 1
+        } else if state == .stored {
+            stored += 1
+        } else {
+            confirmed += 1
+        }
         firstStart = min(firstStart, sample.start)
         lastStart = max(lastStart, sample.start)
         lastEnd = max(lastEnd, sample.end)
@@ -228,8 +242,8 @@ struct PackedTotals: Hashable {
 }
 
 extension PackedSamples {
-    /// Returns the totals of each kind that has any. Damaged ones are counted anew, and all of
-    /// their samples as confirmed; the proof names them.
+    /// Returns the totals of each kind that has any. Damaged ones are counted anew, and all samples
+    /// that are not kept as confirmed; the proof names them.
     func totals() throws -> [SampleKind: PackedTotals] {
         let rows = try connection.all("SELECT kind, sealed FROM packed_totals") { row in
             (kind: SampleKind(rawValue: row.text(0)), encrypted: row.blob(1))
@@ -271,10 +285,12 @@ extension PackedSamples {
         var reader = ByteReader(plain)
         var numbers: [Int64] = []
         while let number = reader.number(Int64.self) { numbers.append(number) }
-        guard numbers.count == 6 else { return nil }
+        // Nothing was kept by earlier releases.
+        guard [6, 7].contains(numbers.count) else { return nil }
         return PackedTotals(
-            confirmed: numbers[0], stored: numbers[1], withoutValue: numbers[2],
-            firstStart: numbers[3], lastStart: numbers[4], lastEnd: numbers[5])
+            confirmed: numbers[0], stored: numbers[1], kept: numbers.count > 6 ? numbers[6] : 0,
+            withoutValue: numbers[2], firstStart: numbers[3], lastStart: numbers[4],
+            lastEnd: numbers[5])
     }
 
     private func counted(_ kind: SampleKind) throws -> PackedTotals {
@@ -309,7 +325,7 @@ extension PackedSamples {
         var plain: [UInt8] = []
         for number in [
             totals.confirmed, totals.stored, totals.withoutValue, totals.firstStart,
-            totals.lastStart, totals.lastEnd,
+            totals.lastStart, totals.lastEnd, totals.kept,
         ] {
             plain.append(littleEndian: number)
         }
@@ -340,7 +356,8 @@ extension Segment {
             }
             records.append(
                 ArchivedRecord(
-                    start: sample.start, end: sample.end, created: nil, offsets: ClockOffsets(),
+                    start: sample.start, end: sample.end,
+                    created: sample.isKept ? sample.start : nil, offsets: ClockOffsets(),
                     origin: texts.index(of: RecordOrigin(source: source).bytes), value: value))
         }
         sort()
@@ -387,7 +404,10 @@ extension Segment {
                     ? .blindIndex(bits) : .value(Double(bitPattern: bits), source: source)
             case .none: throw .malformed
             }
-            samples.append(PackedSample(start: record.start, end: record.end, content: content))
+            samples.append(
+                PackedSample(
+                    start: record.start, end: record.end, content: content,
+                    isKept: record.created != nil))
         }
         return samples
     }

@@ -72,6 +72,7 @@ public struct FileImport: Sendable {
                 account.problem = account.problem ?? error.description
             }
         }
+        if !hasBackend { try store.outbox.packKept(at: clock.now) }
         return account
     }
 }

@@ -168,7 +168,8 @@ struct OutboxCommand {
         _ action: OutboxAction, on selection: OutboxSelection, of store: HealthStore
     ) throws(CommandFailure) -> Int64 {
         let shares = try usingHealthData { () throws(HealthStoreError) in
-            switch action {
+            for month in try store.outbox.keptMonths() { try store.outbox.unpackKept(month) }
+            return switch action {
             case .retry: try store.outbox.retryShares(selection)
             case .discard: try store.outbox.discardShares(selection)
             }

@@ -307,12 +307,13 @@ struct NoServerProgramTests {
     {
         let playground = try await playground(sandboxOptions: ["--processing-steps", "1"])
         let sandbox = try #require(playground.sandbox)
-        try playground.writeExport(heartRates: 250)
+        try playground.writeExport(heartRates: 1500)
         try playground.folder.write("spool/a.ndjson", sample(0) + sample(1))
         let first = try await playground.run("run", "--due")
         unlink("\(playground.folder.path)/export.xml")
         try playground.folder.write("spool/b.ndjson", sample(1) + sample(2))
         let second = try await playground.run("run", "read")
+        let rows = try playground.outboxRows().count
         // What is left of the export has its first record alone.
         try playground.writeExport(heartRates: 1)
 
@@ -324,25 +325,31 @@ struct NoServerProgramTests {
 
         #expect(first.status == 0, "\(first.errors)")
         #expect(second.status != 0 && before == 0)
+        #expect(rows == 1, "the others are packed")
         #expect(upload.status == 0 && again.status == 0, "\(upload.errors) \(again.errors)")
-        #expect(record.samples.count == 253)
+        #expect(record.samples.count == 1503)
         #expect(record.samples.allSatisfy { $0.copies == 1 })
-        #expect(record.sends.flatMap(\.samples).count == 253)
+        #expect(record.sends.flatMap(\.samples).count == 1503)
         #expect(try await playground.run("audit").status == 0)
     }
 
-    @Test(arguments: [Faultline.When.before, .after], [2, 3])
-    func `a kill in the first upload to a later server doubles nothing`(
-        when: Faultline.When, request: Int
+    @Test(arguments: [
+        (Faultline.Point.commit, Faultline.When.before, 2), (.commit, .after, 2),
+        (.commit, .before, 4), (.commit, .after, 4), (.receive, .before, 2), (.receive, .after, 2),
+        (.receive, .before, 3), (.receive, .after, 3),
+    ])
+    func `a kill in the first upload to a later server doubles nothing and loses nothing`(
+        point: Faultline.Point, when: Faultline.When, nth: Int
     ) async throws {
         let playground = try await playground(sandboxOptions: ["--processing-steps", "1"])
         let sandbox = try #require(playground.sandbox)
-        try playground.writeExport(heartRates: 250)
+        try playground.writeExport(heartRates: 1500)
         _ = try await playground.run("run", "--due")
+        unlink("\(playground.folder.path)/export.xml")
         try await addServer(playground)
         let faultline = Faultline(counts: "\(playground.folder.path)/counts")
         let kill = Faultline.Rule(
-            program: .worker, point: .receive, when: when, nth: request, action: "kill-both")
+            program: .worker, point: point, when: when, nth: nth, action: "kill-both")
 
         let killed = try await playground.run(
             "run", "upload", environment: faultline.environment(rules: [kill]))
@@ -351,8 +358,9 @@ struct NoServerProgramTests {
 
         #expect(try faultline.struck() == 1)
         #expect(killed.status == 137)
-        #expect(next.status == 0, "\(next.errors)")
-        #expect(record.samples.count == 250)
+        #expect(next.errors.contains("no file or folder `"), "\(next.errors)")
+        #expect(record.samples.count == 1500)
         #expect(record.samples.allSatisfy { $0.copies == 1 })
+        #expect(try await playground.run("audit").status == 0)
     }
 }

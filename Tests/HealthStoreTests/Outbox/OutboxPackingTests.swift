@@ -69,6 +69,78 @@ import Testing
         #expect(try Self.rows(store) == 10)
     }
 
+    @Test func `samples that no backend wants yet are packed, and are queued again once`() throws {
+        let store = try folder.open()
+        let samples = months(0..<500)
+        _ = try store.outbox.enqueue(samples)
+
+        try store.outbox.packKept(atLeast: 501, at: noon)
+        let tooFew = try Self.rows(store)
+        try store.outbox.packKept(atLeast: 1, at: noon)
+        let rows = try Self.rows(store)
+        let counts = try store.outbox.counts()
+        let unsent = try store.outbox.unsentCount()
+        let again = try store.outbox.enqueue(samples.shuffled() + months(500..<510))
+        let numbers = try read(store)
+        let proof = try store.outbox.prove()
+        for month in try store.outbox.keptMonths() { try store.outbox.unpackKept(month) }
+        let queued = try Self.rows(store)
+
+        #expect(tooFew == 500 && rows == 0)
+        #expect(counts[.queued] == 500 && counts.waiting == 500 && unsent == 500)
+        #expect(again.duplicates == 500 && again.queued == 10)
+        #expect(numbers.count == 510 && proof.findings == [])
+        #expect(queued == 510)
+        #expect(try store.outbox.keptMonths() == [])
+        #expect(try store.outbox.prove().findings == [])
+        #expect(try store.outbox.arithmetic().isBalanced)
+        #expect(try read(store).sorted() == numbers.sorted())
+    }
+
+    @Test func `kept samples beside sent ones keep their values, and they alone are queued`() throws
+    {
+        let store = try store(months(0..<200))
+        _ = try store.outbox.enqueue(months(100..<300))
+        try store.outbox.packKept(atLeast: 1, at: noon)
+        var (cursor, receipt) = (PruneCursor(), PruneReceipt())
+
+        while try store.prune(
+            .samples, before: noon + .seconds(60), from: &cursor, into: &receipt)
+        {}
+        let selection = OutboxSelection(state: .stored)
+        let stored = try store.outbox.retryShares(selection)
+        for month in try store.outbox.keptMonths() { try store.outbox.unpackKept(month) }
+
+        #expect(receipt[.samples].count == 200)
+        #expect(try read(store).count == 100 && stored == [])
+        #expect(try store.outbox.counts()[.confirmed] == 200)
+        #expect(try Self.rows(store) == 100)
+        #expect(try store.outbox.prove().findings == [])
+        let batch = try store.outbox.nextBatch(limit: 1000, at: noon)
+        #expect(batch?.samples.count == 100 && batch?.possibleSends == 0)
+    }
+
+    @Test func `a kept sample waits where there is a backend, and has arrived where there is none`()
+        throws
+    {
+        let store = try folder.open()
+        let samples = months(0..<40)
+        let last = try #require(samples.last)
+        _ = try store.outbox.enqueue(samples)
+        try store.outbox.packKept(atLeast: 1, at: noon)
+        let goal = FreshnessGoal(.samples(.heartRate), within: .seconds(3600))
+        let now = last.start + .seconds(60)
+
+        let sending = try store.freshness(of: goal, hasBackend: true, now: now)
+        let keeping = try store.freshness(of: goal, hasBackend: false, now: now)
+
+        #expect(sending.newest == nil && sending.elsewhere == [.waiting: last.end])
+        #expect(keeping.newest == last.end && keeping.elsewhere.isEmpty)
+        #expect(
+            try store.accountFacts(for: [goal], hasBackend: true, now: now).freshUntil
+                == [goal.subject: Instant?.none])
+    }
+
     @Test func `packing meanwhile counts no sample twice and leaves none out`() async throws {
         let store = try store(months(0..<2000), packs: false)
         let other = try folder.open()
