@@ -251,9 +251,10 @@ struct Logout {
             throw APIError.notLoggedIn
         }
         let store = try AuthMode.store(order)
-        let client = try AuthMode.client(order, store)
+        // An account without a backend has data, and no session to end.
+        let client = try order.sections.backend == nil ? nil : AuthMode.client(order, store)
         guard let data = flags["data"], data != "keep" else {
-            try await client.logout()
+            try await client?.logout()
             flags.format.print(LogoutResult(nil).object) { ["logged out"] }
             return .done
         }
@@ -266,7 +267,7 @@ struct Logout {
         if data == "ask", let refusal = try unlessAgreed(store) { return refusal }
         var fault: APIError?
         do throws(APIError) {
-            try await client.endSession()
+            try await client?.endSession()
         } catch .notLoggedIn {
             // The session has already ended; what it left is removed below.
         } catch {

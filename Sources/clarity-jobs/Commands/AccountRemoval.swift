@@ -185,7 +185,8 @@ struct AccountRemoval {
                         ?? "no reason given"),
                 "help: `clarity-jobs accounts remove \(id) --wipe` tries again")
         }
-        receipt.endedSession = status == .credential ? nil : status == .done
+        let hadSession = try composition.hasBackend(view) && status != .credential
+        receipt.endedSession = hadSession ? status == .done : nil
         receipt.counts = try lastRemoval(store)
         // Nobody logged in is the usual state of an account that was never used.
         return (receipt, .done)

@@ -80,7 +80,7 @@ struct AuthCommand {
         _ words: [String], _ file: JobFile, input: [UInt8]? = nil,
         environment: [String: String]
     ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
-        let handover = try OrderHandover(try order(file))
+        let handover = try OrderHandover(try composition.order(.backend, file))
         defer { handover.end() }
         return try ForegroundProgram.captured(
             [try composition.companion("clarity-jobs-worker")] + words
@@ -107,6 +107,7 @@ struct AuthCommand {
             "auth", "login", "--email", email, "--password", password == nil ? "ask" : "stdin",
             "--of-table",
         ]
+        _ = try composition.backend(file)
         return try captured(
             words, file, input: password.map { Array("\($0)\n".utf8) },
             environment: try composition.keyedEnvironment(file))

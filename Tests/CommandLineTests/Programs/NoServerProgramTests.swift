@@ -277,6 +277,32 @@ struct NoServerProgramTests {
             ])
     }
 
+    @Test func `an account without a server is removed with its data`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, folder in
+            """
+            version: 1
+            sources: [{ kind: spool, path: "\(folder)/spool/{account}" }]
+            accounts: accounts
+            jobs: [{ id: read, kind: import, schedule: { every: 1h } }]
+
+            """
+        }
+        let folder = playground.folder.path
+        for path in ["accounts", "spool", "spool/anna"] { mkdir("\(folder)/\(path)", 0o700) }
+        try playground.folder.write("accounts/anna.yaml", Array("enabled: true\n".utf8))
+        try playground.folder.write("spool/anna/a.ndjson", sample(0) + sample(1))
+        let run = try await playground.run("run", "anna/read")
+
+        let status = try await playground.json("status", "--all")
+        let removed = try await playground.json("accounts", "remove", "anna", "--wipe", "--yes")
+
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(status["accounts"].elements.first?["logged_in"] == .null, "\(status)")
+        #expect(removed["session_ended"] == .null, "\(removed)")
+        #expect(removed["removed"]["samples"] == .number(2), "\(removed)")
+        #expect(try playground.folder.contents().keys.allSatisfy { !$0.contains("accounts/anna") })
+    }
+
     @Test func `a goal is met by what is here, and missed when that is old`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { _, folder in
             """
