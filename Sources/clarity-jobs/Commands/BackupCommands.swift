@@ -116,9 +116,13 @@ struct RestoreCommand {
             let remembered = try backend.flatMap {
                 try store.sessions.dialect(of: $0.url.withoutSlashAtEnd)
             }
+            // Nothing was sent anywhere if there is no backend and nobody ever logged in to one.
+            let mayHaveSent = try backend != nil || store.sessions.record() != nil
             return StateRestore.Doubling(
-                isPossible: Dialect.mayStoreTwice(
-                    dialects: [backend?.dialect, remembered], route: uploads.first?.route?.rawValue),
+                isPossible: mayHaveSent
+                    && Dialect.mayStoreTwice(
+                        dialects: [backend?.dialect, remembered],
+                        route: uploads.first?.route?.rawValue),
                 isHeld: uploads.contains { $0.onAmbiguous == .hold })
         }
         let isDryRun = arguments.has("dry-run")

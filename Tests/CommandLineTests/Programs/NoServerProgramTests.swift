@@ -359,6 +359,33 @@ struct NoServerProgramTests {
         #expect(try await playground.run("audit").status == 0)
     }
 
+    @Test func `what was restored before there was a server was never sent to one`() async throws {
+        let playground = try await playground(sandboxOptions: ["--dialect", "loop"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 1500)
+        _ = try await playground.run("run", "--due")
+        let nas = "\(playground.folder.path)/nas"
+        let backup = try await playground.run("backup", nas)
+        let name = try #require(
+            try playground.folder.contents().keys.first {
+                $0.hasSuffix("/health.db")
+                    && $0.hasPrefix("nas/")
+            })
+
+        let restored = try await playground.run(
+            "restore", "\(playground.folder.path)/\(name.dropLast("/health.db".count))")
+        try await addServer(playground)
+        let upload = try await playground.run("run", "upload")
+        let outbox = try await playground.json("outbox")
+        let record = try await sandbox.sends()
+
+        #expect(backup.status == 0 && restored.status == 0, "\(restored.errors)")
+        #expect(upload.status == 0, "\(upload.errors)")
+        #expect(outbox["possibly_doubled"]["samples"] == .number(0), "\(outbox)")
+        #expect(record.samples.count == 1500)
+        #expect(record.samples.allSatisfy { $0.copies == 1 })
+    }
+
     @Test(arguments: [
         (Faultline.Point.commit, Faultline.When.before, 2), (.commit, .after, 2),
         (.commit, .before, 4), (.commit, .after, 4), (.receive, .before, 2), (.receive, .after, 2),
