@@ -3,20 +3,21 @@ import Reports
 
 // What a run did, in a sentence.
 extension Tally {
-    /// The counts of a run that read sources, as what became of the records; of any other run, the
+    /// The counts of a run that read or sent samples, as what became of them; of any other run, the
     /// counts one by one.
     ///
     /// Such as `read 600,240 records: 121,430 sent; 319,309 added up to 2,000 days and nights`.
     var words: String {
-        guard self["samples_read"] > 0, self[Tally.unreported] == 0 else { return summary }
+        let (read, sent) = (self["samples_read"], self["samples_sent"])
+        guard read > 0 || sent > 0, self[Tally.unreported] == 0 else { return summary }
         let queued = [
             "samples_queued", "metrics_queued", "metrics_replaced", "metrics_corrected",
         ].reduce(0) { $0 + self[$1] }
-        let sent = self["samples_sent"]
         // Those that were refused may be among the sent ones or not.
         let refused = self["samples_rejected"] + self["samples_set_aside"]
         let fates: [(count: Int64, words: String)] = [
-            (sent, "sent"), (refused > 0 ? 0 : max(0, queued - sent), "to be sent"),
+            (sent, "sent"),
+            (refused > 0 ? 0 : max(0, queued - sent), sent > 0 ? "to be sent" : "new"),
             (self["samples_duplicate"], "known before"),
             (self["samples_paired"], "second halves of a blood pressure"),
             (
@@ -41,8 +42,8 @@ extension Tally {
         let parts =
             fates.filter { $0.count > 0 }.map { "\(grouped($0.count)) \($0.words)" }
             + rest.map { counted(self[$0], $0.replacing("_", with: " ")) }
-        let read = self["samples_read"]
-        return "read \(grouped(read)) record\(read == 1 ? "" : "s")"
-            + (parts.isEmpty ? "" : ": \(parts.joined(separator: "; "))")
+        let records = read == 0 ? [] : ["read \(grouped(read)) record\(read == 1 ? "" : "s")"]
+        let became = parts.isEmpty ? [] : [parts.joined(separator: "; ")]
+        return (records + became).joined(separator: ": ")
     }
 }
