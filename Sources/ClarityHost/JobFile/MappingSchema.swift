@@ -29,6 +29,15 @@ struct MappingSchema<Declaration: Sendable>: Sendable {
         for entry in entries {
             guard let key = keys.first(where: { $0.name == entry.key }) else {
                 let names = keys.map(\.name)
+                if entry.value.isNull, let colon = entry.key.firstIndex(of: ":"),
+                    names.contains(String(entry.key[..<colon]))
+                {
+                    decoding.report(
+                        entry.keyPosition,
+                        "\(shown(entry.key)) in \(path.text) has no space after its `:`",
+                        help: "put a space after `:`")
+                    continue
+                }
                 decoding.reportUnknown(
                     "key", entry.key, in: path.text, at: entry.keyPosition, known: names,
                     help: place(of: entry.key)

@@ -51,6 +51,12 @@ extension ValueSchema where Value == ParameterDeclaration {
         let mapping = ValueSchema.mapping(ParameterDeclaration.schema)
         return ValueSchema(mapping.description) { node, path, decoding in
             if node.isNull { return ParameterDeclaration() }
+            if let value = node.text {
+                let isPlain = bracketed(value) != nil
+                return decoding.reportMismatch(
+                    node, path, mapping.description,
+                    help: isPlain ? "write it as `\(path.key): { default: \(value) }`" : nil)
+            }
             guard let declared = mapping.decode(node, path, &decoding) else { return nil }
             let pattern = declared.pattern?.value
             do throws(TextPattern.Fault) {

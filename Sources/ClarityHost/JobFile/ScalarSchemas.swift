@@ -166,6 +166,8 @@ extension ValueSchema where Value == Duration {
 func spanInWords(_ text: String) -> String? {
     var words = text.lowercased().split(separator: " ")
     if words.first == "every" { words.removeFirst() }
+    let joined = words.joined()
+    if joined != text, Duration(text: joined) != nil { return joined }
     if words.count == 1 { words.insert("1", at: 0) }
     guard words.count == 2, isWholeNumber(String(words[0])), words[0].count < 6 else { return nil }
     for unit in ["second", "minute", "hour", "day", "week"] {
@@ -402,6 +404,14 @@ extension Decoding {
     fileprivate mutating func program(
         _ node: YAMLNode, _ text: String, _ path: CodingPath
     ) -> String? {
+        if text.hasPrefix("$") {
+            let home = ["$HOME/", "${HOME}/"].first(where: text.hasPrefix)
+            let written = home.map { "~/" + text.dropFirst($0.count) }
+            return fault(
+                node.position, "the program \(shown(text)) of \(path.text) begins with `$`",
+                help: "variables are not replaced; write "
+                    + (written.map { shown($0) } ?? "the program's absolute path"))
+        }
         let isPath = ["/", "./", "../", "~/"].contains(where: text.hasPrefix)
         // A whole command line where one word belongs is not a path below the job file's folder.
         guard isPath || !text.contains(where: \.isWhitespace) else {

@@ -138,12 +138,24 @@ package struct KeyDescription: Hashable, Sendable {
     }
 }
 
+/// What stands in a mapping for which a text is a near guess, by its key.
+private let mappingExamples = [
+    "backend": "url: https://clarity.example/api/v1", "constraints": "network: unmetered",
+    "defaults": "timeout: 1h", "retry": "attempts: 1", "store": "directory: ~/clarity",
+]
+
 extension Decoding {
     /// Records that a node is not what its key requires, and returns `nil`.
     mutating func reportMismatch<Value>(
         _ node: YAMLNode, _ path: CodingPath, _ wanted: ValueDescription, help: String? = nil
     ) -> Value? {
-        fault(node.position, "\(path.text) is \(node.noun), wanted \(wanted.noun)", help: help)
+        var help = help
+        if help == nil, wanted.noun == "a mapping", node.text != nil, case .value(let key, _) = path
+        {
+            help = mappingExamples[key].map { "such as `\(key): { \($0) }`" }
+        }
+        return fault(
+            node.position, "\(path.text) is \(node.noun), wanted \(wanted.noun)", help: help)
     }
 }
 
@@ -158,7 +170,8 @@ extension ValueSchema {
             guard case .sequence(let nodes) = node.content else {
                 return decoding.reportMismatch(
                     node, path, .list(of: .text),
-                    help: node.text.flatMap(bracketed).map { "write `\($0)`" })
+                    help: node.text.flatMap(bracketed).map { "write `\($0)`" }
+                        ?? node.asEntry(of: schema.description, path.key))
             }
             return decoding.fields(nodes, of: schema, in: path, repeats: repeats)
         }
@@ -189,6 +202,29 @@ extension ValueSchema {
     }
 }
 
+extension YAMLNode {
+    /// What makes an entry of the list at `key` of this mapping; `nil` if that is not certain.
+    fileprivate func asEntry(of element: ValueDescription, _ key: String) -> String? {
+        guard case .mapping(let entries) = content, let first = entries.first else { return nil }
+        let names: [String]
+        switch element {
+        case .mapping(let keys): names = keys.map(\.name)
+        case .variants(let kind, let variants):
+            names = [kind] + variants.values.joined().map(\.name)
+        default: return nil
+        }
+        guard names.contains(first.key) else {
+            return key == "jobs" ? "start each job with `- id:`" : nil
+        }
+        // Braces start before the first key.
+        let hasBraces =
+            (first.keyPosition.line, first.keyPosition.column) != (position.line, position.column)
+        return hasBraces
+            ? "put it into brackets: `[{ ... }]`"
+            : "put `- ` before `\(printable(first.key)):`, and indent its other keys as far"
+    }
+}
+
 extension Decoding {
     /// Decodes the entries of a list, one by one.
     fileprivate mutating func fields<Element>(
@@ -210,7 +246,7 @@ extension Decoding {
 
 /// Returns a list of this text alone, if YAML is certain to read it as one: letters, digits, `-`,
 /// `_`, `.` and `/`, at most 60 characters.
-private func bracketed(_ text: String) -> String? {
+func bracketed(_ text: String) -> String? {
     func isPlain(_ character: Character) -> Bool {
         character.isASCII && (character.isLetter || character.isNumber)
     }

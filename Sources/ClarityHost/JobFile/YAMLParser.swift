@@ -142,10 +142,15 @@ struct YAMLParser: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     /// libyaml reads from this buffer as long as the parser exists.
     private let input: UnsafeMutablePointer<UInt8>
+    private let size: Int
     private let end: YAMLNode.Position
     private let file: Int
     private var nodeCount = 0
     private var duplicateKeys: [JobFileFault] = []
+    /// The key at the top of the file whose value is being read; empty before the first one.
+    private var topKey = ""
+    /// Where the last quoted text starts and ends, if that is not the same line.
+    private var longQuote: (start: YAMLNode.Position, end: YAMLNode.Position)?
 
     /// Parses a whole file.
     ///
@@ -181,6 +186,7 @@ struct YAMLParser: ~Copyable {
         yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         self.parser = parser
         self.input = input
+        size = bytes.count
         self.end = end
         self.file = file
     }
@@ -257,12 +263,15 @@ struct YAMLParser: ~Copyable {
     ) throws(JobFileFault) -> YAMLNode {
         var entries: [YAMLNode.Entry] = []
         var known: [String: YAMLNode.Position] = [:]
+        var duplicates: [JobFileFault] = []
+        var hasTwoIDs = false
         while true {
             let event = try next()
             if case .other(YAML_MAPPING_END_EVENT) = event.content { break }
             guard let key = try node(event, level: level).text else {
                 throw JobFileFault(event.position, "a key must be text")
             }
+            if level == 1 { topKey = key }
             let value = try node(try next(), level: level)
             var position = event.position
             position.isKey = true
@@ -270,25 +279,29 @@ struct YAMLParser: ~Copyable {
                 var fault = JobFileFault(
                     position, "duplicate key \(shown(key)); first at line \(first.line)")
                 fault.place = first
-                duplicateKeys.append(fault)
+                duplicates.append(fault)
+                // A job is an entry of a list in the mapping of the file.
+                hasTwoIDs = hasTwoIDs || key == "id" && level == 3 && topKey == "jobs"
                 continue
             }
             known[key] = position
             entries.append(YAMLNode.Entry(key: key, keyPosition: position, value: value))
         }
+        if hasTwoIDs, var first = duplicates.first {
+            first.help = "start each job with `- id:`"
+            duplicates = [first]
+        }
+        duplicateKeys += duplicates
         return YAMLNode(position: position, content: .mapping(entries))
     }
 
     private mutating func next() throws(JobFileFault) -> Event {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else {
-            throw syntaxFault(
-                parser.pointee.problem.map { String(cString: $0) },
-                context: parser.pointee.context.map { String(cString: $0) },
-                at: position(parser.pointee.problem_mark),
-                contextAt: position(parser.pointee.context_mark))
+            throw fault()
         }
         defer { yaml_event_delete(&event) }
+        longQuote = nil
         let position = position(event.start_mark)
         let anchor: UnsafeMutablePointer<yaml_char_t>?
         let tag: UnsafeMutablePointer<yaml_char_t>?
@@ -306,6 +319,11 @@ struct YAMLParser: ~Copyable {
             content = .scalar(
                 String(decoding: bytes, as: UTF8.self),
                 isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
+            let isQuoted = [
+                YAML_SINGLE_QUOTED_SCALAR_STYLE, YAML_DOUBLE_QUOTED_SCALAR_STYLE,
+            ].contains(scalar.style)
+            let isLong = isQuoted && event.start_mark.line < event.end_mark.line
+            if isLong { longQuote = (position, self.position(event.end_mark)) }
         case YAML_SEQUENCE_START_EVENT:
             (anchor, tag) = (event.data.sequence_start.anchor, event.data.sequence_start.tag)
             content = .sequenceStart
@@ -323,6 +341,32 @@ struct YAMLParser: ~Copyable {
             throw JobFileFault(position, "tags (`!`) are not allowed in a job file")
         }
         return Event(position: position, content: content)
+    }
+
+    /// Returns the fault at which libyaml has stopped.
+    private func fault() -> JobFileFault {
+        let place = position(parser.pointee.problem_mark)
+        // Text right behind a quote over several lines: it was to end in the line of its start.
+        if let quote = longQuote, quote.end.line == place.line, quote.end.column <= place.column {
+            return JobFileFault(
+                quote.start, "the quote that starts here is not closed before line \(place.line)",
+                help: "close it where its text ends")
+        }
+        return syntaxFault(
+            parser.pointee.problem.map { String(cString: $0) },
+            context: parser.pointee.context.map { String(cString: $0) },
+            at: place, contextAt: position(parser.pointee.context_mark), topKey: topKey
+        ) { number in line(number) }
+    }
+
+    /// Returns a line by its number, from 1; empty if there is none.
+    private func line(_ number: Int) -> String {
+        let bytes = UnsafeBufferPointer(start: input, count: size)
+        let lines = bytes.split(
+            separator: UInt8(ascii: "\n"), maxSplits: max(number, 0),
+            omittingEmptySubsequences: false)
+        guard lines.indices.contains(number - 1) else { return "" }
+        return String(decoding: lines[number - 1], as: UTF8.self)
     }
 
     /// Returns the position of a mark.

@@ -5,9 +5,13 @@ import Platform
 /// libyaml reports two positions: where it gave up, and where the construct began that it was
 /// reading. The second one is useful for a construct that is never closed, since the first one is
 /// often the end of the file.
+///
+/// - Parameters:
+///   - topKey: the key at the top of the file whose value it was reading.
+///   - line: returns a line of the file by its number.
 func syntaxFault(
     _ problem: String?, context: String?, at position: YAMLNode.Position,
-    contextAt: YAMLNode.Position
+    contextAt: YAMLNode.Position, topKey: String, line: (Int) -> String
 ) -> JobFileFault {
     guard let problem else {
         return JobFileFault(line: 0, column: 0, message: "there is no memory left to read it")
@@ -19,8 +23,41 @@ func syntaxFault(
     else {
         return JobFileFault(position, "this is not YAML: \(problem)")
     }
-    return JobFileFault(
+    var fault = JobFileFault(
         wording.isAtContext ? contextAt : position, wording.message, help: wording.help)
+    switch problem {
+    case "could not find expected ':'":
+        guard let colon = unspacedColon(in: line(contextAt.line)) else { break }
+        fault.message = "\(shown(colon.key)) has no space after its `:`"
+        fault.help = colon.help
+    case "mapping values are not allowed in this context":
+        let words = line(position.line).prefix(max(position.column - 1, 0)).drop { $0 == " " }
+        guard !words.isEmpty, words.allSatisfy({ $0.isLetter || $0 == "_" }) else { break }
+        if let colon = unspacedColon(in: line(position.line - 1)) {
+            fault.help = "\(colon.help) in line \(position.line - 1)"
+        } else {
+            fault.help = "keys of one mapping start in the same column"
+        }
+    case "did not find expected '-' indicator" where !topKey.isEmpty:
+        let text = line(position.line).dropFirst(position.column - 1)
+        guard text.firstMatch(of: /^[a-z_]+:/) != nil else { break }
+        fault.message = "the indentation here fits no mapping"
+        fault.help =
+            "the keys of one \(topKey == "jobs" ? "job" : "entry") start in the same column"
+    default: break
+    }
+    return fault
+}
+
+/// Returns the key of a line in which something else than a space follows its `:`, as in
+/// `kind:command`, and what mends it; `nil` for any other line.
+private func unspacedColon(in line: String) -> (key: String, help: String)? {
+    guard let match = line.firstMatch(of: /^ *(?:- +)*([a-z_]+:)([^ \t\r\/:])/) else { return nil }
+    let isNoBreakSpace = match.2 == "\u{A0}"
+    return (
+        String(match.1),
+        "put a space after `:`" + (isNoBreakSpace ? ", in place of the no-break space" : "")
+    )
 }
 
 private struct Wording: Sendable {

@@ -48,6 +48,21 @@ import Testing
             "folder: /",
             "jobs.yaml:3:38: `options` of job `a` has no `command`"
         ),
+        (
+            "command: [$HOME/bin/x]",
+            "jobs.yaml:3:50: the program `$HOME/bin/x` of `command` of `options` of job `a` begins "
+                + "with `$`\nhelp: variables are not replaced; write `~/bin/x`"
+        ),
+        (
+            "command: ['${TOOLS}/x']",
+            "jobs.yaml:3:50: the program `${TOOLS}/x` of `command` of `options` of job `a` begins "
+                + "with `$`\nhelp: variables are not replaced; write the program's absolute path"
+        ),
+        (
+            "command: [a], params: { TAG: nightly }",
+            "jobs.yaml:3:69: `TAG` of `params` of `options` of job `a` is text, wanted a mapping\n"
+                + "help: write it as `TAG: { default: nightly }`"
+        ),
         ("command: []", "jobs.yaml:3:49: `command` of `options` of job `a` names no program"),
         (
             "command: [a, \"b\\0c\"]",

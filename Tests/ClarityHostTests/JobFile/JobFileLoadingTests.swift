@@ -55,6 +55,7 @@ import Testing
                     two:1:1: the job file has no `jobs`
                     two:2:1: unknown key `stor` in the job file; did you mean `store`?
                     two:3:10: `backend` is a number, wanted a mapping
+                    help: such as `backend: { url: https://clarity.example/api/v1 }`
                     """)
         }
     }

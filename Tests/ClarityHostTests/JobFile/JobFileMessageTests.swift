@@ -32,6 +32,12 @@ import Testing
             "jobs.yaml:6:16: unknown key `page_sise` in `options` of job `a`; "
                 + "did you mean `page_size`?"),
         MessageCase(
+            job: "options: { page_size:7 }",
+            """
+            jobs.yaml:6:16: `page_size:7` in `options` of job `a` has no space after its `:`
+            help: put a space after `:`
+            """),
+        MessageCase(
             job: "", top: "  - { id: b, kind: bulk-upload, options: { page_size: 7 } }",
             """
             jobs.yaml:7:44: unknown key `page_size` in `options` of job `b`
@@ -45,7 +51,40 @@ import Testing
     @Test(arguments: [
         MessageCase(
             "version: 1\nbackend: { url: 'https://clarity.example' }\njobs: { id: a }",
-            "jobs.yaml:3:7: `jobs` is a mapping, wanted a list"),
+            """
+            jobs.yaml:3:7: `jobs` is a mapping, wanted a list
+            help: put it into brackets: `[{ ... }]`
+            """),
+        MessageCase(
+            "version: 1\nbackend: { url: 'https://clarity.example' }\njobs:\n  a: { kind: b }",
+            """
+            jobs.yaml:4:3: `jobs` is a mapping, wanted a list
+            help: start each job with `- id:`
+            """),
+        MessageCase(
+            "version: 1\njobs:\n  id: a",
+            """
+            jobs.yaml:3:3: `jobs` is a mapping, wanted a list
+            help: put `- ` before `id:`, and indent its other keys as far
+            """),
+        MessageCase(
+            job: "", top: "sources:\n  kind: spool\n  path: x",
+            """
+            jobs.yaml:8:3: `sources` is a mapping, wanted a list
+            help: put `- ` before `kind:`, and indent its other keys as far
+            """),
+        MessageCase(
+            job: "retry: none",
+            """
+            jobs.yaml:6:12: `retry` of job `a` is text, wanted a mapping
+            help: such as `retry: { attempts: 1 }`
+            """),
+        MessageCase(
+            job: "constraints: unmetered",
+            """
+            jobs.yaml:6:18: `constraints` of job `a` is text, wanted a mapping
+            help: such as `constraints: { network: unmetered }`
+            """),
         MessageCase(
             "- a", "jobs.yaml:1:1: the job file is a list, wanted a mapping"),
         MessageCase("# nothing\n", "jobs.yaml: the file is empty, wanted `version: 1` and `jobs`"),
@@ -277,6 +316,13 @@ import Testing
         MessageCase(
             job: "schedule: Every day",
             "jobs.yaml:6:15: schedule `Every day` is not a span of time\nhelp: write it as `1d`"),
+        MessageCase(
+            job: "schedule: every 1h",
+            "jobs.yaml:6:15: schedule `every 1h` is not a span of time\nhelp: write it as `1h`"),
+        MessageCase(
+            job: "timeout: 1 h 30 m",
+            "jobs.yaml:6:14: timeout `1 h 30 m` is not a span of time\n"
+                + "help: write it as `1h30m`"),
         MessageCase(
             job: "timeout: soon",
             "jobs.yaml:6:14: timeout `soon` is not a span of time\n"

@@ -70,6 +70,17 @@ import Testing
             ])
     }
 
+    @Test func `two jobs in one entry are one fault`() throws {
+        let text = "jobs:\n  - id: a\n    kind: b\n\n    id: c\n    kind: d\n"
+
+        let faults = try YAMLParser.parse(Array(text.utf8)).duplicateKeys
+
+        #expect(
+            faults.map { $0.text(path: "f") } == [
+                "f:5:5: duplicate key `id`; first at line 2\nhelp: start each job with `- id:`"
+            ])
+    }
+
     @Test(arguments: [
         ("a: &x 1", "f:1:4: anchors (`&`) are not allowed in a job file"),
         ("&x a: 1", "f:1:1: anchors (`&`) are not allowed in a job file"),
@@ -152,6 +163,69 @@ import Testing
         ("a: {b: 1\nc\nd", "f:1:4: the mapping that starts here lacks a `,` or its `}`"),
         ("a: 'b\n", "f:1:4: the quote that starts here is never closed"),
         ("a: \"b\n---\n", "f:1:4: the quote that starts here is never closed"),
+        (
+            "a: \"b\nc: \"d\"\n",
+            """
+            f:1:4: the quote that starts here is not closed before line 2
+            help: close it where its text ends
+            """
+        ),
+        (
+            "a: [\"b]\n\nc: [\"d\"]\n",
+            """
+            f:1:5: the quote that starts here is not closed before line 3
+            help: close it where its text ends
+            """
+        ),
+        (
+            "a: [\"b\n  c\"] d",
+            """
+            f:2:7: the indentation here fits no mapping
+            help: keys of one mapping start in the same column
+            """
+        ),
+        (
+            "a: 1\nkind:command\nc: 2",
+            """
+            f:2:1: `kind:` has no space after its `:`
+            help: put a space after `:`
+            """
+        ),
+        (
+            "a: 1\r\nkind:\u{A0}command\r\nc: 2\r\n",
+            """
+            f:2:1: `kind:` has no space after its `:`
+            help: put a space after `:`, in place of the no-break space
+            """
+        ),
+        (
+            "- id:a\n  kind: b",
+            """
+            f:2:7: a `:` cannot stand here
+            help: put a space after `:` in line 1
+            """
+        ),
+        (
+            "a: b\n c: d",
+            """
+            f:2:3: a `:` cannot stand here
+            help: keys of one mapping start in the same column
+            """
+        ),
+        (
+            "jobs:\n  - id: a\n   kind: b\n",
+            """
+            f:3:4: the indentation here fits no mapping
+            help: the keys of one job start in the same column
+            """
+        ),
+        (
+            "sources:\n  - kind: a\n   path: b\n",
+            """
+            f:3:4: the indentation here fits no mapping
+            help: the keys of one entry start in the same column
+            """
+        ),
         (
             "a: \"\\q\"",
             """
