@@ -105,7 +105,7 @@ public struct CommandWorker: Worker {
             })
         let words = [program] + plan.words.dropFirst()
         do throws(SystemError) {
-            return try await ProcessAttempt.run(
+            let end = try await ProcessAttempt.run(
                 keeper == nil ? [] : CommandKeeper.go, memoryLimitBytes: order.memoryLimitBytes,
                 captured, signals, progress
             ) { reads, writes throws(SystemError) in
@@ -121,20 +121,37 @@ public struct CommandWorker: Worker {
                 try start.closeAll(from: 3)
                 return try start.run(words, all)
             }
+            return end.withFirstLine(of: program)
         } catch {
-            return AttemptEnd(error.commandResult)
+            return AttemptEnd(error.commandResult(of: program))
         }
+    }
+}
+
+extension AttemptEnd {
+    /// The end of a program that a keeper could not start, with what its first line lacks; any other
+    /// end as it is.
+    fileprivate func withFirstLine(of program: String) -> AttemptEnd {
+        guard case .reported(.failure(let failure)) = result,
+            [126, 127].contains(failure.reason.exitStatus), let fault = FirstLine.fault(of: program)
+        else { return self }
+        var end = self
+        end.result = .reported(
+            .failure(Failure(.configuration, "the program cannot be run: \(fault)")))
+        return end
     }
 }
 
 extension SystemError {
     /// The result of a command that could not be started. Another attempt cannot find another
     /// program, but it may find more memory.
-    fileprivate var commandResult: AttemptEnd.Result {
+    fileprivate func commandResult(of program: String) -> AttemptEnd.Result {
         switch code {
         case ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, EISDIR, ELOOP, E2BIG, EINVAL:
+            let fault = [ENOENT, ENOEXEC].contains(code) ? FirstLine.fault(of: program) : nil
             return .reported(
-                .failure(Failure(.configuration, "the program cannot be run: \(reason)")))
+                .failure(
+                    Failure(.configuration, "the program cannot be run: \(fault ?? reason)")))
         default: return .broke(.notStarted(description))
         }
     }
@@ -213,6 +230,8 @@ public struct CommandPlan: DeclaredOptions, Hashable {
         if let program = program(in: environment) {
             if access(program, X_OK) != 0 {
                 found.append(("program `\(program)` cannot be run: \(SystemError().reason)", nil))
+            } else if let fault = FirstLine.fault(of: program) {
+                found.append(("program `\(program)` cannot be run: \(fault)", nil))
             }
         } else {
             let path = environment["PATH"] ?? ProgramSearch.standardFolders
@@ -278,6 +297,34 @@ public struct CommandPlan: DeclaredOptions, Hashable {
             "CLARITY_SCHEDULED_FOR": "\(order.scheduledFor)",
             "CLARITY_DEADLINE": "\(startedAt + order.timeout)",
         ]
+    }
+}
+
+/// The first line of a script, which names the program that runs it (execve(2)).
+enum FirstLine {
+    /// The most bytes of it that the kernel reads.
+    private static let most = 256
+
+    /// Returns why a file cannot be run, if its beginning says so; `nil` also for what is no regular
+    /// file, or cannot be read.
+    static func fault(of path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let descriptor = Descriptor(owning: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
+        var bytes = [UInt8](repeating: 0, count: most)
+        let count = read(descriptor.number, &bytes, most)
+        guard count >= 0 else { return nil }
+        let head = bytes.prefix(count)
+        guard head.starts(with: "#!".utf8) else {
+            // What is not text may be known to the kernel by its first bytes.
+            return head.contains(0) || head.first == 0x7F
+                ? nil : "it lacks a first line such as `#!/bin/sh`"
+        }
+        let line = head.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") }
+        guard line.last == UInt8(ascii: "\r") else { return nil }
+        let words = String(decoding: line.dropLast(), as: UTF8.self).split(separator: " ")
+        return "its first line names \(shown(String(words.first ?? ""))) with a Windows line end: "
+            + "save it with Unix line ends"
     }
 }
 

@@ -111,6 +111,29 @@ import Testing
         #expect(end == AttemptEnd(.reported(.failure(Failure(.configuration, reason)))))
     }
 
+    @Test(
+        arguments: [false, true],
+        [
+            (
+                "#!/bin/sh\r\necho hi\r\n",
+                "the program cannot be run: its first line names `/bin/sh` with a Windows line end: "
+                    + "save it with Unix line ends"
+            ),
+            ("echo hi\n", "the program cannot be run: it lacks a first line such as `#!/bin/sh`"),
+            ("#!/bin/sh\nexit 127\n", "exited with status 127 (not found)"),
+        ])
+    func `the reason says what the first line of a script lacks`(
+        isKept: Bool, script: (String, String)
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("script", script.0.utf8)
+        try #require(chmod(path, 0o700) == 0)
+
+        let end = try await run([path], keeper: isKept ? Self.keeper : nil)
+
+        #expect(end.result == .reported(.failure(Failure(.configuration, script.1))))
+    }
+
     @Test func `a warning is SIGTERM, and what the program makes of it counts`() async throws {
         let end = try await run(
             ["sh", "-c", "trap 'echo stopped in time; exit 75' TERM; echo go; while :; do :; done"]

@@ -153,11 +153,16 @@ struct CommandReportProgramTests {
                 schedule: 1h
                 options: { command: [\(folder)/tool] }
               - { id: c, kind: command, schedule: 1h, options: { command: ["true"] } }
+              - { id: d, kind: command, schedule: 1h, options: { command: [./windows] } }
+              - { id: e, kind: command, schedule: 1h, options: { command: [./bare] } }
 
             """
         }
         let folder = playground.folder.path
         try playground.folder.write("tool", [])
+        for (name, text) in [("windows", "#!/bin/sh\r\n"), ("bare", "echo hi\n")] {
+            try #require(chmod(try playground.folder.write(name, text.utf8), 0o700) == 0)
+        }
 
         let result = try await playground.run("validate")
 
@@ -169,6 +174,10 @@ struct CommandReportProgramTests {
                 "job `a`: program `resitc` is not found in PATH `/usr/bin:/bin`",
                 "job `a`: there is no folder `\(folder)/none`",
                 "job `b`: program `\(folder)/tool` cannot be run: permission denied",
+                "job `d`: program `\(folder)/windows` cannot be run: its first line names `/bin/sh` "
+                    + "with a Windows line end: save it with Unix line ends",
+                "job `e`: program `\(folder)/bare` cannot be run: it lacks a first line such as "
+                    + "`#!/bin/sh`",
                 "source `\(folder)/export.zip` is not there: no such file or directory",
             ], "\(result.errors)")
     }
