@@ -441,6 +441,15 @@ extension Composition {
         return try instant(text)
     }
 
+    /// Returns the last moment of the time that an option names: of a minute without its seconds, such as
+    /// `20:56`, the end of that minute, but not after now.
+    func end(of option: String) throws(CommandFailure) -> Instant? {
+        guard let time = try time(option) else { return nil }
+        let isMinute = arguments[option]?.wholeMatch(of: /(.*[ T])?\d\d:\d\d/) != nil
+        let end = time + (isMinute ? .milliseconds(59_999) : .zero)
+        return max(time, min(end, clock.now))
+    }
+
     /// Returns this machine's local time zone.
     ///
     /// - Throws: `CommandFailure` (configuration) if the machine does not know the zone.

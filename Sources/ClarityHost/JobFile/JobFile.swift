@@ -11,6 +11,8 @@ public struct JobFile: Hashable, Sendable {
     public var jobs: [Job]
     /// The jobs with `enabled: false` and those that are held: listed but never planned.
     public var disabled: Set<JobID>
+    /// The jobs that a section implies and the file does not declare.
+    public internal(set) var implied: Set<JobID> = []
     /// The jobs that are held because their own declaration has a fault, with the first fault as
     /// people read it; empty unless the reader holds faulty jobs.
     public internal(set) var held: [JobID: String] = [:]

@@ -190,6 +190,7 @@ public struct JobFileReader: Sendable {
             checks: (declaration.checks?.value ?? []).compactMap {
                 $0.field.value?.declaration($0.key)
             })
+        file.implied = Set(file.jobs.map(\.id)).subtracting(assembled.compactMap(\.job?.id))
         file.server = declaration.store.server
         file.accounts = accounts
         if case .folder(let folder)? = declaration.accounts?.value { file.accountsFolder = folder }

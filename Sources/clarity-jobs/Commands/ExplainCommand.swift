@@ -17,7 +17,7 @@ struct ExplainCommand {
         }
         let file = try composition.jobFile()
         let job = try composition.job(named: operands[0], in: file)
-        if let instant = try composition.time("at") {
+        if let instant = try composition.end(of: "at") {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
         try file.requireEnabled(job.id)

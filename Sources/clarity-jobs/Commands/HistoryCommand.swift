@@ -235,6 +235,10 @@ struct MissedCommand {
         }
         if found.isEmpty, let job { try composition.demandKnown(job, file, history) }
         composition.console.results(found)
+        if composition.console.form == .table, found.isEmpty {
+            let start = since.map { " since \($0.shown)" } ?? ""
+            composition.console.note("no occurrence was missed\(start)")
+        }
         return .done
     }
 }

@@ -54,10 +54,12 @@ struct NextCommand {
         return .done
     }
 
-    /// Returns the named jobs, or all if none is named, in the order of the job file.
+    /// Returns the named jobs, or all that the file declares if none is named, in its order.
     private func jobs(_ file: JobFile) throws(CommandFailure) -> [Job] {
         let names = composition.arguments.operands
-        guard !names.isEmpty else { return file.jobs }
+        guard !names.isEmpty else {
+            return file.jobs.filter { !file.implied.contains($0.id.declared) }
+        }
         var wanted: Set<JobID> = []
         for name in names { wanted.insert(try composition.job(named: name, in: file).id) }
         return file.jobs.filter { wanted.contains($0.id) }

@@ -65,7 +65,9 @@ struct ValidateCommand {
             warning.text(path: path, isWarning: true).split(separator: "\n")
                 .forEach { console.note(String($0)) }
         }
-        var summary = "\(path): valid, \(counted(file.jobs.count, "jobs"))"
+        let declared = file.jobs.count - file.implied.count
+        var summary = "\(path): valid, \(counted(declared, "jobs"))"
+        for job in file.implied.sorted() { summary += " and \(job)" }
         if let accounts = file.accounts {
             summary += " for \(counted(accounts.count, "accounts"))"
         }

@@ -24,7 +24,9 @@ enum RunReport {
         let counts = run.failure == nil || run.tally.hasCounted ? run.tally.words : ""
         // What a program says of its work; else notes are remarks beside the counts.
         let said = run.kind == .command && run.failure == nil ? run.notes.first : nil
-        return ([counts, said ?? "", run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
+        let set = run.parameters.map { "\($0.key)=\($0.value.printable)" }.sorted()
+            .joined(separator: ", ")
+        return ([set, counts, said ?? "", run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }
 

@@ -144,6 +144,26 @@ struct NextProgramTests {
         #expect(coming[0]["at"] == due?["next"])
     }
 
+    @Test func `a job that the file does not declare is listed only if it is named`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            notify: [{ kind: ntfy, url: "https://ntfy.example/topic" }]
+            jobs:
+              - { id: say, kind: command, schedule: 1h, options: { command: ["true"] } }
+
+            """
+        }
+
+        let all = try await playground.json("next").elements
+        let named = try await playground.json("next", "notify", "-n", "1").elements
+        let validate = try await playground.run("validate")
+
+        #expect(Set(all.map { $0["job"].text }) == ["say"])
+        #expect(named.map { $0["job"].text } == ["notify"])
+        #expect(validate.output == "\(playground.jobFilePath): valid, 1 job and notify\n")
+    }
+
     @Test(arguments: [
         (["-n", "0"], "--limit is a number from 1 to 10000, got `0`"),
         (["-n", "10001"], "--limit is a number from 1 to 10000, got `10001`"),

@@ -91,6 +91,7 @@ struct SilenceProgramTests {
         let unknown = try await playground.run("history", "missed", "tidi")
         let two = try await playground.run("history", "missed", "a", "b")
 
+        #expect(none.errors == "no occurrence was missed\n")
         #expect(none.status == 0 && none.output == "" && since.elements.isEmpty)
         #expect(late.outputLines.count == 2 && late.outputLines[0].hasPrefix("JOB   FIRST"))
         #expect(late.outputLines[1].hasSuffix("  2       pending: neither run nor skipped yet"))
@@ -104,6 +105,20 @@ struct SilenceProgramTests {
                 "clarity-jobs: no job `tidi` in the job file or in the history; did you mean `tidy`?"
             ))
         #expect(two.isRefusal(64, "clarity-jobs: `history missed` takes one job, got 2"))
+    }
+
+    @Test func `explain --at takes a minute as a whole`() async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+        #expect(try await playground.run("run", "--due").status == 0)
+        let run = try #require(try await playground.json("history").elements.first)
+        let minute = String(try #require(run["scheduled_for"].text).prefix(16))
+
+        let result = try await playground.start(
+            ["explain", "tidy", "--at", minute], environment: ["TZ": "UTC"]
+        ).finish()
+
+        #expect(result.status == 0, "\(result)")
+        #expect(result.outputLines.first?.hasPrefix("tidy: due \(minute)") == true, "\(result)")
     }
 
     @Test func `explain --at names the constraint that held the run back`() async throws {
