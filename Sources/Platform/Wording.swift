@@ -45,16 +45,19 @@ package func listed(_ names: [String], _ joint: String) -> String {
 
 /// Returns the candidate that someone who typed `word` most likely meant.
 ///
-/// Counts the characters to insert, remove, replace or swap with a neighbour, ignoring case.
-/// Accepts at most 2 of these edits, or a third of the length if that is more, but never more than
-/// half of the length. The first of several equally near candidates wins. Returns `nil` if none is
-/// near.
+/// The only candidate that starts with the word wins, if the word has at least 3 characters.
+/// Otherwise counts the characters to insert, remove, replace or swap with a neighbour, ignoring
+/// case. Accepts 1 of these edits in a word of 2 to 5 characters, and 2 in a longer one, or a third
+/// of the length if that is more. The first of several equally near candidates wins. Returns `nil`
+/// if none is near.
 package func nearest(to word: String, among candidates: [String]) -> String? {
     let typed = Array(word.lowercased().unicodeScalars)
     guard typed.count <= 100 else { return nil }
+    let longer = candidates.filter { $0.lowercased().unicodeScalars.starts(with: typed) }
+    if typed.count > 2, longer.count == 1 { return longer[0] }
+    let limit = typed.count > 5 ? max(2, typed.count / 3) : min(1, typed.count / 2)
     var best: (candidate: String, distance: Int)?
     for candidate in candidates {
-        let limit = min(max(2, typed.count / 3), typed.count / 2)
         let other = Array(candidate.lowercased().unicodeScalars)
         guard abs(other.count - typed.count) <= limit else { continue }
         let distance = editDistance(typed, other)

@@ -381,6 +381,7 @@ struct PresentTime {
     let text: String
     /// The name of the option.
     var option = "--now"
+    var examples = "`2026-11-20T06:00:00Z` or `2026-11-20 06:00`"
 
     /// Parses the value: RFC 3339, or a date and time without an offset in the local zone.
     ///
@@ -393,8 +394,7 @@ struct PresentTime {
         guard let reading = readings.lazy.compactMap({ Instant(rfc3339: text + $0) }).first else {
             throw CommandFailure(
                 .usage,
-                "\(option) is a time such as `2026-11-20T06:00:00Z` or `2026-11-20 06:00`, "
-                    + "got `\(text)`")
+                "\(option) is a time such as \(examples), got `\(text)`")
         }
         let zone = try localZone()
         switch zone.resolve(CivilTime(reading.millisecondsSince1970)) {
@@ -425,7 +425,10 @@ extension Composition {
         if let span = Duration(text: text) { return now - span }
         let zone = try Composition.localZone(environment)
         func instant(_ text: String) throws(CommandFailure) -> Instant {
-            try PresentTime(text: text, option: "--\(option)").instant { zone }
+            try PresentTime(
+                text: text, option: "--\(option)",
+                examples: "`1d`, `yesterday`, `2026-11-20 06:00` or `2026-11-20T06:00:00Z`"
+            ).instant { zone }
         }
         let days = ["today", "yesterday"].map { word in
             let ago = word == "today" ? Duration.zero : .seconds(86_400)

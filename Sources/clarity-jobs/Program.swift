@@ -34,7 +34,8 @@ enum Program {
             exit(run(command, arguments, environment, serviceManager).rawValue)
         } catch {
             Console.fault("clarity-jobs: \(error.message)")
-            Console.fault("help: clarity-jobs --help")
+            let command = (["clarity-jobs"] + error.path).joined(separator: " ")
+            Console.fault("help: \(command) --help")
             exit(ExitStatus.usage.rawValue)
         }
     }

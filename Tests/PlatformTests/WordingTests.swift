@@ -7,6 +7,7 @@ import Testing
         arguments: [
             ("retrys", "retry"), ("rtery", "retry"), ("timezone", "time_zone"),
             ("timeZone", "time_zone"), ("Retry", "retry"), ("memory-limits", "memory_limit"),
+            ("mem", "memory_limit"), ("tim", nil), ("retri", "retry"), ("rerri", nil),
             ("i", nil), ("xx", nil), ("colour", nil), ("", nil),
         ] as [(String, String?)])
     func `the nearest name is the one that few slips lead to`(typed: String, near: String?) {

@@ -196,7 +196,7 @@ extension CommandSyntax {
                 options: [
                     OptionSyntax("grep", value: "TEXT", summary: "only lines that contain TEXT"),
                     OptionSyntax(
-                        "follow", summary: "go on until the run has ended"),
+                        "follow", "f", summary: "go on until the run has ended"),
                     .now,
                 ],
                 examples: ["clarity-jobs logs nightly-backup", "clarity-jobs logs 42 --grep Fatal"]),

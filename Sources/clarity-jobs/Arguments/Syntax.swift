@@ -76,6 +76,8 @@ struct Arguments {
 /// A command line that breaks the syntax; the message is one line for the user.
 struct UsageFault: Error, Equatable {
     var message: String
+    /// The names of the command and its subcommand, whose help says more.
+    var path: [String] = []
 }
 
 /// Parses command lines by the GNU conventions.
@@ -88,18 +90,32 @@ struct ArgumentParser {
 
     /// Parses `words`, then takes missing options from the environment.
     ///
-    /// The root's options are accepted after every command.
+    /// The root's options are accepted after every command. `help` before a command is its `--help`.
     func parse(_ words: [String]) throws(UsageFault) -> (CommandSyntax, Arguments) {
+        var result = Arguments(words: words)
+        do throws(UsageFault) {
+            return (try read(words[...], &result), result)
+        } catch {
+            throw UsageFault(message: error.message, path: result.path)
+        }
+    }
+
+    /// Reads words into `result`, and returns the command that they name.
+    private func read(
+        _ words: ArraySlice<String>, _ result: inout Arguments
+    ) throws(UsageFault) -> CommandSyntax {
         var command = root
         var scope = root.options
-        var result = Arguments(words: words)
-        var rest = words[...]
+        var rest = words
         var areOptionsOver = false
         while let word = rest.popFirst() {
-            if areOptionsOver || word == "-" || !word.hasPrefix("-") {
+            if word == "help", result.path.isEmpty, !areOptionsOver {
+                rest.append("--help")
+            } else if areOptionsOver || word == "-" || !word.hasPrefix("-") {
                 if !areOptionsOver, result.operands.isEmpty,
                     let next = command.commands.first(where: { $0.name == word })
                 {
+                    result.path.append(word)
                     try refuse(command.options, unless: next, result)
                     command = next
                     // A command has its own options and the general ones, of which its own replace
@@ -108,7 +124,6 @@ struct ArgumentParser {
                         !next.options.contains { $0.name == general.name }
                     }
                     scope += next.options
-                    result.path.append(word)
                     if next.passesArgumentsOn {
                         result.operands = Array(rest)
                         break
@@ -127,7 +142,7 @@ struct ArgumentParser {
             }
         }
         try addEnvironment(scope, &result)
-        return (command, result)
+        return command
     }
 
     /// Refuses options that were given before `next` and that `next` does not have.
@@ -140,7 +155,7 @@ struct ArgumentParser {
                 && !known.contains { $0.name == option.name }
         }
         guard let stray else { return }
-        let path = (result.path + [next.name]).joined(separator: " ")
+        let path = result.path.joined(separator: " ")
         throw UsageFault(message: "`\(path)` has no option `--\(stray.name)`")
     }
 

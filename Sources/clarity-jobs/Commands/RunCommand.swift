@@ -231,7 +231,13 @@ struct RunCommand {
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
-        let ids = try composition.jobs(named: composition.arguments.operands, in: file)
+        let names = composition.arguments.operands
+        // No job's id has a `=`.
+        if let value = names.first(where: { $0.dropFirst().contains("=") }) {
+            throw CommandFailure(
+                .usage, "no job `\(value)` in the job file; did you mean `--set \(value)`?")
+        }
+        let ids = try composition.jobs(named: names, in: file)
         for id in ids { try file.requireEnabled(id) }
         return ids
     }
@@ -270,8 +276,9 @@ extension Composition {
             do throws(Parameters.Fault) {
                 _ = try parameters.values(given)
             } catch {
-                throw CommandFailure(
-                    .usage, "job `\(job.id)`: \(error.reason)", error.help(parameters))
+                var failure = CommandFailure(.usage, "job `\(job.id)`: \(error.reason)")
+                failure.lines += error.help(parameters)
+                throw failure
             }
         }
         return given
@@ -310,16 +317,16 @@ extension Composition {
 }
 
 extension Parameters.Fault {
-    /// What to type instead.
-    fileprivate func help(_ known: Parameters) -> String {
+    /// What to type instead, in at most one line.
+    fileprivate func help(_ known: Parameters) -> [String] {
         let names = known.all.map { "`\($0.name)`" }
         return switch self {
         case .unknown:
             names.isEmpty
-                ? "help: declare it in the job file, below `params` of the job's `options`"
-                : "help: it has \(names.joined(separator: ", "))"
-        case .missing(let parameter): "help: --set \(parameter.name)=VALUE"
-        case .unfit(let parameter): "help: --set \(parameter.name)=VALUE with another value"
+                ? ["help: declare it in the job file, below `params` of the job's `options`"]
+                : ["help: it has \(names.joined(separator: ", "))"]
+        case .missing(let parameter): ["help: --set \(parameter.name)=VALUE"]
+        case .unfit: []
         }
     }
 }

@@ -14,6 +14,10 @@ struct ArgumentParserTests {
         (["auth", "login", "--password-stdin"], ["auth", "login"], [], ["password-stdin"]),
         (["sandbox", "--listen", "x", "--help"], ["sandbox"], ["--listen", "x", "--help"], []),
         (["run", "-"], ["run"], ["-"], []),
+        (["help"], [], [], ["help"]),
+        (["help", "auth", "login"], ["auth", "login"], [], ["help"]),
+        (["run", "help"], ["run"], ["help"], []),
+        (["logs", "-f", "a"], ["logs"], ["a"], ["follow"]),
     ])
     func `the parser separates commands, operands and flags`(
         words: [String], path: [String], operands: [String], flags: [String]
@@ -39,6 +43,11 @@ struct ArgumentParserTests {
     @Test(arguments: [
         (["lst"], "unknown command `lst`; did you mean `list`?"),
         (["frobnicate"], "unknown command `frobnicate`"),
+        (["start"], "unknown command `start`"),
+        (["stop"], "unknown command `stop`"),
+        (["test"], "unknown command `test`"),
+        (["jobs"], "unknown command `jobs`"),
+        (["history", "--fail"], "unknown option `--fail`; did you mean `--failed`?"),
         (["run", "--forse"], "unknown option `--forse`; did you mean `--force`?"),
         (["run", "-z"], "unknown option `-z`"),
         (["list", "a"], "`list` takes no operand, got `a`"),
@@ -55,6 +64,16 @@ struct ArgumentParserTests {
         let fault = #expect(throws: UsageFault.self) { try parser().parse(words) }
 
         #expect(fault?.message == message)
+    }
+
+    @Test(arguments: [
+        (["lst"], []), (["run", "--forse"], ["run"]), (["auth", "logn"], ["auth"]),
+        (["outbox", "--all", "list"], ["outbox", "list"]),
+    ])
+    func `a syntax error names the command whose help says more`(words: [String], path: [String]) {
+        let fault = #expect(throws: UsageFault.self) { try parser().parse(words) }
+
+        #expect(fault?.path == path)
     }
 
     @Test func `the environment supplies options that are not given`() throws {

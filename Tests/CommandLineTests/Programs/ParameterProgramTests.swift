@@ -50,6 +50,7 @@ struct ParameterProgramTests {
         // No shell reads it: what looks like a command is a part of the value.
         #expect(try await output(playground, "2") == "tag <x;$y> host <a=b c>\n")
         #expect(history.map { $0["parameters"]["TAG"].text } == ["x;$y", nil])
+        #expect(history.map { $0["summary"].text } == ["HOST=a=b c, TAG=x;$y", ""])
         #expect(shown.output.contains("\nset: HOST=a=b c, TAG=x;$y\n"), "\(shown.output)")
     }
 
@@ -60,17 +61,18 @@ struct ParameterProgramTests {
         ),
         (
             ["backup", "--set", "TAG=A1"],
-            "job `backup`: the value of its parameter `TAG` does not match `[a-z$;]+`\n"
-                + "help: --set TAG=VALUE with another value"
+            "job `backup`: the value of its parameter `TAG` does not match `[a-z$;]+`"
         ),
         (
             ["backup", "--set", "HOST=a\nb"],
-            "job `backup`: the value of its parameter `HOST` is not one line of at most 4096 bytes\n"
-                + "help: --set HOST=VALUE with another value"
+            "job `backup`: the value of its parameter `HOST` is not one line of at most 4096 bytes"
         ),
         (
             ["restore"],
             "job `restore`: its parameter `SNAPSHOT` has no value\nhelp: --set SNAPSHOT=VALUE"
+        ),
+        (
+            ["backup", "TAG=x"], "no job `TAG=x` in the job file; did you mean `--set TAG=x`?"
         ),
         (["backup", "--set", "TAG"], "--set wants NAME=VALUE, got `TAG`"),
         (["backup", "--set", "TAG=a", "--set", "TAG=b"], "--set gives `TAG` two values"),

@@ -187,7 +187,7 @@ struct ReadingProgramTests {
         #expect(
             result.isRefusal(
                 64, "clarity-jobs: `-o` is one of `table`, `json`, `ndjson`, got `csv`",
-                "help: clarity-jobs --help"))
+                "help: clarity-jobs list --help"))
     }
 
     @Test(arguments: [

@@ -147,7 +147,8 @@ struct SimulateProgramTests {
         (["--attempt", "5"], "--attempt is a span such as `30s` or `5m`, got `5`"),
         (
             ["--from", "soon"],
-            "--from is a time such as `2026-11-20T06:00:00Z` or `2026-11-20 06:00`, got `soon`"
+            "--from is a time such as `1d`, `yesterday`, `2026-11-20 06:00` or "
+                + "`2026-11-20T06:00:00Z`, got `soon`"
         ),
         (["uplaod"], "no job `uplaod` in the job file; did you mean `upload`?"),
         (["off"], "job `off` has `enabled: false` in the job file"),
