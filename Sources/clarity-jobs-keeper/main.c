@@ -83,7 +83,11 @@ static pid_t start(char **words) {
     }
     close(failure[1]);
     int error;
-    if (read(failure[0], &error, sizeof error) == sizeof error) give_up(words[0], error);
+    if (read(failure[0], &error, sizeof error) == sizeof error) {
+        /* Else the scheduler may find it, and take it for a process that the command has left. */
+        waitpid(command, NULL, 0);
+        give_up(words[0], error);
+    }
     close(failure[0]);
     return command;
 }
