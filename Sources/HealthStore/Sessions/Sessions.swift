@@ -46,6 +46,12 @@ public struct Sessions: Sendable {
         }
     }
 
+    /// Lets data come in again where there is no backend to log in to, if a logout has removed
+    /// everything; changes nothing else.
+    public func beginWithoutLogin() throws(HealthStoreError) {
+        try store.change(allowsVacancy: true) { connection in try Ownership.begin(connection) }
+    }
+
     /// Removes the login mark if nobody is logged in, or if the backend has refused for long to
     /// renew the session, so that the next login is noticed.
     ///

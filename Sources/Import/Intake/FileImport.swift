@@ -42,6 +42,7 @@ public struct FileImport: Sendable {
         }
         let path = PlainPath.of(imported.path)
         let kind = try imported.kind ?? SourceRecognition.kind(at: path)
+        if !hasBackend { try store.sessions.beginWithoutLogin() }
         var settings = settings
         try settings.settleZone(store, isChange: changesZone)
         let entry = try settings.entry(imported.options(of: kind), "import")

@@ -359,6 +359,26 @@ struct NoServerProgramTests {
         #expect(try await playground.run("audit").status == 0)
     }
 
+    @Test func `after a logout that removed everything, an archive without a server begins anew`()
+        async throws
+    {
+        let playground = try await playground(sandboxOptions: [])
+        try playground.writeExport(heartRates: 3)
+        try await addServer(playground)
+        _ = try await playground.run("run", "upload")
+        let logout = try await playground.run("auth", "logout", "--yes")
+        let waits = try await playground.run("run", "read")
+        try playground.write { _, folder in Self.jobFile(folder) }
+
+        let read = try await playground.run("run", "read", "--force")
+        let last = try await playground.lastRun(of: "read")
+
+        #expect(logout.status == 0, "\(logout.errors)")
+        #expect(waits.status == 75, "\(waits.output)\(waits.errors)")
+        #expect(read.status == 0, "\(read.output)\(read.errors)")
+        #expect(last["counts"]["samples_new"] == .number(3), "\(last)")
+    }
+
     @Test func `what was restored before there was a server was never sent to one`() async throws {
         let playground = try await playground(sandboxOptions: ["--dialect", "loop"])
         let sandbox = try #require(playground.sandbox)
