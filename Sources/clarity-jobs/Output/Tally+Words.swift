@@ -13,11 +13,15 @@ extension Tally {
         let queued = [
             "samples_queued", "metrics_queued", "metrics_replaced", "metrics_corrected",
         ].reduce(0) { $0 + self[$1] }
-        // Those that were refused may be among the sent ones or not.
-        let refused = self["samples_rejected"] + self["samples_set_aside"]
+        // Those that were refused may be among the sent ones or not, and without a backend nothing is
+        // to be sent.
+        let isKnown =
+            self["samples_rejected"] + self["samples_set_aside"] == 0
+            && !names.contains("samples_new")
         let fates: [(count: Int64, words: String)] = [
             (sent, "sent"),
-            (refused > 0 ? 0 : max(0, queued - sent), sent > 0 ? "to be sent" : "new"),
+            (isKnown ? max(0, queued - sent) : 0, sent > 0 ? "to be sent" : "new"),
+            (self["samples_new"], "new"),
             (self["samples_duplicate"], "known before"),
             (self["samples_paired"], "second halves of a blood pressure"),
             (
@@ -32,7 +36,7 @@ extension Tally {
             "samples_read", "samples_queued", "samples_sent", "samples_duplicate",
             "samples_paired", "samples_folded", "samples_repeated", "samples_kept_here",
             "samples_refused", "samples_before_since", "metrics_made", "metrics_queued",
-            "metrics_known", "metrics_replaced", "metrics_corrected",
+            "metrics_known", "metrics_replaced", "metrics_corrected", "samples_new", "metrics_new",
         ]
         // What was sent was accepted, unless another count says otherwise.
         if self["samples_accepted"] == sent { told.insert("samples_accepted") }
