@@ -59,7 +59,11 @@ struct RepeatedDecision {
             }
         }
         // Jobs of one group share its places, wherever they run.
-        let grouped = jobsThen.jobs.filter { !$0.groups.isEmpty }.map(\.id)
+        // A running attempt of a job that the file still has holds the places of its groups there,
+        // and else those with which it was started.
+        let running = Set(runs.values.filter { $0.state == .running }.map(\.job))
+        let grouped = jobsThen.jobs.filter { !$0.groups.isEmpty || running.contains($0.id) }
+            .map(\.id)
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
         // A run whose check is being asked reserves a place, and so holds others back.
         let reserving = plan.asks.isEmpty ? [] : plan.waiting.map(\.job)
