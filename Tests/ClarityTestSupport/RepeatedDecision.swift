@@ -60,8 +60,9 @@ struct RepeatedDecision {
         }
         // Jobs of one group share its places, wherever they run.
         // An attempt of a job that the file still has holds the places of its groups there, and else
-        // those with which it was started; also one that has lost its run and is about to end.
-        let running = Set(runs.values.filter { $0.attempts > 0 }.map(\.job))
+        // those with which it was started.
+        let running = Set(runs.values.filter { $0.state == .running }.map(\.job))
+            .union(planner.jobsInFlight)
         let grouped = jobsThen.jobs.filter { !$0.groups.isEmpty || running.contains($0.id) }
             .map(\.id)
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }

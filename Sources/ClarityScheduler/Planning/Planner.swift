@@ -89,6 +89,8 @@ public struct Planner: Sendable {
     /// The requested runs and those that follow from them, in the order of the requests.
     var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
+    /// The jobs of these attempts.
+    package var jobsInFlight: Set<JobID> { Set(inFlight.values.map(\.job.id)) }
     /// The number of attempts that this process has started for accounts.
     var turns = 0
     /// Which of them was the last one of each account.
