@@ -61,7 +61,8 @@ struct ExplainCommand {
         let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
         guard loops.isEmpty else { return nil }
         return ledger.lastLook(before: now).map {
-            "no loop runs: it starts at the next `run --due`; one was last seen at \($0.shown)"
+            "no loop runs: `run --due` starts it once it may; a scheduler was last seen at "
+                + $0.shown
         } ?? "no scheduler has run yet: it starts with `clarity-jobs loop` or `run --due`"
     }
 

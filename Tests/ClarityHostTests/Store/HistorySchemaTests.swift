@@ -231,8 +231,7 @@ struct HistorySchemaTests {
         return Int(status.st_size)
     }
 
-    /// Returns the rows of every table of the newest schema, as SQL literals.
-    /// Returns what the tables have in the columns of 0.1.0.
+    /// Returns the rows of the tables of 0.1.0 in the columns that they had, as SQL literals.
     private func keptRows() throws -> [String: [String]] {
         let tables = [
             "job_records", "runs", "attempts", "occurrence_fates", "deferrals", "prune_mark",
