@@ -27,11 +27,11 @@ struct AccountErasureTests {
             id: RunID(id), job: job, kind: .command, trigger: .manual, scheduledFor: .noon,
             enqueuedAt: .noon, isExpedited: false, isForced: false, causedBy: nil)
         (run.state, run.attempts, run.startedAt) = (state, 1, .noon)
+        run.parameters = ["WHO": "a secret"]
         if state == .running { run.lease = Lease(owner: "me", state: .mine) }
         guard state == .failed else { return run }
         run.finishedAt = .noon + .seconds(1)
         run.notes = ["a secret note"]
-        run.parameters = ["WHO": "a secret"]
         run.failure = Failure(.work, "exited with status 3: a secret line")
         return run
     }
@@ -63,7 +63,7 @@ struct AccountErasureTests {
     private func secrets() throws -> Int {
         try ["runs", "attempts", "attempt_outputs", "account_facts"].reduce(0) { sum, table in
             let rows = try history.all("SELECT * FROM \(table)") { row in
-                (0..<30).map { row.isNull($0) ? "" : row.text($0) }.joined(separator: "|")
+                (0..<40).map { row.isNull($0) ? "" : row.text($0) }.joined(separator: "|")
             }
             return sum + rows.count { $0.contains("secret") || $0.contains("waiting|3") }
         }
@@ -79,7 +79,7 @@ struct AccountErasureTests {
         let between = try secrets()
         try end(2)
 
-        #expect(before == 4 && between == 0)
+        #expect(before == 5 && between == 0)
         #expect(try secrets() == 0)
         let runs = try history.all(
             "SELECT state, failure_reason, finished_at_ms - started_at_ms FROM runs ORDER BY id"
