@@ -40,7 +40,8 @@ struct MappingSchema<Declaration: Sendable>: Sendable {
                 }
                 decoding.reportUnknown(
                     "key", entry.key, in: path.text, at: entry.keyPosition, known: names,
-                    help: place(of: entry.key)
+                    help: (entry.key == "name" && names.contains("id") ? "call it `id`" : nil)
+                        ?? place(of: entry.key)
                         ?? (names.isEmpty
                             ? "\(path.text) has no keys"
                             : "its keys are \(listed(names, "and"))"))
@@ -50,6 +51,10 @@ struct MappingSchema<Declaration: Sendable>: Sendable {
             key.store(entry.value, at, &declaration, &decoding)
         }
         for key in keys where key.isRequired && !entries.contains(where: { $0.key == key.name }) {
+            // Reported above: the unknown key stands for this one.
+            guard key.name != "id" || !entries.contains(where: { $0.key == "name" }) else {
+                continue
+            }
             decoding.report(node.position, "\(path.text) has no \(shown(key.name))")
         }
         return declaration

@@ -368,15 +368,24 @@ extension YAMLNode {
     }
 }
 
+/// Whether a text is one word to a shell and in a list of YAML: a path or a name.
+private func isPlainWord(_ text: String) -> Bool {
+    !text.isEmpty
+        && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-~+@".contains($0)) }
+        && text.first?.isLetter ?? false || "/.~".contains(text.first ?? " ")
+}
+
 extension ValueSchema where Value == [String] {
     /// Reads a program with its arguments; a relative program path becomes absolute.
     static var command: ValueSchema {
         let words = ValueSchema<[Field<String>]>.list(of: .text, repeats: true)
         return ValueSchema(words.description) { node, path, decoding in
             guard case .sequence(let nodes) = node.content else {
+                let word = node.text.flatMap { isPlainWord($0) ? "write it as `[\($0)]`" : nil }
                 return decoding.reportMismatch(
                     node, path, words.description,
-                    help: "write each word as an entry: `[sh, -c, \"...\"]` for a shell's line")
+                    help: word
+                        ?? "write each word as an entry: `[sh, -c, \"...\"]` for a shell's line")
             }
             guard (1...100).contains(nodes.count) else {
                 return decoding.fault(

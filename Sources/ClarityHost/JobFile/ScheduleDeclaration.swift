@@ -138,7 +138,9 @@ extension ValueSchema where Value == CalendarExpression {
             do throws(ExpressionError) {
                 expression = try CalendarExpression(text)
             } catch {
-                throw TextFault(in: error.field?.rawValue, got: error.got, wanted: error.wanted)
+                throw TextFault(
+                    in: error.field?.rawValue, got: error.got, wanted: error.wanted,
+                    help: calendarInWords(text).map { "write it as `\($0)`" })
             }
             guard !expression.neverFires else {
                 throw TextFault(
@@ -152,9 +154,31 @@ extension ValueSchema where Value == CalendarExpression {
 
 extension TextFault {
     /// Creates the fault of an expression; `field` is `nil` if the text as a whole is invalid.
-    fileprivate init(in field: String?, got: String, wanted: String) {
+    fileprivate init(in field: String?, got: String, wanted: String, help: String? = nil) {
         let fault = field.map { "has \(shown(got)) for the \($0)" } ?? "is no schedule"
-        self.init("\(fault), wanted \(wanted)")
+        self.init(
+            help == nil || field == nil ? "\(fault), wanted \(wanted)" : "is no schedule",
+            help: help)
+    }
+}
+
+/// Returns how the file writes a time that a person put in words, such as `02:15` for `daily at
+/// 2:15` and `Mon 08:00` for `every Monday at 8:00`; `nil` if the words are others.
+private func calendarInWords(_ text: String) -> String? {
+    let words = text.lowercased().split(separator: " ").filter {
+        !["at", "on", "every", "each", "day", "daily", "weekly"].contains($0)
+    }
+    let parts = words.map { word in
+        let time = word.split(separator: ":")
+        let isTime = time.count == 2 && time.allSatisfy { Int($0) != nil }
+        guard !isTime else { return (time[0].count == 1 ? "0" : "") + word }
+        return word.hasSuffix("days") ? String(word.dropLast()) : String(word)
+    }
+    let written = parts.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined(separator: " ")
+    do {
+        return try written == text || CalendarExpression(written).neverFires ? nil : written
+    } catch {
+        return nil
     }
 }
 

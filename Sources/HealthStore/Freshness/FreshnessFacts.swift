@@ -272,6 +272,8 @@ public struct BringingJob: Hashable, Sendable {
     public var lastSuccess: Instant?
     /// How its last run failed, if it did: nothing has succeeded since.
     public var failure: JobFailure?
+    /// Whether the last attempt of its unfinished run failed.
+    public var isRetrying = false
     /// Whether a run of it waits until somebody logs in.
     public var waitsForLogin: Bool
     /// The fault of its declaration for which it is held.

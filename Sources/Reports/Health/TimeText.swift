@@ -37,12 +37,14 @@ package struct NearTimes: Sendable {
         self.init(zone: names.lazy.compactMap(zones.zone(named:)).first ?? .utc, now: now)
     }
 
-    /// Returns text such as `in 38 min`, `12 min ago`, `today 20:23`, `yesterday 06:00` or
-    /// `2026-11-20 06:00`.
+    /// Returns text such as `in 20 s`, `in 38 min`, `just now`, `12 min ago`, `today 20:23`,
+    /// `yesterday 06:00` or `2026-11-20 06:00`.
     package func text(_ instant: Instant) -> String {
-        let minutes = (instant - now).milliseconds / 60_000
+        let distance = (instant - now).milliseconds
+        let minutes = distance / 60_000
         switch minutes {
-        case 0: return "now"
+        case 0 where distance >= 1000: return "in \(distance / 1000) s"
+        case 0: return "just now"
         case 1..<60: return "in \(minutes) min"
         case -59 ... -1: return "\(-minutes) min ago"
         default: break

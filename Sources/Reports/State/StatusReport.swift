@@ -15,6 +15,8 @@ public struct StatusReport: Sendable {
     public let jobs: [BringingJob]
     private let installation: Installation
     private let now: Instant
+    /// Whether the report is about one job, and not about the data and the installation.
+    private var isOfOneJob = false
 
     /// Whether every goal holds, no job failed, is overdue or waits for a login, and of the loops that
     /// run one decides.
@@ -56,6 +58,21 @@ public struct StatusReport: Sendable {
     }
 }
 
+extension StatusReport {
+    /// Creates a report of one job.
+    public init(job: BringingJob?, now: Instant) {
+        verdicts = []
+        backlog = OutboxCounts()
+        (session, refusedSince) = (nil, nil)
+        jobs = [job].compactMap(\.self)
+        installation = Installation(
+            stateDirectory: "", jobFile: "", timeZone: "", loops: [], lastLook: nil,
+            hasBackend: false, jobFileFault: nil)
+        self.now = now
+        isOfOneJob = true
+    }
+}
+
 // For people.
 extension StatusReport {
     /// Returns a line for each job that failed, then one for each goal, the outbox, the session, the
@@ -68,12 +85,15 @@ extension StatusReport {
             }
             + jobs.filter(isFailed).map(line)
         let goals = verdicts.filter { !missedOnly || !$0.holds }.map(line)
-        let others = jobs.filter { !isFailed($0) && (!missedOnly || $0.isTrouble) }.map(line)
+        let rest = jobs.filter { !isFailed($0) && (!missedOnly || $0.isTrouble) }
+        let retried = rest.filter(\.isRetrying).map(line)
+        let others = rest.filter { !$0.isRetrying }.map(line)
+        guard !isOfOneJob else { return (failed + retried + others).map(\.forReport) }
         guard !missedOnly else {
             let leader = installation.isLeaderless ? [Installation.leaderless] : []
-            return (failed + goals + others + leader).map(\.forReport)
+            return (failed + retried + goals + others + leader).map(\.forReport)
         }
-        return (failed + goals + outboxLines + sessionLines + others + installation.lines)
+        return (failed + retried + goals + outboxLines + sessionLines + others + installation.lines)
             .map(\.forReport)
     }
 
@@ -133,7 +153,9 @@ extension StatusReport {
         if let fault = job.fault { return "\(job.id): HELD: \(fault)" }
         guard let failure = job.failure else {
             let success = job.lastSuccess.map { "succeeded \(AsOf.age(of: $0, at: now))" }
-            return "\(job.id): \(success ?? "no success yet"); \(job.status)"
+            let last = success ?? "no success yet"
+            return job.isRetrying
+                ? "\(job.id): \(job.status); \(last)" : "\(job.id): \(last); \(job.status)"
         }
         let success = job.lastSuccess.map { "last success at \($0.shown)" }
         return "\(job.id): FAILED \(AsOf.age(of: failure.at, at: now)): \(failure.reason) "
@@ -158,13 +180,13 @@ extension StatusReport {
             goals: verdicts.filter { !missedOnly || !$0.holds }.map { verdict in
                 StatusResult.Goal(verdict: verdict, why: verdict.blame.map(words)?.forReport)
             },
-            outbox: missedOnly || !installation.hasBackend
+            outbox: missedOnly || isOfOneJob || !installation.hasBackend
                 ? nil : StatusResult.Outbox(counts: backlog),
-            session: missedOnly || !installation.hasBackend
+            session: missedOnly || isOfOneJob || !installation.hasBackend
                 ? nil
                 : StatusResult.SessionState(expiresAt: session, refusedSince: refusedSince),
             jobs: jobs.filter { !missedOnly || $0.isTrouble },
-            installation: missedOnly ? nil : installation)
+            installation: missedOnly || isOfOneJob ? nil : installation)
     }
 }
 

@@ -119,10 +119,13 @@ extension CommandSyntax {
             "time. --quiet shows only these, for a monitor. Sends nothing.",
             "The last lines name the state directory, the job file, and the loop that starts the jobs.",
             "",
+            "With JOB, shows and judges this job alone; `explain JOB` says why it waits.",
+            "",
             "--all shows a line for each account: whether the goals of `fresh:` hold, until or since when,",
             "and why not. It reads only the history, where each attempt leaves times and counts, so it needs",
             "no key. The exit status is 1 unless every account is fresh and none has an overdue job.",
         ],
+        operands: "[JOB]",
         options: [
             OptionSyntax("all", summary: "show one line for each account, from the history alone"),
             .now,

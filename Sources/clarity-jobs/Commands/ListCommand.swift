@@ -120,10 +120,15 @@ struct ListedJob: Reported {
     private var waits: String {
         let others = waitingOn.filter { $0.reason != .notDue }
         if others.isEmpty {
+            if waitingOn.isEmpty, status?.open?.state == .enqueued { return "a scheduler" }
             let setBack =
                 status?.setBackUntil.map { "; \(JobStatusReport.setBack(until: $0))" } ?? ""
             return waitingOn.isEmpty ? "" : "not due\(setBack)"
         }
-        return others.map(\.waitWithSource).joined(separator: "; ")
+        guard let open = status?.open, open.failures > 0, open.needs == nil else {
+            return others.map(\.waitWithSource).joined(separator: "; ")
+        }
+        let waits = others.filter { $0.reason != .backoff || $0.group != nil }.map(\.waitWithSource)
+        return ([RunReport.state(open, at: now)] + waits).joined(separator: "; ")
     }
 }

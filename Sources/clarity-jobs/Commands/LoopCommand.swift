@@ -37,7 +37,7 @@ struct LoopCommand {
             reports.note(change)
             // Standard error is the journal here. Standard output is for results.
             guard let run = reported.run(in: change), !LoopCommand.isIdle(run) else { return }
-            console.note(RunReport.line(run, isWhole: console.isVerbose))
+            console.note(console.stamp + RunReport.line(run, isWhole: console.isVerbose))
         }
         // Opened before anything is said, so that a history that cannot be used is all that is
         // said.

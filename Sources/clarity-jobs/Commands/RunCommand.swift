@@ -364,7 +364,7 @@ struct RunRequests {
             runs.map { run in
                 // A run in another process is ended by that process.
                 let word = answer.ledger.open[run].map { run in
-                    "asked \(run.lease?.owner ?? "its scheduler") to end it"
+                    "asked \(run.lease?.holder ?? "its scheduler") to end it"
                 }
                 return (run, word ?? "cancelled")
             })

@@ -88,7 +88,9 @@ final class RunReporter: Sendable {
     /// Writes why something that is due waits. Its run stays, for a loop or `run --due` to start.
     func say(_ waiting: Plan.Waiting) {
         guard detail == .everything else { return }
-        for deferral in waiting.deferrals {
+        let told = runs.withLock { runs in runs.contains { $0.job == waiting.job } }
+        // The line of the run has said when it tries again.
+        for deferral in waiting.deferrals where !told || deferral.retry == nil {
             console.note("\(waiting.job): waits \(deferral.waitWithSource)")
         }
     }

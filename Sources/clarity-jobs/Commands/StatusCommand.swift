@@ -13,13 +13,13 @@ struct StatusCommand {
 
     /// Returns `failed` if a goal is missed, or a job failed, is overdue or waits for a login.
     func run() throws(CommandFailure) -> ExitStatus {
-        guard composition.arguments.operands.isEmpty else {
-            throw CommandFailure(.usage, "`status` takes no operands")
-        }
         guard !composition.arguments.has("all") else {
             return try StatusAllCommand(composition).run()
         }
         let file = try composition.jobFile()
+        let one = try composition.arguments.operands.first.map {
+            name throws(CommandFailure) in try composition.job(named: name, in: file).id
+        }
         let moment = composition.clock.moment
         let goals = try readingSections { () throws(Failure) in try file.sections.freshness }
         let history = try composition.history(file)
@@ -28,6 +28,9 @@ struct StatusCommand {
             try history.ledger(recalling: planner.recall(at: moment.wall))
         }
         let jobs = try jobs(file, planner, history, ledger, at: moment)
+        if let one {
+            return show(StatusReport(job: jobs.first { $0.id == one.rawValue }, now: moment.wall))
+        }
         let store = try composition.healthStore(file, as: "status")
         let named = try composition.sourceZone(file)
         let installation = Installation(
@@ -45,6 +48,10 @@ struct StatusCommand {
                 goals: goals, jobs: jobs, store: store, installation: installation,
                 now: moment.wall)
         }
+        return show(report)
+    }
+
+    private func show(_ report: StatusReport) -> ExitStatus {
         let console = composition.console
         switch console.form {
         case .ndjson:
@@ -100,7 +107,7 @@ struct StatusCommand {
                     facts.since[span.deferral.subject] = span.since
                 }
             }
-            return BringingJob(
+            var bringing = BringingJob(
                 id: job.id.rawValue, kind: job.kind, status: JobStatusReport.words(facts).printable,
                 isHeldBack: JobStatusReport.isHeldBack(facts),
                 isOverdue: facts.status?.overdueSince != nil,
@@ -108,6 +115,8 @@ struct StatusCommand {
                 waitsForLogin: JobStatusReport.waitsForLogin(facts),
                 fault: file.held[job.id]?.printable,
                 gap: StatusCommand.gap(of: job, after: moment.wall))
+            bringing.isRetrying = JobStatusReport.isRetrying(facts)
+            return bringing
         }
     }
 

@@ -159,6 +159,13 @@ struct Console: Sendable {
         return try await body()
     }
 
+    /// The time by the clock and a blank, such as `02:15:03 `, before what a loop says at a terminal.
+    /// Empty elsewhere: a journal has times of its own.
+    var stamp: String {
+        guard isatty(STDERR_FILENO) == 1, let times else { return "" }
+        return times.zone.text(times.now).dropFirst(11).prefix(8) + " "
+    }
+
     /// Writes a line for people, unless they asked for quiet.
     func note(_ line: String) {
         if !isQuiet { message((part?.name.map { "\($0): " } ?? "") + line) }

@@ -22,6 +22,12 @@ extension Deferral {
         }
     }
 
+    /// Text such as `tries again at ...`, if it waits for its next attempt after a failure.
+    var retry: String? {
+        reason == .backoff && group == nil && source.hasPrefix("failure ")
+            ? "tries again at \(instant)" : nil
+    }
+
     /// The same with where the measured value comes from, if that is not in the sentence.
     var waitWithSource: String {
         reason == .constraint || subject == "max_parallel" ? "\(wait) (\(source))" : wait

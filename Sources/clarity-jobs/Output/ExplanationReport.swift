@@ -37,7 +37,8 @@ struct ExplanationReport {
             lines.append("given up: \(expiresAt.shown), unless it has started")
         }
         if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
-        lines += JobExplanation.Factor.report.table(explanation.factors).lines(in: style)
+        lines += JobExplanation.Factor.report.table(explanation.factors).withoutEmptyColumns
+            .lines(in: style)
         let changes = changes
         if changes.isEmpty {
             lines.append(
@@ -67,7 +68,7 @@ struct ExplanationReport {
         let since = pace.map { " since \($0.since.shown)" } ?? ""
         let length = pace?.words(at: now).map { " for \($0)" } ?? ""
         return "running\(since)\(length): \(name(of: open)), attempt \(open.attempts), by "
-            + (open.lease?.owner ?? "nobody")
+            + (open.lease?.holder ?? "nobody")
     }
 
     private func words(_ waiting: Run) -> String {
@@ -208,7 +209,7 @@ extension JobExplanation.Factor: Reported {
         Column("measured", "the measured value, in words") { $0.measured }
             .shown("MEASURED") { orDash($0.measured) },
         Column("source", "where the measured value comes from") { $0.source }
-            .shown("SOURCE") { orDash($0.source) },
+            .shown("SOURCE") { orDash($0.origin) },
         Column("verdict", "`met`, `assumed`, `unmet` or `dropped`") { $0.state.rawValue }
             .shown("VERDICT") { $0.verdict },
         Column("drops_at", "when the constraint is dropped") { $0.dropsAt },
@@ -216,6 +217,13 @@ extension JobExplanation.Factor: Reported {
         Column("last_7_days", "how often it held the job back") { $0.past }
             .shown("LAST 7 DAYS") { $0.past?.words ?? "-" },
     ])
+
+    /// The source, with the process of a lease in words.
+    private var origin: String {
+        let lease = "lease of "
+        return source.hasPrefix(lease)
+            ? Lease.holder(String(source.dropFirst(lease.count))) : source
+    }
 
     private static func orDash(_ cell: String) -> String { cell.isEmpty ? "-" : cell }
 
@@ -259,8 +267,10 @@ enum StartReport {
         case .untilResumed: "it is paused until somebody resumes it"
         case .notWaitedFor(let subject): "\(subject) is in the way, and no run waits for it yet"
         case .tooFewTimes(let subject, let times):
-            "\(subject) holds it back, and \(counted(times, "earlier times")) in 7 days"
-                + " \(times == 1 ? "is" : "are") too few for an estimate"
+            times == 0
+                ? "\(subject) holds it back for the first time in 7 days"
+                : "\(subject) holds it back, and \(counted(times, "earlier times")) in 7 days"
+                    + " \(times == 1 ? "is" : "are") too few for an estimate"
         case .longerThanMostly(let basis):
             "\(words(basis)), and it has been longer"
         }

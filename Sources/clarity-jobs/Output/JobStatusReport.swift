@@ -52,17 +52,26 @@ enum JobStatusReport {
             return "is \(overdue)"
         }
         let waits = holding(status)
+        if let open = status.open, let failure = open.failure, open.needs == nil {
+            let others = waits.filter { $0.reason != .backoff || $0.group != nil }
+            let tries = "\(RunReport.state(open, at: facts.now)): \(failure.reason)"
+            return others.isEmpty ? tries : "\(tries); waits \(words(others, facts))"
+        }
         guard !waits.isEmpty else {
+            guard status.open == nil else { return "starts as soon as a scheduler runs" }
             let clock = status.setBackUntil.map { "; \(setBack(until: $0))" } ?? ""
             let next = status.nextStart.map { "is due \($0.shown)\(clock)" }
             return next ?? "starts by an event, after another job or by hand"
         }
-        let words = waits.map { deferral in
+        let lastTry = status.open?.failure.map { "; its last try: \($0.reason)" } ?? ""
+        return "waits \(words(waits, facts))\(lastTry)"
+    }
+
+    private static func words(_ waits: [Deferral], _ facts: Facts) -> String {
+        waits.map { deferral in
             deferral.wait
                 + (facts.since[deferral.subject].map { ", since \($0.shown)" } ?? "")
-        }
-        let lastTry = status.open?.failure.map { "; its last try: \($0.reason)" } ?? ""
-        return "waits \(words.joined(separator: "; "))\(lastTry)"
+        }.joined(separator: "; ")
     }
 
     /// Returns how long an attempt has been running, and whether that is slow; `nil` if nobody knows how
@@ -78,6 +87,12 @@ enum JobStatusReport {
             return nil
         }
         return JobFailure(run: end.run.rawValue, at: end.at, reason: reason.printable)
+    }
+
+    /// Returns whether the last attempt of the job's unfinished run failed, and another follows.
+    static func isRetrying(_ facts: Facts) -> Bool {
+        guard !facts.isDisabled, let open = facts.status?.open else { return false }
+        return open.failure != nil && open.needs == nil
     }
 
     /// Returns whether a run of the job waits until somebody logs in.

@@ -13,13 +13,17 @@ enum RunReport {
             isWhole && !run.tally.isEmpty
             ? [run.tally.whole, run.failure?.reason].compactMap(\.self).joined(separator: "; ")
             : run.state == .succeeded && run.tally.isOfNothing ? "nothing to do" : summary(run)
-        let words = summary.isEmpty ? state(run) : "\(state(run)): \(summary)"
+        // A reason such as `cancelled while it ran` has the state.
+        let words =
+            summary.isEmpty
+            ? state(run)
+            : summary.hasPrefix(run.state.rawValue) ? summary : "\(state(run)): \(summary)"
         return "\(run.job): \(words) (run \(run.id))"
     }
 
     /// Returns what a run did, why it did not do more, and what it waits for; may be empty.
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
-        let waits = deferrals.map { "waits \($0.waitWithSource)" }
+        let waits = deferrals.map { $0.retry ?? "waits \($0.waitWithSource)" }
         // A row of zeros beside a failure says nothing, and neither do counts that are missing.
         let counts = run.failure == nil || run.tally.hasCounted ? run.tally.words : ""
         // What a program says of its work; else notes are remarks beside the counts.
@@ -31,10 +35,16 @@ enum RunReport {
     }
 
     /// Returns the state in words for people: a run that waits for a retry says when that is.
-    static func state(_ run: Run) -> String {
+    ///
+    /// - Parameter now: the current time, for a run that may have been due for a while.
+    static func state(_ run: Run, at now: Instant? = nil) -> String {
         guard run.state == .enqueued, run.attempts > 0 else { return run.state.rawValue }
         if run.needs != nil { return "waiting" }
-        let when = run.notBefore.map { " at \($0.shown)" } ?? ""
+        let when =
+            run.notBefore.map { start in
+                now.map { start <= $0 } == true
+                    ? " as soon as a scheduler runs" : " at \(start.shown)"
+            } ?? ""
         switch run.failures {
         case 0: return "goes on\(when)"
         case 1: return "failed once, tries again\(when)"
@@ -76,12 +86,14 @@ extension ListedRun: Reported {
                 .shown("TRIGGER"),
             Column("state", RunState.listed) { $0.run.state.rawValue }
                 .shown("STATE", isState: true),
-            Column("attempts", "number of attempts so far") { $0.run.attempts }.shown("ATTEMPTS"),
+            Column("attempts", "number of attempts so far") { $0.run.attempts },
             Column("parameters", "the values that its request set, by name") { $0.run.parameters },
-            Column("scheduled_for", "when the run was due") { $0.run.scheduledFor }
-                .shown("SCHEDULED FOR"),
+            Column("scheduled_for", "when the run was due") { $0.run.scheduledFor },
             Column("started_at", "start of the first attempt") { $0.run.startedAt },
-            Column("finished_at", "end of the run") { $0.run.finishedAt }.shown("FINISHED"),
+            Column("finished_at", "end of the run") { $0.run.finishedAt }
+                .shown("WHEN") {
+                    ($0.run.finishedAt ?? $0.run.startedAt ?? $0.run.scheduledFor).shown
+                },
             Column("summary", "what the run did or why it waits, in words") {
                 RunReport.summary($0.run, waitingOn: $0.waitingOn)
             }.shown("SUMMARY"),
@@ -260,7 +272,10 @@ extension HoldSummary: Reported {
     ])
 
     /// Text such as `3 times, 2h 10m, 3 runs`.
-    var words: String { "\(counted(spans, "times")), \(total.text), \(counted(runs, "runs"))" }
+    var words: String {
+        let whole = total < .seconds(1) ? total : .seconds(total.milliseconds / 1000)
+        return "\(counted(spans, "times")), \(whole.text), \(counted(runs, "runs"))"
+    }
 }
 
 extension LikelyStart: Reported {
@@ -381,6 +396,20 @@ final class RunDisplay: Sendable {
         }
         if let left = part.bar.timeLeft(share, at: now) { facts.append(left) }
         return ProgressBar.text(facts, share: share, width: width)
+    }
+}
+
+extension Lease {
+    /// Who holds it, for people: `process 4480`, or `process 4480 on nas` in a shared database.
+    var holder: String { Lease.holder(owner) }
+
+    /// Returns the same for the name of an owner, such as `nas/4480-xy8y5wxof110`.
+    static func holder(_ owner: String) -> String {
+        let parts = owner.split(separator: "/", maxSplits: 1)
+        guard let name = parts.last, let process = name.split(separator: "-").first,
+            Int32(process) != nil
+        else { return owner }
+        return "process \(process)" + (parts.count == 2 ? " on \(parts[0])" : "")
     }
 }
 

@@ -6,6 +6,15 @@ extension Table {
     /// How narrow a last column may become beside the others, unless it has a longer word.
     private static let narrowest = 20
 
+    /// The table without columns that have nothing but dashes.
+    var withoutEmptyColumns: Table {
+        let kept = heading.indices.filter { column in rows.contains { $0[column] != "-" } }
+        return Table(
+            heading: kept.map { heading[$0] }, rows: rows.map { row in kept.map { row[$0] } },
+            stateColumn: stateColumn.flatMap(kept.firstIndex(of:)),
+            numbers: Set(kept.indices.filter { numbers.contains(kept[$0]) }))
+    }
+
     /// The table's lines, however wide; empty if there are no rows.
     var lines: [String] { lines(in: nil) }
 

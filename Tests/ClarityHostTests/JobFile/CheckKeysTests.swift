@@ -224,6 +224,13 @@ struct CheckKeysTests {
             """
         ),
         (
+            "n: { command: ./ask.sh }",
+            """
+            25: `command` of check `n` is text, wanted a list
+            help: write it as `[./ask.sh]`
+            """
+        ),
+        (
             "n: { command: [mountpoint -q /mnt/nas] }",
             """
             26: the program `mountpoint -q /mnt/nas` of `command` of check `n` holds a blank

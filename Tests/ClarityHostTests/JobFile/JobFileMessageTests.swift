@@ -152,6 +152,19 @@ import Testing
 
     @Test(arguments: [
         MessageCase(
+            """
+            version: 1
+            jobs:
+              - name: backup
+                kind: command
+                schedule: 1h
+                options: { program: /bin/true }
+            """,
+            """
+            jobs.yaml:3:5: unknown key `name` in entry 1 of `jobs`
+            help: call it `id`
+            """),
+        MessageCase(
             "jobs: []", "jobs.yaml:1:1: the job file has no `version`"),
         MessageCase(
             "version: 1\nbackend: {}",
@@ -386,6 +399,18 @@ import Testing
         MessageCase(
             job: "schedule: { cron: '0 0 * * *', time_zone: Berlin }",
             "jobs.yaml:6:47: unknown time zone `Berlin`; did you mean `Europe/Berlin`?"),
+        MessageCase(
+            job: "schedule: daily at 2:15",
+            """
+            jobs.yaml:6:15: schedule `daily at 2:15` is no schedule
+            help: write it as `02:15`
+            """),
+        MessageCase(
+            job: "schedule: every Monday at 8:00",
+            """
+            jobs.yaml:6:15: schedule `every Monday at 8:00` is no schedule
+            help: write it as `Monday 08:00`
+            """),
         MessageCase(
             job: "schedule: nightly",
             "jobs.yaml:6:15: schedule `nightly` has `nightly` for the day of week, wanted `Mon` to "

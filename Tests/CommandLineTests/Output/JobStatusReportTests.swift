@@ -21,6 +21,7 @@ import Testing
         run.state = state
         run.lease = Lease(owner: "someone", state: status)
         run.failure = failure.map { Failure(.unreachable, $0) }
+        if failure != nil { (run.attempts, run.failures) = (1, 1) }
         return run
     }
 
@@ -82,9 +83,10 @@ import Testing
                 try facts(
                     open: run(.enqueued, failure: "no route"),
                     [deferral(.backoff, "backoff"), network]),
-                "waits until w, after s; for network: wanted w, is m, since "
-                    + "2025-10-09T08:53:20Z; its last try: no route", true
+                "failed once, tries again: no route; waits for network: wanted w, is m, since "
+                    + "2025-10-09T08:53:20Z", true
             ),
+            (try facts(open: run(.enqueued)), "starts as soon as a scheduler runs", false),
             (
                 try facts([notDue, deferral(.paused, "pause")]),
                 "waits until w: it is paused (s)", true

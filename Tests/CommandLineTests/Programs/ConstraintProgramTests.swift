@@ -141,7 +141,7 @@ struct ConstraintProgramTests {
         let run = try await playground.run("run", "refresh")
 
         #expect(run.status == 75)
-        #expect(run.errorLines.count == 2)
+        #expect(run.errorLines.count == 1)
         #expect(run.errorLines.first?.hasPrefix("refresh: failed once, tries again at 2") == true)
         #expect(
             run.errorLines.first?.hasSuffix("Z: the backend is out of order (503) (run 1)") == true)

@@ -62,6 +62,46 @@ struct FailedJobProgramTests {
         #expect(listed.allSatisfy { $0["last_at"].text?.hasPrefix("20") == true })
     }
 
+    @Test func `a job that is tried again comes first, and a named job is judged alone`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - { id: fetch, kind: command, schedule: 1h, options: { command: ["true"] } }
+              - id: upload
+                kind: command
+                options: { command: [sh, -c, "echo no route; exit 1"] }
+              - id: backup
+                kind: command
+                retry: { attempts: 1 }
+                options: { command: ["false"] }
+
+            """
+        }
+        #expect(try await playground.run("run", "fetch").status == 0)
+        let tried = try await playground.run("run", "upload")
+        let status = try await playground.run("status")
+        let listed = try await playground.run("list")
+        #expect(try await playground.run("run", "backup").status == 1)
+        let one = try await playground.run("status", "upload")
+        let failed = try await playground.run("status", "back")
+        let json = try await playground.json("status", "fetch")
+
+        // The line of the run says when it is tried again, and no other line does.
+        #expect(tried.status == 75 && tried.errorLines.count == 1, "\(tried.errors)")
+        let words = "upload: failed once, tries again at "
+        #expect(status.status == 0 && status.outputLines.first?.hasPrefix(words) == true)
+        #expect(status.outputLines.first?.hasSuffix(": no route; no success yet") == true)
+        #expect(listed.output.contains("failed once, tries again at 20"))
+        #expect(one.status == 0 && one.outputLines == Array(status.outputLines.prefix(1)))
+        #expect(failed.status == 1 && failed.outputLines.count == 1)
+        #expect(failed.outputLines.first?.hasPrefix("backup: FAILED just now") == true)
+        #expect(json["holds"] == .bool(true) && json["installation"] == .null)
+        #expect(json["jobs"].elements.map { $0["job"].text } == ["fetch"])
+    }
+
     @Test func `a failure after a success names the last success`() async throws {
         let playground = try await playground()
         try playground.folder.write("repository", [])

@@ -53,7 +53,7 @@ struct RunRequestProgramTests {
 
         #expect(asked.status == 0, "\(asked.errors)")
         #expect(
-            asked.output.wholeMatch(of: /run \d+: asked [0-9]+-[0-9a-z]+ to end it\n/) != nil,
+            asked.output.wholeMatch(of: /run \d+: asked process [0-9]+ to end it\n/) != nil,
             "\(asked.output)")
         #expect(line.contains("upload: cancelled: "), "\(line)")
         #expect(end.status == 143)

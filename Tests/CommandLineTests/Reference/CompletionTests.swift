@@ -32,7 +32,7 @@ struct CompletionTests {
         (["run", ""], ["JOB"]), (["run", "a", ""], ["JOB"]), (["cancel", ""], ["RUN", "JOB"]),
         (["import", "ex"], ["FILE"]), (["history", "show", ""], ["RUN", "JOB"]),
         (["-c", ""], ["FILE"]),
-        (["--state="], ["DIR"]), (["status", ""], []), (["run", "--due", "--f"], []),
+        (["--state="], ["DIR"]), (["status", ""], ["JOB"]), (["run", "--due", "--f"], []),
         (["history", "-n", ""], ["N"]),
     ])
     func `a value is completed by its name`(words: [String], values: [String]) {

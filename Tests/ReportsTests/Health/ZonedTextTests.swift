@@ -26,7 +26,8 @@ struct ZonedTextTests {
     }
 
     static let nearRows: [(Int64, String)] = [
-        (0, "now"), (59, "now"), (-59, "now"), (2280, "in 38 min"), (-720, "12 min ago"),
+        (0, "just now"), (59, "in 59 s"), (-59, "just now"), (60, "in 1 min"), (2280, "in 38 min"),
+        (-720, "12 min ago"),
         (3600, "today 02:00"), (82_799, "today 23:59"), (82_800, "tomorrow 00:00"),
         (-7200, "yesterday 23:00"), (-93_600, "2026-11-18 23:00"), (169_200, "2026-11-22 00:00"),
     ]
